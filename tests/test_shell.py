@@ -57,9 +57,10 @@ def disciplines(**changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_a_buffer_is_a_bandwidth_delay_product_unless_stated() -> None:
-    assert [it["limit"] for it in disciplines()] == ["100 packets", "10 packets"]
-    assert [it["limit"] for it in disciplines(buffer="2 bdp")] == ["200 packets", "20 packets"]
-    assert [it["limit"] for it in disciplines(buffer="250 ms")] == ["250 packets", "25 packets"]
+    assert [it["limit"] for it in disciplines()] == ["150000 bytes", "15000 bytes"]
+    assert [it["limit"] for it in disciplines(buffer="2 bdp")] == ["300000 bytes", "30000 bytes"]
+    assert [it["limit"] for it in disciplines(buffer="250 ms")] == ["375000 bytes", "37500 bytes"]
+    assert [it["limit"] for it in disciplines(buffer="1 ms")] == ["3000 bytes", "3000 bytes"]
     assert [it["limit"] for it in disciplines(buffer="7 packets")] == ["7 packets"] * 2
     own = disciplines(queue_down="droptail:64 kB", queue_up="droptail-24", buffer="1 s")
     assert [it["limit"] for it in own] == ["64000 bytes", "100 packets"]
@@ -96,6 +97,8 @@ def test_a_wrong_buffer_is_named(size: str) -> None:
         (["--queue", "red", "true"], "min_th: missing"),
         (["--queue", "{ kind", "true"], "--queue-down: found { kind: "),
         (["--loss", "2", "true"], "loss: found 2"),
+        (["--net", "moon", "true"], '--net: found "moon"; expected none, local, host, all, or'),
+        (["--net", "none,all", "true"], '--net: found "none,all"; expected'),
         (["--out", ".", "true"], "--out: . is there already"),
     ],
 )

@@ -94,7 +94,7 @@ def run_shell(
     effective: str,
     out_dir: str,
     program: tuple[bytes, Sequence[bytes], Sequence[bytes]],
-    settings: tuple[float, bool],
+    settings: tuple[float, bool, bool, bool],
     tell: Callable[[float], int],
 ) -> tuple[str, float, int | None]:
     """Runs a program behind the bottleneck of a scenario; writes its records into `out_dir`.
@@ -103,7 +103,8 @@ def run_shell(
         effective: the scenario, whose users stay away; its duration is the longest time.
         out_dir: where the tables go.
         program: its file, its name and arguments, its environment as ``NAME=value``.
-        settings: jitter in seconds; whether there are built-in services.
+        settings: jitter in seconds; whether there are built-in services; whether the program
+            reaches the host's loopback and private networks; whether it reaches public addresses.
         tell: called every 50 ms with the seconds that have passed. It returns 0, the number of a
             signal for the program, or -1 to kill it.
 

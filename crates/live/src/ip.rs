@@ -1,10 +1,11 @@
 //! IPv4 packets as a router reads them: what a queue needs to know, and the mark.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use aqmlab_aqm::{Ack, Details};
 use aqmlab_net::{Ecn, FlowKey, Packet};
 
+const ICMP: u8 = 1;
 const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 /// Bytes of an IPv4 header without options.
@@ -36,11 +37,11 @@ pub(crate) struct Headers {
     pub(crate) segment: Option<Segment>,
 }
 
-fn word(bytes: &[u8], at: usize) -> u16 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-fn double_word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn double_word(bytes: &[u8], at: usize) -> u32 {
     u32::from(word(bytes, at)) << 16 | u32::from(word(bytes, at + 2))
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
 }
 
 /// What a whole IPv4 packet carries.
-fn payload(packet: &[u8]) -> Option<&[u8]> {
+pub(crate) fn payload(packet: &[u8]) -> Option<&[u8]> {
     if packet.len() < IP_HEADER || packet[0] >> 4 != 4 {
         return None;
     }
@@ -105,6 +106,42 @@ fn payload(packet: &[u8]) -> Option<&[u8]> {
 /// Whether it is a part of a larger packet.
 fn is_fragment(packet: &[u8]) -> bool {
     word(packet, 6) & 0x3fff != 0
+}
+
+/// A packet that may be the first of its kind between two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// The SYN of a client.
+    Tcp(SocketAddrV4, SocketAddrV4),
+    /// A datagram, or the first fragment of one.
+    Udp(SocketAddrV4, SocketAddrV4),
+    /// A whole echo request of ICMP, from and to these addresses.
+    Echo(Ipv4Addr, Ipv4Addr),
+}
+
+impl Opening {
+    /// Reads one; nothing if the packet opens nothing.
+    pub(crate) fn read(packet: &[u8]) -> Option<Self> {
+        const SYN_ACK: u8 = 0x12;
+        const SYN: u8 = 2;
+        const ECHO_REQUEST: u8 = 8;
+        let rest = payload(packet)?;
+        let is_later_fragment = word(packet, 6) & 0x1fff != 0;
+        if is_later_fragment || rest.len() < UDP_HEADER {
+            return None;
+        }
+        let [from, to] = [12, 16].map(|at| Ipv4Addr::from(double_word(packet, at)));
+        let source = SocketAddrV4::new(from, word(rest, 0));
+        let destination = SocketAddrV4::new(to, word(rest, 2));
+        match packet[9] {
+            TCP if rest.len() >= TCP_HEADER && rest[13] & SYN_ACK == SYN => {
+                Some(Self::Tcp(source, destination))
+            }
+            UDP => Some(Self::Udp(source, destination)),
+            ICMP if rest[0] == ECHO_REQUEST && !is_fragment(packet) => Some(Self::Echo(from, to)),
+            _ => None,
+        }
+    }
 }
 
 /// What a discipline may ask of a whole IPv4 packet, beside what it sees of every one.
@@ -192,21 +229,21 @@ pub(crate) fn set_ce(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
 
+/// The Internet checksum (RFC 1071) of some bytes, which are followed by zeros.
+pub(crate) fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-
-    /// The Internet checksum as RFC 1071 defines it, in the plain way.
-    fn checksum(header: &[u8]) -> u16 {
-        let mut sum: u32 = header
-            .chunks(2)
-            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-            .sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        !(sum as u16)
-    }
 
     /// A packet of `len` bytes of TCP data with a right IP checksum.
     pub(crate) fn tcp(
@@ -315,5 +352,30 @@ pub(crate) mod tests {
                 assert_eq!(checksum(&packet[..IP_HEADER]), 0, "tos {tos}, {len} bytes");
             }
         }
+    }
+
+    #[test]
+    fn what_opens_a_flow() {
+        let (source, destination) = ends();
+        let syn = tcp(source, destination, 0, (1, 2, 0));
+        assert_eq!(Opening::read(&syn), Some(Opening::Tcp(source, destination)));
+        for flags in [0x12, 0x10, 4] {
+            let other = tcp(source, destination, 0, (1, flags, 0));
+            assert_eq!(Opening::read(&other), None);
+        }
+        let mut datagram = syn;
+        datagram[9] = UDP;
+        let opening = Some(Opening::Udp(source, destination));
+        assert_eq!(Opening::read(&datagram), opening);
+        datagram[6] = 0x20;
+        assert_eq!(Opening::read(&datagram), opening);
+        datagram[7] = 1;
+        assert_eq!(Opening::read(&datagram), None);
+        let mut echo = tcp(source, destination, 0, (1, 2, 0));
+        echo[9] = ICMP;
+        assert_eq!(Opening::read(&echo), None);
+        echo[20] = 8;
+        let opening = Opening::Echo(*source.ip(), *destination.ip());
+        assert_eq!(Opening::read(&echo), Some(opening));
     }
 }

@@ -1,13 +1,13 @@
 //! Requests to the kernel for which there is no safe wrapper.
 #![expect(
     unsafe_code,
-    reason = "TUNSETIFF, TCP_INFO, sched_setscheduler: each is one system call on a buffer that \
+    reason = "TUNSETIFF, TCP_INFO, sched_setscheduler, recvmsg: each is one system call on a buffer that \
               lives longer; unshare of the network has no effect on memory or files"
 )]
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::mem::{size_of, zeroed};
+use std::mem::{size_of, size_of_val, zeroed};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -82,4 +82,39 @@ pub(crate) fn timeouts(socket: impl AsFd) -> Option<u32> {
     let field = info.get(TOTAL_RTO..TOTAL_RTO + size_of::<u16>())?;
     let is_there = done == 0 && len as usize >= TOTAL_RTO + size_of::<u16>();
     is_there.then(|| u32::from(u16::from_ne_bytes([field[0], field[1]])))
+}
+
+/// Receives a datagram and the byte of type of service (DSCP and ECN) that it came with. The socket
+/// has `IP_RECVTOS`; without it, and over IPv6, the byte is 0.
+pub(crate) fn receive_with_tos(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(usize, u8)> {
+    // Aligned as a cmsghdr has to be.
+    let mut control = [0_u64; 8];
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: a msghdr is plain integers and pointers, for which zero is a value.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the kernel writes at most as much as the buffers are said to hold.
+    let size = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, 0) };
+    if size < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut tos = 0;
+    // SAFETY: the kernel has set how much of the control buffer is there; the macros go through it,
+    // and the data of IP_TOS is one byte.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        while let Some(found) = header.as_ref() {
+            if found.cmsg_level == libc::IPPROTO_IP && found.cmsg_type == libc::IP_TOS {
+                tos = *libc::CMSG_DATA(header);
+            }
+            header = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+    }
+    Ok((size as usize, tos))
 }

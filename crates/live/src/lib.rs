@@ -18,6 +18,7 @@ mod ip;
 mod kernel;
 mod load;
 mod measure;
+mod outside;
 mod path;
 mod player;
 mod preflight;
@@ -36,7 +37,8 @@ use aqmlab_scenario::Scenario;
 pub use error::LiveError;
 pub use measure::{Health, LiveSummary, LoadReport, PacingReport, ThreadReport};
 
-pub use shell::{Order, Program, ShellSettings, ShellSummary, shell};
+pub use outside::OutsideReport;
+pub use shell::{Order, Program, Reach, ShellSettings, ShellSummary, shell};
 
 use bed::{Bed, raise_file_limit};
 use load::{FIRST_SERVER_PORT, Setting};

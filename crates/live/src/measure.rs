@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::outside::OutsideReport;
 use aqmlab_net::Time;
 use aqmlab_record::Summary;
 use hdrhistogram::Histogram;
@@ -182,6 +183,9 @@ pub struct Health {
     pub router: BTreeMap<String, PacingReport>,
     /// The load generator.
     pub load: LoadReport,
+    /// What a program's gateway met outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideReport>,
     /// The threads of router and load generator.
     pub threads: BTreeMap<String, ThreadReport>,
     /// Share of the measured span in which the machine's processors were busy, with whatever.
@@ -403,6 +407,7 @@ mod tests {
             reasons: Vec::new(),
             router: BTreeMap::from([("forward".to_owned(), pacing.report(0))]),
             load: LoadReport::default(),
+            outside: None,
             threads: BTreeMap::from([("router forward".to_owned(), idle)]),
             machine_busy_share: 0.5,
             device_drops: 0,

@@ -27,11 +27,24 @@ const LARGEST: usize = 1 << 16;
 /// The thread looks up this often, to see whether the run was stopped.
 const LOOK_UP: Time = Time::from_millis(100);
 
+/// Where a direction ends.
+pub(crate) trait Output: Sync {
+    /// Takes a packet whose time has come.
+    fn put(&self, packet: &[u8]) -> io::Result<()>;
+}
+
+impl Output for File {
+    fn put(&self, packet: &[u8]) -> io::Result<()> {
+        let mut device = self;
+        device.write(packet).map(drop)
+    }
+}
+
 /// One direction at work.
 pub(crate) struct Direction<'a> {
     pub(crate) path: Path,
     pub(crate) input: &'a File,
-    pub(crate) output: &'a File,
+    pub(crate) output: &'a dyn Output,
     pub(crate) clock: Clock,
     /// When the measured span begins.
     pub(crate) start: Time,
@@ -58,7 +71,7 @@ impl Direction<'_> {
             self.path.advance(now);
             while let Some((due, packet)) = self.path.pop(self.clock.now()) {
                 let out = self.clock.now();
-                let written = self.output.write(&packet);
+                let written = self.output.put(&packet);
                 if due >= start {
                     pacing.departure(due, out);
                     pacing.written(written.is_ok());

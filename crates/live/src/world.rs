@@ -266,6 +266,7 @@ fn outcome(
         reasons: Vec::new(),
         router: directions.into_iter().zip(pacing).collect(),
         load,
+        outside: None,
         threads,
         machine_busy_share,
         device_drops: 0,

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::Path;
 
-use aqmlab_live::{Order, Program, ShellSettings};
+use aqmlab_live::{Order, Program, Reach, ShellSettings};
 use aqmlab_net::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -27,12 +27,12 @@ pub(crate) fn run_shell(
     effective: &str,
     out_dir: &str,
     program: (Vec<u8>, Vec<Vec<u8>>, Vec<Vec<u8>>),
-    settings: (f64, bool),
+    settings: (f64, bool, bool, bool),
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<(String, f64, Option<i32>)> {
     let tell = tell.clone().unbind();
     let (path, arguments, environment) = program;
-    let (jitter_s, services) = settings;
+    let (jitter_s, services, host, internet) = settings;
     let scenario = read_effective(effective)?;
     let settings = ShellSettings {
         program: Program {
@@ -42,6 +42,7 @@ pub(crate) fn run_shell(
         },
         jitter: Time::from_secs_f64(jitter_s),
         services,
+        reach: Reach::new(host, internet),
     };
     let mut raised = None;
     let mut order = |now: Time| {

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -32,23 +32,28 @@ __all__ = ["LONGEST_S", "Link", "Net", "Outcome", "run_program"]
 
 LONGEST_S = 24 * 3600.0
 """A program is measured no longer than this."""
-_PACKET_BITS = 1500 * 8
+_SMALLEST_BUFFER = 2 * 1500
+"""Bytes of two full packets."""
 _SAMPLE_S = 0.01
 _KILL = -1
 """What ends a program at once; see :func:`aqmlab._native.run_shell`."""
 _FAR = "100.64.0.1"
-_HOST = "host.aqmlab"
+_NAMES = "host.aqmlab,test.aqmlab,100.64.0.1,100.64.0.3"
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that go to the program first."""
 
 
 class Net(str, Enum):
-    """What a program reaches."""
+    """What a program reaches; the built-in services unless it is nothing."""
 
     NONE = "none"
     """Nothing."""
     LOCAL = "local"
-    """The built-in services."""
+    """Only the built-in services."""
+    HOST = "host"
+    """The host's loopback as ``host.aqmlab``, and private networks (RFC 1918)."""
+    ALL = "all"
+    """Public addresses, and the names that the host's name server knows."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,10 @@ class Link:
         return discipline
 
     def _size(self, option: str, text: str, rate_bps: float) -> str:
-        """A buffer as a scenario has it: times, and bandwidth-delay products, become packets."""
+        """A buffer as a scenario has it: times, and bandwidth-delay products, become bytes.
+
+        Bytes wait as long whatever the sizes of the packets.
+        """
         match = re.fullmatch(r"([0-9]*\.?[0-9]+) *(bdp|us|ms|s)", text, re.IGNORECASE)
         if match is None:
             if re.fullmatch(r"[0-9]*\.?[0-9]+ *(packets|bytes|[kM]i?B)", text):
@@ -134,7 +142,7 @@ class Link:
                 '"64 kB", "250 ms" or "1 bdp"'
             )
         unit = self.rtt_s if match[2].lower() == "bdp" else parsed_time(f"1 {match[2].lower()}")
-        return f"{max(2, round(float(match[1]) * unit * rate_bps / _PACKET_BITS))} packets"
+        return f"{max(_SMALLEST_BUFFER, round(float(match[1]) * unit * rate_bps / 8))} bytes"
 
 
 @dataclass(frozen=True)
@@ -152,7 +160,7 @@ def run_program(
     target: Path,
     program: tuple[str, Sequence[str]],
     link: Link,
-    net: Net,
+    nets: Collection[Net],
     tick: Callable[[float], None],
 ) -> Outcome:
     """Runs a program behind a link and writes a run directory.
@@ -162,7 +170,7 @@ def run_program(
         target: the run directory.
         program: its file, and its name and arguments.
         link: what the scenario was made of.
-        net: what the program reaches.
+        nets: what the program reaches.
         tick: called now and then with the seconds that have passed.
     """
     path, arguments = program
@@ -179,7 +187,7 @@ def run_program(
                 scenario.effective,
                 os.fspath(folder),
                 (os.fsencode(path), [os.fsencode(word) for word in arguments], environment),
-                (link.jitter_s, net is Net.LOCAL),
+                (link.jitter_s, Net.NONE not in nets, Net.HOST in nets, Net.ALL in nets),
                 tell,
             )
         except RunError as error:
@@ -205,7 +213,7 @@ def _environment(target: Path) -> list[bytes]:
     names = {**os.environ, "AQMLAB_BASE": _FAR, "AQMLAB_RUN": os.fspath(target.absolute())}
     for name in ("no_proxy", "NO_PROXY"):
         before = names.get(name, "")
-        names[name] = f"{before},{_HOST},{_FAR}" if before else f"{_HOST},{_FAR}"
+        names[name] = f"{before},{_NAMES}" if before else _NAMES
     return [os.fsencode(f"{name}={value}") for name, value in names.items()]
 
 

@@ -2,16 +2,27 @@
 //! servers' or beyond.
 //!
 //! ```text
-//!   program, kernel's TCP, TUN  ->  router: reverse  ->  TUN, kernel's TCP, built-in services
-//!                               <-  router: forward  <-
+//!   program, kernel's TCP, TUN  ->  router: reverse  ->  gate, TUN, kernel's TCP, built-in services
+//!                               <-  router: forward  <-                 |
+//!                                                      gateway, sockets of the broker, outside
 //! ```
 
 mod addresses;
+mod broker;
+mod datagrams;
+mod echoes;
+mod either;
+mod far;
+mod gate;
+mod gateway;
 mod program;
+mod reach;
+mod replies;
 mod services;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -27,13 +38,19 @@ use crate::error::LiveError;
 use crate::measure::{Health, LiveSummary, LoadReport, Meter, PacingReport};
 use crate::path::Path;
 use crate::preflight;
-use crate::router::Direction;
+use crate::router::{Direction, Output};
 use crate::routes::Side;
 use crate::world::{ROUTER_PRIORITY, introduce};
 
-use addresses::{FAR, NEAR};
+use crate::outside::Outside;
+use addresses::{FAR, NEAR, TEST};
+use broker::Broker;
+use gate::{Errand, Gate};
+use gateway::Gateway;
 pub use program::Program;
 use program::Running;
+pub use reach::Reach;
+use replies::Replies;
 
 /// How often the caller is asked, and the program's end is seen.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -44,8 +61,8 @@ const GRAIN: Time = Time::from_millis(1);
 /// What a program that was asked to end has, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Threads that are metered: the directions of the router.
-const THREADS: usize = 2;
+/// Errands of the gateway that wait: what comes faster is lost.
+const MOST_ERRANDS: usize = 4096;
 
 /// How a program is run.
 #[derive(Clone, Debug)]
@@ -56,6 +73,8 @@ pub struct ShellSettings {
     pub jitter: Time,
     /// Whether the far end offers the built-in services.
     pub services: bool,
+    /// What the program reaches outside.
+    pub reach: Reach,
 }
 
 /// What the caller of a [`shell`] wants.
@@ -98,18 +117,41 @@ pub fn shell(
     let paths = Side::BOTH.map(|from| Path::open(scenario, dumbbell, from, settings.jitter));
     let links = paths.iter().flat_map(Path::stats);
     let metrics = Metrics::new(scenario, View::Sockets, links, records)?;
-    let (bed, devices) = Bed::of(&places())?;
+    let (bed, devices) = Bed::of(&places(&settings.reach))?;
+    let outside = Arc::new(Outside::default());
+    let (gate, errands) = match settings.reach.is_closed() {
+        true => (None, None),
+        false => {
+            let (gate, errands) = open_gate(&bed, &devices, settings.reach)?;
+            (Some(gate), Some(errands))
+        }
+    };
+    let has_far_end = settings.services || gate.is_some();
     let clock = Clock::starting_in(Duration::ZERO);
     let end = AtomicU64::new(scenario.measure.duration.as_nanos());
     let stop = AtomicBool::new(false);
     let (introducing, introduced) = channel();
     let (mut links, pacing, mut health, status) = thread::scope(|scope| {
-        let served = match settings.services {
-            true => Some(services::start(scope, &bed)?),
+        let gateway = gate.clone().zip(errands).map(|(gate, errands)| Gateway {
+            gate,
+            broker: Broker::start(scope, settings.reach),
+            errands,
+            outside: outside.clone(),
+        });
+        let served = match has_far_end {
+            true => {
+                let introducing = introducing.clone();
+                let started = far::start(scope, &bed, settings.services, gateway, introducing);
+                Some(started?)
+            }
             false => None,
         };
         let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
             let (introducing, devices, end, stop) = (introducing.clone(), &devices, &end, &stop);
+            let output: &dyn Output = match (&gate, from) {
+                (Some(gate), Side::Clients) => gate.as_ref(),
+                _ => &devices[from.other() as usize],
+            };
             scope.spawn(move || {
                 let name = match from {
                     Side::Servers => "router forward",
@@ -119,7 +161,7 @@ pub fn shell(
                 let direction = Direction {
                     path,
                     input: &devices[from as usize],
-                    output: &devices[from.other() as usize],
+                    output,
                     clock,
                     start: Time::ZERO,
                     end,
@@ -129,7 +171,8 @@ pub fn shell(
             })
         });
         let routers: Vec<_> = routers.collect();
-        let threads = (0..THREADS).filter_map(|_| introduced.recv().ok());
+        let threads = Side::BOTH.len() + usize::from(has_far_end);
+        let threads = (0..threads).filter_map(|_| introduced.recv().ok());
         let mut meter = Meter::new(threads.collect());
         meter.begin(clock.now());
         let running = Running::start(scope, &bed, &settings.program);
@@ -153,6 +196,7 @@ pub fn shell(
             reasons: Vec::new(),
             router: BTreeMap::new(),
             load: LoadReport::default(),
+            outside: None,
             threads,
             machine_busy_share,
             device_drops: 0,
@@ -166,6 +210,12 @@ pub fn shell(
     let directions = Side::BOTH.map(|from| from.direction().to_owned());
     health.router = directions.into_iter().zip(pacing).collect();
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
+    if gate.is_some() {
+        let report = outside.report();
+        health.load.local_failures = report.local_failures;
+        health.load.first_failure.clone_from(&report.first_failure);
+        health.outside = Some(report);
+    }
     health.judge();
     let measured = Time::from_nanos(end.load(Relaxed));
     let mut scenario = scenario.clone();
@@ -229,8 +279,22 @@ fn next_end(now: Time) -> u64 {
     (now.as_nanos() / grain + 2) * grain
 }
 
-/// Both namespaces: an address each, and a route to the other.
-fn places() -> [Place; 2] {
+/// The gate at the end of the link, and the errands that it gives.
+fn open_gate(
+    bed: &Bed,
+    devices: &[File; 2],
+    reach: Reach,
+) -> Result<(Arc<Gate>, tokio::sync::mpsc::Receiver<Errand>), LiveError> {
+    let failed = |error: std::io::Error| LiveError::Bed(format!("the gateway: {error}"));
+    let replies = bed.inside(Side::Servers, Replies::open)?.map_err(failed)?;
+    let device = devices[Side::Servers as usize].try_clone();
+    let (giving, errands) = tokio::sync::mpsc::channel(MOST_ERRANDS);
+    let gate = Gate::new(reach, device.map_err(failed)?, giving, replies);
+    Ok((Arc::new(gate), errands))
+}
+
+/// Both namespaces: their addresses, and routes to the other's.
+fn places(reach: &Reach) -> [Place; 2] {
     let settings = || {
         [
             // A connection learns nothing from an earlier one.
@@ -243,20 +307,33 @@ fn places() -> [Place; 2] {
         .map(|(key, value)| (key, value.to_owned()))
         .to_vec()
     };
-    let place = |here: &str, there: &str| Place {
+    let mut far =
+        format!("address add {FAR}/32 dev {DEVICE}\naddress add {TEST}/32 dev {DEVICE}\n");
+    let mut near = format!("address add {NEAR}/32 dev {DEVICE}\n");
+    far += &format!("route add {NEAR} dev {DEVICE} src {FAR}\n");
+    if reach.is_closed() {
+        for there in [FAR, TEST] {
+            near += &format!("route add {there} dev {DEVICE} src {NEAR}\n");
+        }
+    } else {
+        // The far end has every address but the program's, so that its kernel accepts connections
+        // to each.
+        far += &format!(
+            "route add {NEAR} dev {DEVICE} src {FAR} table local\n\
+             route add local default dev lo\n"
+        );
+        near += &format!("route add default dev {DEVICE} src {NEAR}\n");
+    }
+    let [far, mut near] = [far, near].map(|commands| Place {
         settings: settings(),
         mtu: 1500,
-        commands: format!(
-            "address add {here}/32 dev {DEVICE}\n\
-             route add {there} dev {DEVICE} src {here}\n"
-        ),
-    };
-    let mut near = place(NEAR, FAR);
+        commands,
+    });
     // Everybody in the program's group may ping.
     let group = rustix::process::getegid().as_raw();
     near.settings
         .push(("ipv4/ping_group_range", format!("{group} {group}")));
-    [place(FAR, NEAR), near]
+    [far, near]
 }
 
 fn kernel_release() -> String {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::addresses::{FAR, HOST_NAME};
+use super::addresses::{FAR, HOST_NAME, TEST, TEST_NAME};
 use crate::bed::Bed;
 use crate::error::LiveError;
 use crate::routes::Side;
@@ -303,7 +303,10 @@ fn pipe() -> io::Result<(File, OwnedFd)> {
 fn cover_files() -> io::Result<()> {
     let hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
     let covers = [
-        ("/etc/hosts", format!("{FAR} {HOST_NAME}\n{hosts}")),
+        (
+            "/etc/hosts",
+            format!("{FAR} {HOST_NAME}\n{TEST} {TEST_NAME}\n{hosts}"),
+        ),
         ("/etc/resolv.conf", format!("nameserver {FAR}\n")),
     ];
     // What is mounted here is seen nowhere else.

@@ -1,17 +1,11 @@
 //! What a program finds at the far end: a file server, and an echo of TCP and of UDP.
 
 use std::io;
-use std::thread::Scope;
+use std::net::Ipv4Addr;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
-use tokio::sync::oneshot;
-use tokio::task::{LocalSet, spawn_local};
-
-use super::addresses::FAR;
-use crate::bed::Bed;
-use crate::error::LiveError;
-use crate::routes::Side;
+use tokio::task::spawn_local;
 
 /// Port of the file server.
 const FILES: u16 = 8000;
@@ -25,65 +19,11 @@ const LARGEST_HEAD: u64 = 1 << 16;
 /// Largest file: what a client can ask for by its size.
 const LARGEST: u64 = 1 << 50;
 
-/// Ends the services when it is dropped.
-pub(super) struct Served(Option<oneshot::Sender<()>>);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        if let Some(end) = self.0.take() {
-            let _ = end.send(());
-        }
-    }
-}
-
-/// Starts the services on a thread of their own; returns when they listen.
-pub(super) fn start<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    bed: &'scope Bed,
-) -> Result<Served, LiveError> {
-    let (end, ended) = oneshot::channel();
-    let (listening, heard) = std::sync::mpsc::channel();
-    scope.spawn(move || {
-        let done = bed.enter(Side::Servers).and_then(|()| {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            runtime.map_err(|error| failed(&error))
-        });
-        let runtime = match done {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                let _ = listening.send(Err(error));
-                return;
-            }
-        };
-        let set = LocalSet::new();
-        set.block_on(&runtime, async {
-            match listen().await {
-                Ok(()) => {
-                    let _ = listening.send(Ok(()));
-                    let _ = ended.await;
-                }
-                Err(error) => {
-                    let _ = listening.send(Err(failed(&error)));
-                }
-            }
-        });
-    });
-    heard
-        .recv()
-        .unwrap_or_else(|_| Err(LiveError::Bed("the built-in services ended".to_owned())))?;
-    Ok(Served(Some(end)))
-}
-
-fn failed(error: &io::Error) -> LiveError {
-    LiveError::Bed(format!("the built-in services: {error}"))
-}
-
-async fn listen() -> io::Result<()> {
-    let files = TcpListener::bind((FAR, FILES)).await?;
-    let echo = TcpListener::bind((FAR, ECHO)).await?;
-    let datagrams = UdpSocket::bind((FAR, ECHO)).await?;
+/// Has the services listen at an address, as long as the tasks of this thread run.
+pub(super) async fn listen(address: Ipv4Addr) -> io::Result<()> {
+    let files = TcpListener::bind((address, FILES)).await?;
+    let echo = TcpListener::bind((address, ECHO)).await?;
+    let datagrams = UdpSocket::bind((address, ECHO)).await?;
     spawn_local(async move {
         while let Ok((stream, _)) = files.accept().await {
             spawn_local(async move {

@@ -74,8 +74,14 @@ def command(
         ),
     ] = "0 ms",
     net: Annotated[
-        Net, typer.Option(help="What the program reaches: nothing, or the built-in services.")
-    ] = Net.LOCAL,
+        str,
+        typer.Option(
+            metavar="NET",
+            help="What the program reaches: none; local: the built-in services; host: also this "
+            "machine's loopback as host.aqmlab and private networks; all: also public addresses. "
+            "host,all is both.",
+        ),
+    ] = "local",
     duration: Annotated[
         str | None,
         typer.Option("--for", metavar="TIME", help="End the program after TIME: '30 s', '5 min'."),
@@ -97,6 +103,8 @@ def command(
 
       aqmlab shell --queue fq-codel -- curl -O http://host.aqmlab:8000/5MB
 
+      aqmlab shell --net all -- firefox
+
       aqmlab shell --buffer '250 ms' -- curl -T FILE http://host.aqmlab:8000
 
     Exit status: that of the program; 0 if --for ended it; 125 if it could not be run; 2 for wrong
@@ -106,6 +114,7 @@ def command(
     path = shutil.which(words[0])
     if path is None:
         raise AqmlabError(f"program: found {words[0]}, which is no program of your PATH")
+    nets = _nets(net)
     down, up = parsed_rates(rate)
     link = Link(
         down_bps=down,
@@ -127,10 +136,22 @@ def command(
     if program is None:
         say(f"{_described(link)}; exit ends it")
     file = os.fspath(Path(path).absolute())
-    outcome = run_program(scenario, target, (file, words), link, net, lambda _passed: None)
+    outcome = run_program(scenario, target, (file, words), link, nets, lambda _passed: None)
     for line in _summary(outcome, link, Path(path).name):
         say(line)
     raise typer.Exit(outcome.status or 0)
+
+
+def _nets(text: str) -> frozenset[Net]:
+    """What the program reaches."""
+    words = [word.strip() for word in text.split(",")]
+    names = [net.value for net in Net]
+    wrong = [word for word in words if word not in names]
+    if wrong or (len(words) > 1 and Net.NONE.value in words):
+        raise AqmlabError(
+            f'--net: found "{text[:40]}"; expected none, local, host, all, or host,all'
+        )
+    return frozenset(map(Net, words))
 
 
 def _duration(text: str | None) -> float:
@@ -171,7 +192,7 @@ def _described(link: Link) -> str:
 
 
 def _summary(outcome: Outcome, link: Link, name: str) -> list[str]:
-    """Eight lines: what was run, what each direction saw, how far to trust it, and where it is."""
+    """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
     run = outcome.run
     directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
     end = "was ended" if outcome.status is None else f"ended with status {outcome.status}"
@@ -188,9 +209,29 @@ def _summary(outcome: Outcome, link: Link, name: str) -> list[str]:
     return [
         f"{name} {end} after {run.summary['measured_s']:.1f} s: {_described(link)}",
         *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
+        *_outside(run),
         f"  {_health(run)}",
         f"  run directory: {run.path}",
     ]
+
+
+def _outside(run: Run) -> list[str]:
+    """What the gateway met beyond the link, if the program could reach anything there."""
+    met = run.summary["live"].get("outside")
+    if met is None:
+        return []
+    text = f"{met['connections']} connections"
+    if met["connections"]:
+        times = (1e3 * met["connect_p50_s"], 1e3 * met["connect_max_s"])
+        text += " made in {:.1f} ms (p50), {:.1f} ms at most".format(*times)
+    for key, what in (
+        ("refused", "refused"),
+        ("unreachable", "not reached"),
+        ("datagram_flows", "flows of datagrams"),
+    ):
+        if met[key]:
+            text += f", {met[key]} {what}"
+    return [f"  outside  {text}"]
 
 
 def _queueing(direction: dict[str, Any]) -> str:

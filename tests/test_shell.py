@@ -63,7 +63,7 @@ def test_a_buffer_is_a_bandwidth_delay_product_unless_stated() -> None:
     assert [it["limit"] for it in disciplines(buffer="1 ms")] == ["3000 bytes", "3000 bytes"]
     assert [it["limit"] for it in disciplines(buffer="7 packets")] == ["7 packets"] * 2
     own = disciplines(queue_down="droptail:64 kB", queue_up="droptail-24", buffer="1 s")
-    assert [it["limit"] for it in own] == ["64000 bytes", "100 packets"]
+    assert [it["limit"] for it in own] == ["64000 bytes", "150000 bytes"]
     down, up = disciplines(queue_down="fq-codel", queue_up='{ kind = "codel", target = "9 ms" }')
     assert (down["kind"], up["kind"], up["target"]) == ("fq-codel", "codel", "9 ms")
 
@@ -352,6 +352,30 @@ def test_a_kernel_without_user_namespaces_is_named(elsewhere: Path) -> None:
     assert answer.stderr.endswith(" (user.max_user_namespaces is 0)\n")
     assert answer.stderr.count("\n") == 1
     assert not any(elsewhere.iterdir())
+
+
+@live
+def test_the_doctor_finds_a_machine_well(aqmlab: Cli) -> None:
+    answer = aqmlab("shell", "--doctor")
+    assert answer.status == 0, answer.err
+    parts = [line[:15].strip() for line in answer.out.splitlines()[2:]]
+    assert [part for part in parts if part] == [
+        *("system", "command ip", "command unshare", "TUN devices", "namespaces"),
+        *("timers", "processors", "ping", "controls"),
+    ]
+    assert "missing" not in answer.out
+    assert re.search(r"timers +(fine|poor) +\d+\.\d\d ms late", answer.out)
+
+
+@live
+def test_the_doctor_has_a_cure() -> None:
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    doctor = [*SHELL, "--doctor"]
+    command = [*IN_NAMESPACE, "sh", "-c", forbid, "sh", *WITHOUT_RIGHTS, *doctor]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert answer.returncode == 125, answer.stderr
+    cure = "user.max_user_namespaces is 0. Cure: sudo sysctl user.max_user_namespaces=15000"
+    assert re.search(rf"namespaces +missing +{re.escape(cure)}", answer.stdout)
 
 
 @live

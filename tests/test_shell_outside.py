@@ -278,7 +278,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
     datagrams.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)
     for number in range(40):
         datagrams.sendto(bytes(1000), ("8.8.8.8", 9002))
-    # The server tells what it has received: ECT(0), or CE of the queue.
+    # The server answers with what it has received: ECT(0), or CE of the queue.
     print(sorted({datagrams.recv(2000).split(b":")[0] for _ in range(40)}))
 """
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from aqmlab import _native
 from aqmlab.errors import AqmlabError, ShellError, UnprivilegedError, UnprivilegedShellError
 
-__all__ = ["require", "require_for_program", "start_again"]
-
+__all__ = ["lacking_for_program", "refusals", "require", "require_for_program", "start_again"]
 
 _UNSHARE = ("--user", "--map-root-user", "--")
 _UNSHARE_KEEPING_USER = ("--user", "--map-current-user", "--keep-caps", "--")
+_NO_UNSHARE = "needs the command unshare, of the package util-linux"
 _LOOK = "import sys; from aqmlab import _native; sys.exit(_native.live_missing())"
 """Says on standard error what a process lacks for a live run."""
 _SWITCHES = (
@@ -52,6 +52,17 @@ def require_for_program() -> None:
         raise (ShellError if _native.live_privileged() else UnprivilegedShellError)(lacking)
 
 
+def lacking_for_program() -> str | None:
+    """What stands in the way of a program behind a queue, here or in a user namespace."""
+    lacking: str | None = _native.live_missing()
+    if lacking is None or _native.live_privileged():
+        return lacking
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return _NO_UNSHARE
+    return _lacking_in_namespace([unshare, *_UNSHARE_KEEPING_USER, sys.executable])
+
+
 def start_again(*, keeping_user: bool = False) -> str:
     """Replaces this process by the same command in a user namespace; returns why if it cannot.
 
@@ -60,12 +71,12 @@ def start_again(*, keeping_user: bool = False) -> str:
     """
     unshare = shutil.which("unshare")
     if unshare is None:
-        return "in a user namespace: needs the command unshare, of the package util-linux"
+        return f"in a user namespace: {_NO_UNSHARE}"
     how = _UNSHARE_KEEPING_USER if keeping_user else _UNSHARE
     command = [unshare, *how, sys.executable]
-    look = subprocess.run([*command, "-c", _LOOK], capture_output=True, text=True, check=False)
-    if look.returncode != 0:
-        return f"in a user namespace: {_last_line(look.stderr)}{_refusals()}"
+    if (lacking := _lacking_in_namespace(command)) is not None:
+        found = ", ".join(refusals())
+        return f"in a user namespace: {lacking}{f' ({found})' if found else ''}"
     sys.stdout.flush()
     sys.stderr.flush()
     try:
@@ -74,16 +85,22 @@ def start_again(*, keeping_user: bool = False) -> str:
         return f"in a user namespace: {unshare}: {error.strerror}"
 
 
+def _lacking_in_namespace(command: list[str]) -> str | None:
+    """What a process lacks that a command puts into a user namespace."""
+    look = subprocess.run([*command, "-c", _LOOK], capture_output=True, text=True, check=False)
+    return None if look.returncode == 0 else _last_line(look.stderr)
+
+
 def _last_line(text: str) -> str:
     """The last line of what a command said."""
     return (text.strip().splitlines() or ["it ended without a word"])[-1]
 
 
-def _refusals() -> str:
-    """The settings of this kernel that refuse user namespaces, in parentheses."""
+def refusals() -> list[str]:
+    """The settings of this kernel that refuse user namespaces, as ``NAME is VALUE``."""
     found = []
     for name, refusing in _SWITCHES:
         path = Path("/proc/sys", name)
         if path.is_file() and path.read_text().strip() == refusing:
             found.append(f"{name.replace('/', '.')} is {refusing}")
-    return f" ({', '.join(found)})" if found else ""
+    return found

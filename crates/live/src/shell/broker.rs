@@ -1,5 +1,5 @@
 //! The broker: a thread that stays in the machine's own network and opens sockets there on request.
-//! A socket belongs to the network in which it was made, whoever uses it.
+//! A socket belongs to the network in which it was made. Any thread may use it.
 
 use std::io;
 use std::net::SocketAddrV4;

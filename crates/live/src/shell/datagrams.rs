@@ -75,7 +75,7 @@ pub(super) async fn carry(flow: Flow, gate: Arc<Gate>, broker: Broker, outside: 
         }
         Err(error) => {
             outside.not_reached(&error);
-            if let (Some(datagram), Some(why)) = (gate.forget(&flow), told(&error)) {
+            if let (Some(datagram), Some(why)) = (gate.forget(&flow), learned(&error)) {
                 gate.replies.unreachable(&datagram, why);
             }
         }
@@ -115,7 +115,7 @@ async fn copy(flow: &Flow, gate: &Gate, mut inner: Side, mut outer: Side) {
             Ok(Either::First(Err(_))) | Err(_) => return,
         };
         if let Err(error) = outcome
-            && let Some(why) = told(&error)
+            && let Some(why) = learned(&error)
         {
             let Flow { client, server, .. } = *flow;
             gate.replies.flow_unreachable(client, server, why);
@@ -123,8 +123,8 @@ async fn copy(flow: &Flow, gate: &Gate, mut inner: Side, mut outer: Side) {
     }
 }
 
-/// What a program is told of an error outside.
-fn told(error: &io::Error) -> Option<Unreachable> {
+/// What a program learns of an error outside.
+fn learned(error: &io::Error) -> Option<Unreachable> {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Some(Unreachable::Port),
         io::ErrorKind::NetworkUnreachable => Some(Unreachable::Network),

@@ -52,7 +52,7 @@ impl Echoes {
             let (sender, receiver) = channel(MOST_WAITING);
             let (gate, broker, all) = (gate.clone(), broker.clone(), self.0.clone());
             spawn_local(async move {
-                // Who may not ping is told so with each request.
+                // Where nobody may ping, each request gets an error.
                 let _ = answer(pinger, receiver, &gate, &broker).await;
                 all.borrow_mut().remove(&pinger);
             });

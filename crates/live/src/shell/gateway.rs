@@ -183,7 +183,7 @@ impl Desk {
         self.gate.forget(&flow);
     }
 
-    /// A client that has not come by now does not come.
+    /// A client that stays away for so long is gone.
     fn give_up(&self, flow: Flow, serial: u64) {
         let mut awaited = self.awaited.borrow_mut();
         if awaited
@@ -201,7 +201,7 @@ fn reset(stream: &TcpStream) {
     let _ = set_socket_linger(stream, Some(Duration::ZERO));
 }
 
-/// What a program is told of a place outside that was not reached.
+/// What a program learns of a place outside that was not reached.
 enum Answer {
     Refused,
     Unreachable(Unreachable),

@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab._util.console import say
+from aqmlab._util.console import say, show
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
+from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Seed, one_seed
 from aqmlab.engine import privileges
+from aqmlab.engine.doctor import State, findings
 from aqmlab.engine.shell import LONGEST_S, Link, Net, Outcome, run_program
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
@@ -25,6 +27,8 @@ __all__ = ["CONTEXT", "command"]
 
 CONTEXT = {"allow_interspersed_args": False}
 """What follows the program's name belongs to the program."""
+_CANNOT_RUN = 125
+"""Exit status where no program can be run."""
 
 
 def command(
@@ -87,6 +91,10 @@ def command(
         typer.Option("--for", metavar="TIME", help="End the program after TIME: '30 s', '5 min'."),
     ] = None,
     seed: Seed = None,
+    doctor: Annotated[
+        bool,
+        typer.Option("--doctor", help="Say what this machine allows, with cures, and run nothing."),
+    ] = False,
     directory: Annotated[
         Path | None,
         typer.Option(
@@ -110,6 +118,9 @@ def command(
     Exit status: that of the program; 0 if --for ended it; 125 if it could not be run; 2 for wrong
     options. Ctrl-C and other signals go to the program, the second of them kills it.
     """
+    if doctor:
+        _examine()
+        return
     words = list(program or [os.environ.get("SHELL") or "/bin/sh"])
     path = shutil.which(words[0])
     if path is None:
@@ -140,6 +151,22 @@ def command(
     for line in _summary(outcome, link, Path(path).name):
         say(line)
     raise typer.Exit(outcome.status or 0)
+
+
+def _examine() -> None:
+    """Shows what this machine allows; the exit status says whether programs can be run."""
+    table = TableModel("programs behind a queue on this machine")
+    table.add_key("part")
+    table.add_key("state")
+    table.add_text("found")
+    found = list(findings())
+    for finding in found:
+        tone = {State.FINE: "better", State.POOR: "clear", State.MISSING: "worse"}[finding.state]
+        text = f"{finding.found}. Cure: {finding.cure}" if finding.cure else finding.found
+        table.add_row(finding.name, Cell(finding.state.value, tone), text)
+    show(table)
+    if any(finding.state is State.MISSING for finding in found):
+        raise typer.Exit(_CANNOT_RUN)
 
 
 def _nets(text: str) -> frozenset[Net]:

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from aqmlab import Run, Scenario
-from aqmlab.engine.shell import Link
+from aqmlab.engine.shell import FileLink, Link, trace_rate_bps
 from aqmlab.errors import AqmlabError
-from conftest import Cli
+from conftest import ROOT, Cli
 from test_live import IN_NAMESPACE, WITHOUT_RIGHTS, as_nobody, holders, live, namespaces, own_folder
 
 __all__ = ["own_folder"]
@@ -78,6 +78,32 @@ def test_a_link_is_a_scenario_that_can_be_simulated() -> None:
     assert bottleneck["reverse"]["loss"] == 0.01
 
 
+def test_a_trace_has_its_mean_rate() -> None:
+    trace = ROOT / "scenarios/traces/lte.trace"
+    link = Link(down_bps=trace_rate_bps(trace), up_bps=2e6, trace_down=trace)
+    assert link.down_bps == pytest.approx(27_789 * 12_000 / 30)
+    ways = link.scenario("curl", 1, 5.0).data["topology"]["bottleneck"]
+    assert len(ways["forward"]["trace"]["opportunities"]) == 27_789
+    assert ways["reverse"].get("trace") is None
+    assert "11.1156 Mbit/s down by lte.trace, 2 Mbit/s up" in str(link)
+
+
+def test_a_file_gives_the_link() -> None:
+    own = FileLink.load(ROOT / "scenarios/cellular.toml", None, 0.0)
+    assert own.rtt_s == pytest.approx(0.02)
+    ways = own.scenario("curl", 3, 5.0).data["topology"]["bottleneck"]
+    assert ways["forward"]["discipline"]["kind"] == "fq-codel"
+    assert "fq-codel (cellular.toml)" in str(own)
+    # A link without delay, and another round trip.
+    for rtt_s, delay in ((None, "10 ms"), (0.05, "25 ms")):
+        link = FileLink.load(ROOT / "scenarios/quickstart.toml", rtt_s, 0.0)
+        data = link.scenario("curl", 3, 5.0).data
+        assert data["topology"]["bottleneck"]["forward"]["delay"] == delay
+        assert [it["name"] for it in data["traffic"]] == ["program"]
+    with pytest.raises(AqmlabError, match='kind: found "parking-lot", but programs'):
+        FileLink.load(ROOT / "scenarios/parking-lot.toml", None, 0.0)
+
+
 @pytest.mark.parametrize("size", ["many", "-3 ms", "10 parsecs"])
 def test_a_wrong_buffer_is_named(size: str) -> None:
     with pytest.raises(AqmlabError, match=f'--queue-down: found the buffer "{size}"; exp'):
@@ -97,6 +123,10 @@ def test_a_wrong_buffer_is_named(size: str) -> None:
         (["--queue", "red", "true"], "min_th: missing"),
         (["--queue", "{ kind", "true"], "--queue-down: found { kind: "),
         (["--loss", "2", "true"], "loss: found 2"),
+        (["--down", "no-file", "true"], '--down: found "no-file", which is no file; expected'),
+        (["--up", "pyproject", "true"], '--up: found "pyproject"'),
+        (["--scenario", "none.toml", "true"], "none.toml"),
+        (["--scenario", "none.toml", "--rate", "3", "true"], "--rate: found one beside --scenario"),
         (["--net", "moon", "true"], '--net: found "moon"; expected none, local, host, all, or'),
         (["--net", "none,all", "true"], '--net: found "none,all"; expected'),
         (["--out", ".", "true"], "--out: . is there already"),
@@ -191,6 +221,32 @@ def test_a_flood_loses_what_the_link_cannot_carry() -> None:
     assert carried < 1.1
     if not Run.open("run").invalid:
         assert carried > 0.8
+
+
+DOWNLOAD_1MB = """
+import time, urllib.request
+began = last = time.monotonic()
+longest = 0
+with urllib.request.urlopen("http://100.64.0.1:8000/1MB") as answer:
+    while answer.read(1400):
+        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+print(last - began, longest)
+"""
+
+
+@live
+def test_a_trace_paces_a_program() -> None:
+    # 251 packets a second, all of them in its first half.
+    Path("gaps.trace").write_text("\n".join(map(str, [*range(2, 501, 2), 1000])) + "\n")
+    answer = shell("--down", "gaps.trace", "--up", "10", "--buffer", "1 s", program=DOWNLOAD_1MB)
+    assert answer.returncode == 0, answer.stderr
+    took_s, longest_s = map(float, answer.stdout.split())
+    # 1 MB needs 690 of them or more.
+    assert took_s > 2.2
+    assert longest_s > 0.4
+    down, _ = directions()
+    assert down["departed_packets"] >= 690
+    assert "by gaps.trace" in answer.stderr
 
 
 ENDS = """

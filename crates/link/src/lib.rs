@@ -9,6 +9,75 @@
 //!
 //! Times are nanoseconds since the start of the run ([`Time`](aqmlab_net::Time)), sizes are IP
 //! bytes; the framing is added here.
+//!
+//! # A queue between two ends of your own
+//!
+//! Any protocol without sockets and clocks of its own can be behind any queue. The caller keeps the
+//! time: it asks for the next moment at which something happens, and goes there. What waits in the
+//! port is the caller's (`T` of [`Port<T>`](Port)): numbers here, bytes of packets elsewhere.
+//!
+//! A sender keeps a window of packets under way and halves it, once in a round trip, when a
+//! packet comes back with a mark. It crosses FQ-CoDel at 10 Mbit/s:
+//!
+//! ```
+//! use std::collections::BTreeSet;
+//!
+//! use aqmlab_aqm::Details;
+//! use aqmlab_link::{Port, Transmission};
+//! use aqmlab_net::{Ecn, FlowKey, Packet, Time};
+//! use aqmlab_record::LinkDirection;
+//! use aqmlab_scenario::{Scenario, Topology};
+//!
+//! let text = r#"
+//!     topology.bottleneck = { rate = "10 Mbit/s", delay = "10 ms", discipline = { kind = "fq-codel" } }
+//!     traffic = [{ kind = "bulk", flows = 1, rtt = { kind = "constant", rtt = "20 ms" } }]
+//! "#;
+//! let scenario = Scenario::parse(text, &[], &mut |_| unreachable!("it names no files")).unwrap();
+//! let Topology::Dumbbell(dumbbell) = &scenario.topology else { unreachable!() };
+//! let name = &LinkDirection::all(&scenario.topology.network())[0];
+//! let link = &dumbbell.bottleneck.forward;
+//! let mut port: Port<u64> = Port::stored(name, link, 1, &scenario.measure);
+//!
+//! // The sender's state, and what is on its way back: packet, and whether it was marked or lost.
+//! let (mut window, mut sent, mut acked, mut cut_until) = (10.0_f64, 0, 0, 0);
+//! let mut acks: BTreeSet<(Time, u64, bool)> = BTreeSet::new();
+//! let (mut now, mut dropped, mut congested) = (Time::ZERO, Vec::new(), 0);
+//! while now < Time::from_secs(10) {
+//!     let mut outcomes = Vec::new();
+//!     if port.next_departure() <= now {
+//!         outcomes.extend(port.depart(now, &mut dropped));
+//!     }
+//!     while acks.first().is_some_and(|ack| ack.0 <= now) {
+//!         let (_, number, is_congested) = acks.pop_first().unwrap();
+//!         acked += 1;
+//!         window += 1.0 / window;
+//!         if is_congested && number >= cut_until {
+//!             (window, cut_until, congested) = (window / 2.0, sent, congested + 1);
+//!         }
+//!     }
+//!     while ((sent - acked) as f64) < window.max(2.0) {
+//!         let packet = Packet { size: 1500, ecn: Ecn::Ect0, dscp: 0, flow: FlowKey(7) };
+//!         outcomes.extend(match port.arrive(now, packet, 0) {
+//!             Transmission::Waits => port.take_in(now, (packet, 0), sent, Details::default, &mut dropped),
+//!             decided => Some((sent, decided)),
+//!         });
+//!         sent += 1;
+//!     }
+//!     for (number, transmission) in outcomes {
+//!         if let Transmission::Arrives(at, ecn) = transmission {
+//!             acks.insert((at + Time::from_millis(10), number, ecn == Ecn::Ce));
+//!         }
+//!     }
+//!     acks.extend(dropped.drain(..).map(|(at, number)| (at + Time::from_millis(20), number, true)));
+//!     let next_ack = acks.first().map_or(Time::NEVER, |ack| ack.0);
+//!     now = port.next_departure().min(next_ack);
+//! }
+//! // Ten seconds have room for 8333 packets. Marks keep the queue short.
+//! assert!(acked > 7900, "{acked}");
+//! assert!(congested > 5, "{congested}");
+//! let wait = port.stats().sojourn().quantiles_s([0.95])[0].unwrap();
+//! assert!(wait < 0.02, "{wait}");
+//! ```
 
 mod access;
 mod bypass;

@@ -74,7 +74,7 @@ fn effective_capabilities(status: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// What varies on a link and only a simulation can vary.
+/// What varies on a link beside its rate.
 const fn varying(link: &Link) -> Option<&'static str> {
     if link.trace.is_some() {
         Some("trace")
@@ -94,11 +94,21 @@ fn refuse<T>(message: String) -> Result<T, LiveError> {
 /// Refuses what a bed cannot hold.
 pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
     let dumbbell = check_link(scenario)?;
+    let link = &dumbbell.bottleneck;
+    if let Some(key) = [&link.forward, &link.reverse]
+        .iter()
+        .find_map(|link| varying(link))
+    {
+        return refuse(format!(
+            "topology.bottleneck.{key}: found one, but of the live bed's link only the rate varies, by \
+             rate_changes; leave it out"
+        ));
+    }
     check_hosts(scenario, dumbbell)?;
     Ok(dumbbell)
 }
 
-/// Refuses a network that is no single link, and what changes it.
+/// Refuses a network that is no single link, and what changes it beside the link itself.
 pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
     let Topology::Dumbbell(dumbbell) = &scenario.topology else {
         return refuse(
@@ -111,16 +121,6 @@ pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
              their rate_changes; leave them out"
                 .to_owned(),
         );
-    }
-    let link = &dumbbell.bottleneck;
-    if let Some(key) = [&link.forward, &link.reverse]
-        .iter()
-        .find_map(|link| varying(link))
-    {
-        return refuse(format!(
-            "topology.bottleneck.{key}: found one, but of the live bed's link only the rate varies, by \
-             rate_changes; leave it out"
-        ));
     }
     Ok(dumbbell)
 }

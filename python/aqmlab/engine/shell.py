@@ -28,10 +28,19 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["LONGEST_S", "Link", "Net", "Outcome", "run_program"]
+__all__ = [
+    "LONGEST_S",
+    "FileLink",
+    "Link",
+    "Net",
+    "Outcome",
+    "run_program",
+    "trace_rate_bps",
+]
 
 LONGEST_S = 24 * 3600.0
 """A program is measured no longer than this."""
+_PACKET_BITS = 1500 * 8
 _SMALLEST_BUFFER = 2 * 1500
 """Bytes of two full packets."""
 _SAMPLE_S = 0.01
@@ -61,7 +70,8 @@ class Link:
     """The link that a program is behind.
 
     Rates are in bits per second of IP packets, times in seconds. The round trip is that of an empty
-    queue. Queues are kinds or presets, as ``NAME``, ``NAME:BUFFER`` or a TOML table.
+    queue. Queues are kinds or presets, as ``NAME``, ``NAME:BUFFER`` or a TOML table. Traces are
+    files of opportunities to send 1500 bytes; the rates are their means.
     """
 
     down_bps: float
@@ -72,6 +82,22 @@ class Link:
     queue_down: str = "droptail"
     queue_up: str = "droptail"
     buffer: str | None = None
+    trace_down: Path | None = None
+    trace_up: Path | None = None
+
+    def __str__(self) -> str:
+        """The link in a few words."""
+        queues = self.queue_down
+        if self.queue_up != self.queue_down:
+            queues += f" (down), {self.queue_up} (up)"
+        ways = [
+            f"{rate_text(rate)} {way}{f' by {trace.name}' if trace else ''}"
+            for rate, way, trace in (
+                (self.down_bps, "down", self.trace_down),
+                (self.up_bps, "up", self.trace_up),
+            )
+        ]
+        return f"{', '.join(ways)}, {time_text(self.rtt_s)}, {queues}"
 
     def scenario(self, title: str, seed: int, duration_s: float) -> Scenario:
         """The link as a scenario, for so long; its one user stands for the program."""
@@ -80,30 +106,16 @@ class Link:
             "framing": "none",
             "loss": float(self.loss) or None,
         }
-        for direction, option, queue, rate_bps in (
-            ("forward", "--queue-down", self.queue_down, self.down_bps),
-            ("reverse", "--queue-up", self.queue_up, self.up_bps),
+        for direction, option, queue, rate_bps, trace in (
+            ("forward", "--queue-down", self.queue_down, self.down_bps, self.trace_down),
+            ("reverse", "--queue-up", self.queue_up, self.up_bps, self.trace_up),
         ):
             bottleneck[direction] = {
                 "rate": rate_text(rate_bps),
+                "trace": {"file": os.fspath(trace.absolute())} if trace else None,
                 "discipline": self._discipline(option, queue, rate_bps),
             }
-        rtt = {"kind": "constant", "rtt": time_text(self.rtt_s)}
-        measure = {
-            "warm_up": "0 s",
-            "duration": time_text(duration_s),
-            "queue_sample": time_text(_SAMPLE_S),
-        }
-        content = {
-            "title": title,
-            "seed": seed,
-            "measure": measure,
-            "topology": {"kind": "dumbbell", "bottleneck": bottleneck},
-            "traffic": [
-                {"name": "program", "kind": "bulk", "flows": 1, "tcp": "linux", "rtt": rtt}
-            ],
-        }
-        return Scenario.from_dict(content)
+        return _stands_for_program(bottleneck, self.rtt_s, title, seed, duration_s)
 
     def _discipline(self, option: str, text: str, rate_bps: float) -> object:
         """A discipline as a scenario has it."""
@@ -146,6 +158,85 @@ class Link:
 
 
 @dataclass(frozen=True)
+class FileLink:
+    """The bottleneck of a scenario, whose users stay away.
+
+    The round trip is that of the link's delays, unless another is given; a link without delay has
+    that of :class:`Link`.
+    """
+
+    file: Path
+    bottleneck: dict[str, object]
+    rtt_s: float
+    jitter_s: float = 0.0
+
+    @classmethod
+    def load(cls, file: Path, rtt_s: float | None, jitter_s: float) -> FileLink:
+        """Reads a scenario; `rtt_s` replaces its link's delays."""
+        topology = Scenario.load(file).data["topology"]
+        if topology["kind"] != "dumbbell":
+            raise AqmlabError(
+                f'{file}: topology.kind: found "{topology["kind"]}", but programs are behind one '
+                'link; expected "dumbbell"'
+            )
+        bottleneck = topology["bottleneck"]
+        ways = [bottleneck["forward"], bottleneck["reverse"]]
+        if rtt_s is None and not any(parsed_time(way["delay"]) for way in ways):
+            rtt_s = Link.rtt_s
+        if rtt_s is not None:
+            for way in ways:
+                way["delay"] = time_text(rtt_s / 2)
+        delays = [parsed_time(way["delay"]) for way in ways]
+        return cls(file, bottleneck, sum(delays), jitter_s)
+
+    def __str__(self) -> str:
+        """The link in a few words."""
+        down, up = (self.bottleneck[way] for way in ("forward", "reverse"))
+        kinds = [way["discipline"]["kind"] for way in (down, up)]  # type: ignore[index]
+        queues = kinds[0] if kinds[0] == kinds[1] else f"{kinds[0]} (down), {kinds[1]} (up)"
+        rates = f"{down['rate']} down, {up['rate']} up"  # type: ignore[index]
+        return f"{rates}, {time_text(self.rtt_s)}, {queues} ({self.file.name})"
+
+    def scenario(self, title: str, seed: int, duration_s: float) -> Scenario:
+        """The link as a scenario, for so long; its one user stands for the program."""
+        return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, duration_s)
+
+
+def trace_rate_bps(file: Path) -> float:
+    """The mean rate of a trace of opportunities to send 1500 bytes."""
+    try:
+        stamps = [int(line) for line in file.read_text(encoding="ascii").split()]
+    except (OSError, ValueError) as error:
+        raise AqmlabError(f"{file}: no trace can be read: {error}") from None
+    if not stamps or stamps[-1] <= 0:
+        raise AqmlabError(
+            f"{file}: found no opportunity; expected a line with the millisecond of each; the "
+            "last is the trace's length"
+        )
+    return len(stamps) * _PACKET_BITS / (stamps[-1] / 1e3)
+
+
+def _stands_for_program(
+    bottleneck: dict[str, object], rtt_s: float, title: str, seed: int, duration_s: float
+) -> Scenario:
+    """A scenario of a link; its one user stands for the program."""
+    rtt = {"kind": "constant", "rtt": time_text(rtt_s)}
+    measure = {
+        "warm_up": "0 s",
+        "duration": time_text(duration_s),
+        "queue_sample": time_text(_SAMPLE_S),
+    }
+    content = {
+        "title": title,
+        "seed": seed,
+        "measure": measure,
+        "topology": {"kind": "dumbbell", "bottleneck": bottleneck},
+        "traffic": [{"name": "program", "kind": "bulk", "flows": 1, "tcp": "linux", "rtt": rtt}],
+    }
+    return Scenario.from_dict(content)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What became of a program."""
 
@@ -159,7 +250,7 @@ def run_program(
     scenario: Scenario,
     target: Path,
     program: tuple[str, Sequence[str]],
-    link: Link,
+    link: Link | FileLink,
     nets: Collection[Net],
     tick: Callable[[float], None],
 ) -> Outcome:

@@ -18,15 +18,24 @@ from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Seed, one_seed
 from aqmlab.engine import privileges
 from aqmlab.engine.doctor import State, findings
-from aqmlab.engine.shell import LONGEST_S, Link, Net, Outcome, run_program
+from aqmlab.engine.shell import (
+    LONGEST_S,
+    FileLink,
+    Link,
+    Net,
+    Outcome,
+    run_program,
+    trace_rate_bps,
+)
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
-from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, rate_text, time_text
+from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, rate_text
 
 __all__ = ["CONTEXT", "command"]
 
 CONTEXT = {"allow_interspersed_args": False}
 """What follows the program's name belongs to the program."""
+_RATE = "20/2"
 _CANNOT_RUN = 125
 """Exit status where no program can be run."""
 
@@ -40,20 +49,41 @@ def command(
             show_default=False,
         ),
     ] = None,
+    scenario: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The bottleneck of this scenario, without its users; instead of rates, traces, "
+            "queues and losses.",
+        ),
+    ] = None,
     rate: Annotated[
-        str, typer.Option(metavar="DOWN/UP", help="Download and upload in Mbit/s.")
-    ] = "20/2",
+        str | None,
+        typer.Option(metavar="DOWN/UP", help="Download and upload in Mbit/s; default: 20/2."),
+    ] = None,
+    down: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE|FILE",
+            help="The download alone, or a trace: a line with the millisecond of each opportunity "
+            "to send 1500 bytes, as mahimahi has them.",
+        ),
+    ] = None,
+    up: Annotated[
+        str | None, typer.Option(metavar="RATE|FILE", help="The upload alone, or a trace.")
+    ] = None,
     rtt: Annotated[
-        str, typer.Option(metavar="TIME", help="Round trip of the empty link, in ms.")
-    ] = "20 ms",
+        str | None,
+        typer.Option(metavar="TIME", help="Round trip of the empty link, in ms; default: 20 ms."),
+    ] = None,
     queue: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="QUEUE",
             help="Queue of both directions: a name of `aqmlab list disciplines` or presets, "
-            "NAME:BUFFER, or a TOML table.",
+            "NAME:BUFFER, or a TOML table; default: droptail.",
         ),
-    ] = "droptail",
+    ] = None,
     queue_down: Annotated[
         str | None, typer.Option(metavar="QUEUE", help="Queue of the download alone.")
     ] = None,
@@ -126,18 +156,40 @@ def command(
     if path is None:
         raise AqmlabError(f"program: found {words[0]}, which is no program of your PATH")
     nets = _nets(net)
-    down, up = parsed_rates(rate)
-    link = Link(
-        down_bps=down,
-        up_bps=up,
-        rtt_s=parsed_rtt(rtt),
-        jitter_s=_jitter(jitter),
-        loss=loss,
-        queue_down=queue_down or queue,
-        queue_up=queue_up or queue,
-        buffer=buffer,
-    )
-    scenario = link.scenario(shlex.join(words)[:60], one_seed(seed) or 1, _duration(duration))
+    rtt_s = None if rtt is None else parsed_rtt(rtt)
+    if scenario is not None:
+        given = {
+            "--rate": rate,
+            "--down": down,
+            "--up": up,
+            "--queue": queue,
+            "--queue-down": queue_down,
+            "--queue-up": queue_up,
+            "--buffer": buffer,
+            "--loss": loss or None,
+        }
+        for name, value in given.items():
+            if value is not None:
+                raise AqmlabError(f"{name}: found one beside --scenario, whose link says it")
+        link: Link | FileLink = FileLink.load(scenario, rtt_s, _jitter(jitter))
+    else:
+        rates = parsed_rates(rate or _RATE)
+        down_bps, trace_down = _way("--down", down, rates[0])
+        up_bps, trace_up = _way("--up", up, rates[1])
+        link = Link(
+            down_bps=down_bps,
+            up_bps=up_bps,
+            rtt_s=Link.rtt_s if rtt_s is None else rtt_s,
+            jitter_s=_jitter(jitter),
+            loss=loss,
+            queue_down=queue_down or queue or Link.queue_down,
+            queue_up=queue_up or queue or Link.queue_up,
+            buffer=buffer,
+            trace_down=trace_down,
+            trace_up=trace_up,
+        )
+    title = shlex.join(words)[:60]
+    content = link.scenario(title, one_seed(seed) or 1, _duration(duration))
     target = directory or _default_path(Path(path).name)
     if os.path.lexists(target):
         raise AqmlabError(f"--out: {target} is there already; choose another place")
@@ -145,9 +197,9 @@ def command(
         check_output_folder(directory)
     privileges.require_for_program()
     if program is None:
-        say(f"{_described(link)}; exit ends it")
+        say(f"{link}; exit ends it")
     file = os.fspath(Path(path).absolute())
-    outcome = run_program(scenario, target, (file, words), link, nets, lambda _passed: None)
+    outcome = run_program(content, target, (file, words), link, nets, lambda _passed: None)
     for line in _summary(outcome, link, Path(path).name):
         say(line)
     raise typer.Exit(outcome.status or 0)
@@ -191,6 +243,20 @@ def _duration(text: str | None) -> float:
     return seconds
 
 
+def _way(option: str, text: str | None, rate_bps: float) -> tuple[float, Path | None]:
+    """The rate of a direction in bits per second, and its trace if it has one."""
+    if text is None:
+        return rate_bps, None
+    if Path(text).is_file():
+        return trace_rate_bps(Path(text)), Path(text)
+    try:
+        return parsed_rates(text)[0], None
+    except AqmlabError:
+        raise AqmlabError(
+            f'{option}: found "{text[:40]}", which is no file; expected one, or a rate in Mbit/s'
+        ) from None
+
+
 def _jitter(text: str) -> float:
     """The jitter in seconds."""
     seconds = parsed_time(text, "--jitter", "ms")
@@ -209,16 +275,7 @@ def _default_path(name: str) -> Path:
     return path
 
 
-def _described(link: Link) -> str:
-    """The link in a few words."""
-    queues = link.queue_down
-    if link.queue_up != link.queue_down:
-        queues += f" (down), {link.queue_up} (up)"
-    rates = f"{rate_text(link.down_bps)} down, {rate_text(link.up_bps)} up"
-    return f"{rates}, {time_text(link.rtt_s)}, {queues}"
-
-
-def _summary(outcome: Outcome, link: Link, name: str) -> list[str]:
+def _summary(outcome: Outcome, link: Link | FileLink, name: str) -> list[str]:
     """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
     run = outcome.run
     directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
@@ -234,7 +291,7 @@ def _summary(outcome: Outcome, link: Link, name: str) -> list[str]:
         )
     ]
     return [
-        f"{name} {end} after {run.summary['measured_s']:.1f} s: {_described(link)}",
+        f"{name} {end} after {run.summary['measured_s']:.1f} s: {link}",
         *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
         *_outside(run),
         f"  {_health(run)}",

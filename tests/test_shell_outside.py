@@ -217,7 +217,7 @@ def test_each_net_reaches_its_own(net: str, expected: list[str]) -> None:
     met = Run.open("run").summary["live"]["outside"]
     assert met["connections"] == sum("connected" in line for line in expected)
     assert met["datagram_flows"] == expected.count(DATAGRAM)
-    assert f"outside {met['connections']} connections made in" in answer.stderr
+    assert f"outside  {met['connections']} connections made in" in answer.stderr
 
 
 CONTENT = """

@@ -29,7 +29,9 @@
 //! use aqmlab_scenario::{Scenario, Topology};
 //!
 //! let text = r#"
-//!     topology.bottleneck = { rate = "10 Mbit/s", delay = "10 ms", discipline = { kind = "fq-codel" } }
+//!     measure = { warm_up = "0 s", duration = "10 s" }
+//!     topology.kind = "dumbbell"
+//!     topology.bottleneck = { rate = "10 Mbit/s", delay = "10 ms", framing = "none", discipline = { kind = "fq-codel" } }
 //!     traffic = [{ kind = "bulk", flows = 1, rtt = { kind = "constant", rtt = "20 ms" } }]
 //! "#;
 //! let scenario = Scenario::parse(text, &[], &mut |_| unreachable!("it names no files")).unwrap();

@@ -53,7 +53,7 @@ pub struct Described {
 }
 
 /// A word that a key can hold, or a kind of table, and what it means.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Word {
     /// The word.
     pub name: String,

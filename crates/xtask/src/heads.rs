@@ -7,8 +7,8 @@ use aqmlab_tcp::CongestionControlKind;
 use aqmlab_traffic::Model;
 use schemars::JsonSchema;
 
-use crate::scenario::parameters;
-use aqmlab_declare::schema::{Described, Kind};
+use crate::scenario::{keys, words};
+use aqmlab_declare::schema::{Described, Kind, Parameter};
 
 /// What stands between the head of a page, which is generated, and the rest, which is not.
 pub(crate) const BY_HAND: &str =
@@ -36,10 +36,10 @@ pub(crate) fn all() -> [Folder; 3] {
 /// The kinds of a registry and the heads of their pages.
 fn heads<T: JsonSchema>(about: &[&About], presets: &[Preset]) -> Vec<(String, String)> {
     let kinds = Described::of::<T>().kinds();
-    let described = kinds.into_iter().zip(about);
-    let heads = described.map(|(kind, about)| {
-        let text = head(&kind, about, presets);
-        (kind.name, text)
+    let heads = kinds.iter().enumerate().zip(about);
+    let heads = heads.map(|((place, kind), about)| {
+        let text = head(kind, about, presets, &kinds[..place]);
+        (kind.name.clone(), text)
     });
     heads.collect()
 }
@@ -50,13 +50,14 @@ fn traffic_heads() -> Vec<(String, String)> {
     let described = kinds.into_iter().zip(Model::ABOUT).zip(Model::examples());
     let heads = described.map(|((kind, about), example)| {
         let example = format!("\n## Example\n\n```toml\n{example}```\n\n{BY_HAND}");
-        let text = head(&kind, about, &[]).replace(&format!("\n{BY_HAND}"), &example);
+        let text = head(&kind, about, &[], &[]).replace(&format!("\n{BY_HAND}"), &example);
         (kind.name, text)
     });
     heads.collect()
 }
 
-fn head(kind: &Kind, about: &About, presets: &[Preset]) -> String {
+/// The head of a page. Words that a page of `earlier` explains have a link to it.
+fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> String {
     let About {
         title,
         paper,
@@ -69,7 +70,26 @@ fn head(kind: &Kind, about: &About, presets: &[Preset]) -> String {
         format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\nMemory: {memory}.\n");
     if !kind.parameters.is_empty() {
         page += "\n## Parameters\n\n";
-        parameters(&mut page, &kind.parameters);
+        keys(&mut page, &kind.parameters);
+        let (known, own): (Vec<_>, Vec<_>) = kind
+            .parameters
+            .iter()
+            .cloned()
+            .partition(|parameter| explained_by(earlier, parameter).is_some());
+        words(&mut page, &own);
+        for home in earlier {
+            let here = |one: &&Parameter| explained_by(earlier, one) == Some(home.name.as_str());
+            let names: Vec<_> = known
+                .iter()
+                .filter(here)
+                .map(|one| format!("`{}`", one.name))
+                .collect();
+            if !names.is_empty() {
+                let (home, names) = (&home.name, names.join(" and of "));
+                page +=
+                    &format!("\n[`{home}`]({home}.md#parameters) explains the words of {names}.\n");
+            }
+        }
     }
     let mut own = presets
         .iter()
@@ -98,4 +118,14 @@ fn head(kind: &Kind, about: &About, presets: &[Preset]) -> String {
         page += &format!("- {departure}\n");
     }
     page + "\n" + BY_HAND
+}
+
+/// The first kind that has the parameter with the same words.
+fn explained_by<'a>(earlier: &'a [Kind], parameter: &Parameter) -> Option<&'a str> {
+    let same = |one: &Parameter| one.name == parameter.name && one.words == parameter.words;
+    let kinds = earlier.iter();
+    let mut found = kinds.filter(|kind| kind.parameters.iter().any(same));
+    (!parameter.words.is_empty())
+        .then(|| found.next())?
+        .map(|kind| kind.name.as_str())
 }

@@ -17,8 +17,8 @@ pub(crate) fn page() -> String {
         };
         page += &format!("\n## {heading}\n\n{}\n\n", section.about);
         page += "| key | unit | meaning |\n| --- | --- | --- |\n";
-        for metric in &section.metrics {
-            metric_row(&mut page, metric, &section.key);
+        for alike in section.metrics.chunk_by(are_percentiles_of_one) {
+            metric_row(&mut page, alike, &section.key);
         }
     }
     page += "\n## The Parquet files\n\n";
@@ -29,12 +29,36 @@ pub(crate) fn page() -> String {
     page
 }
 
-fn metric_row(page: &mut String, metric: &Metric, section: &str) {
-    let key = metric.key.strip_prefix(section).unwrap_or(&metric.key);
-    let key = key.trim_start_matches('.');
-    let meaning = cell(&metric.meaning);
-    let unit = unit(&metric.unit);
-    let _ = writeln!(page, "| `{key}` | {unit} | {meaning} |");
+/// A row for a metric, or for the percentiles of the same values.
+fn metric_row(page: &mut String, alike: &[Metric], section: &str) {
+    let keys = alike.iter().map(|metric| {
+        let key = metric.key.strip_prefix(section).unwrap_or(&metric.key);
+        format!("`{}`", key.trim_start_matches('.'))
+    });
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    let [.., last] = alike else { return };
+    let ranks = alike.iter().filter_map(percentile).map(|(rank, _)| rank);
+    let meaning = match (ranks.collect::<Vec<_>>().as_slice(), percentile(last)) {
+        ([first @ .., end], Some((_, of))) if !first.is_empty() => {
+            format!("{} and {end}{PERCENTILE}{of}", first.join(", "))
+        }
+        _ => last.meaning.clone(),
+    };
+    let (unit, meaning) = (unit(&last.unit), cell(&meaning));
+    let _ = writeln!(page, "| {keys} | {unit} | {meaning} |");
+}
+
+/// What stands in a meaning between a rank and its values.
+const PERCENTILE: &str = " percentile";
+
+/// The rank of a percentile, and of what it is.
+fn percentile(metric: &Metric) -> Option<(&str, &str)> {
+    metric.meaning.split_once(PERCENTILE)
+}
+
+fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
+    let of = |metric| percentile(metric).map(|(_, of)| of);
+    of(one).is_some() && of(one) == of(next) && one.unit == next.unit
 }
 
 fn columns_of(page: &mut String, table: &TableAbout) {

@@ -40,12 +40,13 @@ pub(crate) fn page() -> String {
     table::<Reordering>(&mut page, "`reordering`");
     table::<RateChange>(&mut page, "`rate_changes`, a list of");
     table::<Change>(&mut page, "`changes`, a list of");
-    page += "\n## `discipline`\n\nThe page of a kind lists its keys and its presets. \
-             [Choose a queue](choose.md) compares them.\n\n";
+    page += "\n## `discipline`\n\nEach kind has a page with its keys and its presets. \
+             [Choose a queue](choose.md#disciplines-by-purpose) groups them by purpose.\n\n";
     linked::<Discipline>(&mut page, "disciplines");
     page += "\n## `[[traffic]]`\n\n";
     parameters(&mut page, &class_keys());
-    page += "\nA class also has its `kind` and the keys of that kind:\n\n";
+    page += "\nA class also has its `kind` and the keys of that kind. Each kind has a page; \
+             [Traffic](traffic/index.md) says what each is for.\n\n";
     linked::<Model>(&mut page, "traffic");
     rows::<Rtt>(&mut page, "`rtt`");
     page += "\n[Round-trip times](traffic/round-trip-times.md) says what each kind is made from.\n";
@@ -60,7 +61,8 @@ pub(crate) fn page() -> String {
 pub(crate) fn tcp_page() -> String {
     let mut page = include_str!("tcp-stack.md").to_owned();
     profiles(&mut page);
-    page += "\n## `tcp.congestion_control`\n\n";
+    page += "\n## `tcp.congestion_control`\n\nEach kind has a page with its keys. \
+             [Congestion controls](congestion-controls/index.md) compares them.\n\n";
     linked::<CongestionControlKind>(&mut page, "congestion-controls");
     rows::<SlowStart>(&mut page, "`tcp.slow_start`");
     rows::<Clock>(&mut page, "`tcp.clock`");
@@ -86,13 +88,14 @@ fn kinds<T: JsonSchema>(page: &mut String, heading: &str) {
     }
 }
 
-/// A row for each kind, which links to its page in a folder.
+/// The pages of the kinds, in a folder.
 fn linked<T: JsonSchema>(page: &mut String, folder: &str) {
-    *page += "| kind | what it is |\n| --- | --- |\n";
-    for kind in Described::of::<T>().kinds() {
-        let name = &kind.name;
-        *page += &format!("| [`{name}`]({folder}/{name}.md) | {} |\n", kind.summary);
-    }
+    let kinds = Described::of::<T>().kinds();
+    let links = kinds
+        .iter()
+        .map(|kind| format!("[`{0}`]({folder}/{0}.md)", kind.name));
+    *page += &links.collect::<Vec<_>>().join(",\n");
+    *page += ".\n";
 }
 
 /// Kinds with few keys: a row for each key, under the row of its kind.
@@ -113,12 +116,17 @@ fn rows<T: JsonSchema>(page: &mut String, heading: &str) {
 }
 
 /// A table of keys, and the words that they take.
-pub(crate) fn parameters(page: &mut String, parameters: &[Parameter]) {
+fn parameters(page: &mut String, parameters: &[Parameter]) {
+    keys(page, parameters);
+    words(page, parameters);
+}
+
+/// A table of keys.
+pub(crate) fn keys(page: &mut String, parameters: &[Parameter]) {
     *page += "| key | default or form | meaning |\n| --- | --- | --- |\n";
     for parameter in parameters {
         *page += &row(&parameter.name, &value(parameter), &parameter.description);
     }
-    words(page, parameters);
 }
 
 fn row(name: &str, value: &str, meaning: &str) -> String {
@@ -143,7 +151,7 @@ fn value(parameter: &Parameter) -> String {
 }
 
 /// A list of the words for each key that takes words.
-fn words(page: &mut String, parameters: &[Parameter]) {
+pub(crate) fn words(page: &mut String, parameters: &[Parameter]) {
     for parameter in parameters
         .iter()
         .filter(|parameter| !parameter.words.is_empty())
@@ -160,23 +168,23 @@ fn profiles(page: &mut String) {
     let [plain, others @ ..] = Profile::NAMES;
     let base = ProfileSheet::of(plain);
     *page += &format!("\n## Profiles\n\n**`{plain}`**: {}\n", base.summary);
+    let mut earlier: Vec<(&str, ProfileSheet)> = Vec::new();
     for name in others {
         let sheet = ProfileSheet::of(name);
-        let changed: Vec<_> = sheet
-            .parameters
+        // An earlier profile that is much more like it than the plain one needs fewer words.
+        let from_plain = changed(&sheet, &base);
+        let (other, changes) = earlier
             .iter()
-            .zip(&base.parameters)
-            .filter(|(own, plain)| own.value != plain.value)
-            .map(|(own, _)| match code(&own.value) {
-                value if value.is_empty() => format!("`{}` not set", own.name),
-                value => format!("`{} = {}`", own.name, value.trim_matches('`')),
-            })
-            .collect();
+            .map(|(other, theirs)| (*other, changed(&sheet, theirs)))
+            .filter(|(_, changes)| 3 * changes.len() <= 2 * from_plain.len())
+            .min_by_key(|(_, changes)| changes.len())
+            .unwrap_or((plain, from_plain));
         *page += &format!(
-            "\n**`{name}`**: {} It differs from `{plain}` in {}.\n",
+            "\n**`{name}`**: {} It differs from `{other}` in {}.\n",
             sheet.summary,
-            changed.join(", ")
+            changes.join(", ")
         );
+        earlier.push((name, sheet));
     }
     let _ = write!(
         page,
@@ -189,6 +197,18 @@ fn profiles(page: &mut String) {
     }
     keys.retain(|key| key.name != "congestion_control");
     words(page, &keys);
+}
+
+/// The keys in which a profile differs from another, with their values.
+fn changed(own: &ProfileSheet, other: &ProfileSheet) -> Vec<String> {
+    let pairs = own.parameters.iter().zip(&other.parameters);
+    pairs
+        .filter(|(own, other)| own.value != other.value)
+        .map(|(own, _)| match code(&own.value) {
+            value if value.is_empty() => format!("`{}` not set", own.name),
+            value => format!("`{} = {}`", own.name, value.trim_matches('`')),
+        })
+        .collect()
 }
 
 /// A value as the scenario file writes it.

@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-import polars as pl
 import pytest
 from aqmlab.cards.gates import CONTROL_GATES, GATES, gates
+from aqmlab.cards.numbers import Number, Numbers
 from aqmlab.cards.scoring import SOLO, Test, areas, grade, overall, scored_controls, scored_tests
 from aqmlab.cards.suites import Measure
 from aqmlab.results.statistics import estimate
 
 BASELINES = ("one", "two", "three")
-Numbers = Mapping[str, Sequence[float]]
+Values = Mapping[str, Sequence[float]]
 
 
-def made(measure: Measure, numbers: Numbers, cell: str = "t") -> pl.DataFrame:
-    """A frame of a measure: values by queue, one for each seed."""
-    return pl.DataFrame(
-        [
-            {
-                "test": measure.test,
-                "cell": cell,
-                "queue": queue,
-                "seed": seed,
-                "measure": measure.measure,
-                "value": float(value),
-            }
-            for queue, values in numbers.items()
-            for seed, value in enumerate(values, 1)
-        ]
-    )
+def made(measure: Measure, numbers: Values, cell: str = "t") -> Numbers:
+    """The numbers of a measure: values by queue, one for each seed."""
+    found = [
+        Number(measure.test, cell, queue, seed, measure.measure, float(value))
+        for queue, values in numbers.items()
+        for seed, value in enumerate(values, 1)
+    ]
+    return dict(zip(Number._fields, zip(*found, strict=True), strict=True))
+
+
+def together(parts: Iterable[Numbers]) -> Numbers:
+    """All rows of some tables."""
+    tables = [*parts]
+    return {name: [one for part in tables for one in part[name]] for name in Number._fields}
 
 
 def of(letter: str, unit: str = "ms", name: str = "wait") -> Measure:
     return Measure("t", name, letter, unit, "")
 
 
-def scored(numbers: Numbers, letter: str = "D", candidate: str = "x", unit: str = "ms") -> Test:
+def scored(numbers: Values, letter: str = "D", candidate: str = "x", unit: str = "ms") -> Test:
     measure = of(letter, unit)
     frame = made(measure, numbers)
     [test] = scored_tests(
@@ -127,7 +125,7 @@ def test_lost_goodput_takes_points_off_and_more_earns_none() -> None:
 
     def score(factor: float) -> float | None:
         good = {queue: [9e6] * 3 for queue in WAITS}
-        frame = pl.concat(
+        frame = together(
             [
                 made(waits, {**WAITS, "x": WAITS["two"]}),
                 made(rates, {**good, "x": [9e6 * factor] * 3}),
@@ -155,7 +153,7 @@ def test_baselines_that_give_up_the_link_are_no_yardstick(kept: float, scores: b
     good = {queue: [9e6] * 3 for queue in WAITS}
     for queue in ("one", "two"):  # the median of three keeps this share
         good[queue] = [9e6 * kept] * 3
-    frame = pl.concat([made(waits, WAITS), made(rates, good)])
+    frame = together([made(waits, WAITS), made(rates, good)])
     [test] = scored_tests(
         frame,
         [waits, rates],
@@ -274,7 +272,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("broken", [None, "runs", *LIMITS])
 def test_each_gate_fails_alone(broken: str | None) -> None:
-    frame = pl.concat(
+    frame = together(
         [
             made(of("-", name=f"gate:{name}"), {"x": [good, bad if name == broken else good]})
             for name, (good, bad) in LIMITS.items()
@@ -311,7 +309,7 @@ BESIDE = {"harm": 0.8, "calls": 4.0}
 
 @pytest.mark.parametrize("broken", [None, *CONTROL_LIMITS])
 def test_each_gate_of_controls_fails_alone(broken: str | None) -> None:
-    frame = pl.concat(
+    frame = together(
         [
             made(
                 of("-", name=f"gate:{name}"),
@@ -338,7 +336,7 @@ def test_gates_excuse_what_cubic_does_too(name: str, value: float, cubic: float)
     assert gate.passed
 
 
-def control(numbers: Numbers, letter: str = "D", unit: str = "ms") -> Test:
+def control(numbers: Values, letter: str = "D", unit: str = "ms") -> Test:
     measure = of(letter, unit)
     [test] = scored_controls(
         made(measure, numbers),

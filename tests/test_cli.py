@@ -398,7 +398,6 @@ MODULE = "import runpy; runpy.run_module('aqmlab', run_name='__main__')"
         "aqmlab.cli.commands.compare",
         "numpy",
         "numpy._core",
-        "polars",
         "pyarrow",
         "pyarrow.lib",
         "altair",

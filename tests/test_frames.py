@@ -9,7 +9,7 @@ from pathlib import Path
 import aqmlab
 import polars as pl
 import pytest
-from conftest import Terminal
+from conftest import Cli, Terminal
 
 SWEEP = """
 scenario = "small.toml"
@@ -21,6 +21,13 @@ name = "limit"
 values = [5, 20]
 set = { "topology.bottleneck.discipline.limit" = "$limit packets" }
 """
+
+
+@pytest.fixture
+def command_line(request: pytest.FixtureRequest) -> Cli:
+    """The command, whose fixture has the name of the package."""
+    found: Cli = request.getfixturevalue("aqmlab")
+    return found
 
 
 @pytest.fixture
@@ -104,3 +111,32 @@ def test_a_function_is_told_in_place_of_a_bar(small: Path, monkeypatch: pytest.M
     assert told
     assert told == sorted(told)
     assert not stream.getvalue()
+
+
+def test_only_frames_need_polars(
+    plan: aqmlab.Sweep, small: Path, command_line: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    table = aqmlab.sweep(plan)
+    summary = aqmlab.SweepSummary(plan, table, ["p50"])
+    assert len(summary.points) == 2
+    trace = 'measure.flow_trace={ flows = 2, period = "20 ms" }'
+    bulk = 'traffic=[{ kind = "bulk", flows = 2, rtt = { kind = "constant", rtt = "40 ms" } }]'
+    for command in (
+        ("run", small, "--set", trace, "--set", bulk, "--out", "traced"),
+        ("plot", "flows", "traced", "-o", "flows.svg"),
+        ("plot", "fairness", "traced", "-o", "fairness.svg"),
+        ("compare", small, "--vary", "discipline=codel,fq-codel", "--out", "two"),
+        ("report", "two", "-o", "two.html"),
+    ):
+        answer = command_line(*command)
+        assert answer.status == 0, answer.err
+    columns = ("test", "cell", "queue", "seed", "measure", "value")
+    card = aqmlab.Card(
+        "codel", {}, {}, "", "e", "quick", (), (1,), (), {name: [] for name in columns}, ()
+    )
+    for frame in (summary.to_frame, summary.differences_frame, summary.runs_frame, card.frame):
+        with pytest.raises(
+            aqmlab.AqmlabError, match=r"frames need polars.*pip install 'aqmlab\[frames\]'"
+        ):
+            frame()

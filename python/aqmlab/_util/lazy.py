@@ -1,6 +1,6 @@
 """Libraries that are imported when they are first used.
 
-NumPy, pyarrow and polars cost from 50 to 150 ms each, which a command that needs none of them would
+NumPy and pyarrow cost from 50 to 150 ms each, which a command that needs none of them would
 wait for. ``from aqmlab._util.lazy import np`` gives a module that is imported at its first use.
 """
 
@@ -10,12 +10,11 @@ import importlib
 
 TYPE_CHECKING = False
 
-__all__ = ["alt", "np", "pa", "pc", "pl", "pq"]
+__all__ = ["alt", "np", "pa", "pc", "pq"]
 
 if TYPE_CHECKING:
     import altair as alt
     import numpy as np
-    import polars as pl
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -34,7 +33,6 @@ else:
 
     alt = _Library("altair")
     np = _Library("numpy")
-    pl = _Library("polars")
     pa = _Library("pyarrow")
     pc = _Library("pyarrow.compute")
     pq = _Library("pyarrow.parquet")

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab._util.extras import needed
 from aqmlab._util.files import read_text
 from aqmlab.cards import scoring
 from aqmlab.cards.gates import Gate, gates
@@ -86,26 +87,24 @@ class Card:
         """The tests of the card's tier, also those that were not run."""
         return card_rows(self.tier, self.about)
 
-    @cached_property
-    def _frame(self) -> pl.DataFrame:
-        import polars as pl
-
-        return pl.DataFrame(dict(self.columns))
-
     def frame(self) -> pl.DataFrame:
         """A row for each number of each run.
 
         Columns: ``test``, ``cell``, ``queue``, ``seed``, ``measure``, ``value``. Values are in s,
         bit/s and shares. What gates look at has measures such as ``gate:age``. On cards of
         controls the queue ``solo`` is a run without the candidate.
+
+        Raises:
+            AqmlabError: polars is not installed.
         """
-        return self._frame
+        frame: pl.DataFrame = needed("polars", "frames", "frames").DataFrame(dict(self.columns))
+        return frame
 
     def _tests_of(self, queue: str) -> list[Test]:
         area_of = {row.id: row.area for row in self.rows}
         if self.about is not QUEUE:
             return scoring.scored_controls(
-                self._frame,
+                self.columns,
                 measures(),
                 area_of,
                 candidate=queue,
@@ -113,7 +112,7 @@ class Card:
                 baselines=self.baselines,
             )
         return scoring.scored_tests(
-            self._frame,
+            self.columns,
             measures(),
             area_of,
             candidate=queue,
@@ -138,7 +137,7 @@ class Card:
     @cached_property
     def gates(self) -> list[Gate]:
         """The gates, in the order of the page."""
-        return gates(self._frame, "candidate", self.failures, self.about.gates)
+        return gates(self.columns, "candidate", self.failures, self.about.gates)
 
     def grade(self, area: str) -> str:
         """The grade of an area: ``A`` to ``D``, two of them, or ``?``.
@@ -258,9 +257,8 @@ class Card:
                     name: content[name]
                     for name in ("name", "parameters", "given", "sha256", "engine", "tier", "only")
                 },
-                # 0.3.0 had cards of queues alone, whose flows had no ECN.
-                kind=content.get("kind", QUEUE.name),
-                ecn=content.get("ecn", "none"),
+                kind=content["kind"],
+                ecn=content["ecn"],
                 seeds=content["seeds"],
                 baselines=content["baselines"],
                 columns=content["values"],

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+from aqmlab.cards.numbers import Numbers, numbers_of
 
 __all__ = ["CONTROL_GATES", "GATES", "Gate", "GateRule", "gates"]
 
@@ -122,7 +120,7 @@ class Gate:
 
 
 def gates(
-    frame: pl.DataFrame,
+    numbers: Numbers,
     candidate: str,
     failures: Sequence[tuple[str, int, str]],
     rules: Sequence[GateRule] = GATES,
@@ -130,19 +128,19 @@ def gates(
     """How a candidate passes the gates.
 
     Args:
-        frame: as for :func:`aqmlab.cards.scoring.scored_tests`; the values of gates have measures
+        numbers: as for :func:`aqmlab.cards.scoring.scored_tests`; the values of gates have measures
             such as ``gate:age``.
-        candidate: its name in the frame.
+        candidate: its name in the numbers.
         failures: cells, seeds and reasons of its runs that failed.
         rules: the gates.
     """
     values: dict[str, dict[tuple[str, int], float]] = {}
     cubic: dict[str, dict[tuple[str, int], float]] = {}
-    for row in frame.iter_rows(named=True):
-        _, is_gate, name = row["measure"].rpartition("gate:")
+    for row in numbers_of(numbers):
+        _, is_gate, name = row.measure.rpartition("gate:")
         for queue, found in ((candidate, values), ("cubic", cubic)):
-            if is_gate and row["queue"] == queue:
-                found.setdefault(name, {})[row["cell"], row["seed"]] = row["value"]
+            if is_gate and row.queue == queue:
+                found.setdefault(name, {})[row.cell, row.seed] = row.value
     return [_gate(rule, values, cubic, failures) for rule in rules]
 
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
 
 from aqmlab.cards.gates import Gate
+from aqmlab.cards.numbers import Numbers, numbers_of
 from aqmlab.cards.scoring import UNSCORED, matters
 from aqmlab.cards.suites import Measure, measures
 from aqmlab.errors import AqmlabError
 from aqmlab.results.statistics import CONFIDENCE, Floats, estimate, paired_difference
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Change", "Comparison", "compared"]
 
@@ -173,7 +171,8 @@ class Side(Protocol):
     def gates(self) -> Sequence[Gate]:
         """How it passes the gates."""
 
-    def frame(self) -> pl.DataFrame:
+    @property
+    def columns(self) -> Numbers:
         """The numbers of its runs."""
 
 
@@ -192,7 +191,7 @@ def compared(card: Side, reference: Side) -> Comparison:
             f"the reference has seeds {_listed(reference.seeds)}, the card {_listed(card.seeds)}; "
             "expected two or more in common"
         )
-    frames = [_by_key(one.frame(), seeds) for one in (reference, card)]
+    frames = [_by_key(one.columns, seeds) for one in (reference, card)]
     found = []
     for measure in measures():
         if measure.letter == UNSCORED:
@@ -224,13 +223,13 @@ def _listed(seeds: Sequence[int]) -> str:
 _Values = dict[tuple[str, str], dict[str, dict[int, float]]]
 
 
-def _by_key(frame: pl.DataFrame, seeds: Sequence[int]) -> _Values:
+def _by_key(numbers: Numbers, seeds: Sequence[int]) -> _Values:
     """Values of the candidate by test and measure, then by cell and seed."""
     found: _Values = {}
-    for row in frame.iter_rows(named=True):
-        if row["queue"] == "candidate" and row["seed"] in seeds:
-            cells = found.setdefault((row["test"], row["measure"]), {})
-            cells.setdefault(row["cell"], {})[row["seed"]] = row["value"]
+    for row in numbers_of(numbers):
+        if row.queue == "candidate" and row.seed in seeds:
+            cells = found.setdefault((row.test, row.measure), {})
+            cells.setdefault(row.cell, {})[row.seed] = row.value
     return found
 
 

@@ -1,4 +1,4 @@
-"""From a frame of runs to a card: a pure function, without files, clocks or processes.
+"""From the numbers of runs to a card: a pure function, without files, clocks or processes.
 
 docs/evaluate.md explains the scores. Every constant of this project's choice stands in
 :data:`CONSTANTS`; a change of one is a new :data:`VERSION`.
@@ -10,15 +10,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aqmlab.cards.numbers import Numbers, numbers_of
 from aqmlab.cards.suites import Measure
 from aqmlab.results.statistics import Estimate, Floats, estimate
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "CONSTANTS",
@@ -215,20 +212,20 @@ def matters(measure: Measure, difference: float, reference: float) -> bool:
 
 
 class _Values:
-    """The numbers of a frame, by test, cell, measure and queue."""
+    """The numbers of runs, by test, cell, measure and queue."""
 
-    def __init__(self, frame: pl.DataFrame, seeds: Sequence[int]) -> None:
+    def __init__(self, numbers: Numbers, seeds: Sequence[int]) -> None:
         self._seeds = {seed: place for place, seed in enumerate(seeds)}
         self._found: dict[tuple[str, str, str, str], Floats] = {}
         self.cells: dict[str, list[str]] = {}
-        for row in frame.iter_rows(named=True):
-            key = row["test"], row["cell"], row["measure"], row["queue"]
+        for row in numbers_of(numbers):
+            key = row.test, row.cell, row.measure, row.queue
             if key not in self._found:
                 self._found[key] = np.full(len(seeds), np.nan)
-            self._found[key][self._seeds[row["seed"]]] = row["value"]
-            known = self.cells.setdefault(row["test"], [])
-            if row["cell"] not in known:
-                known.append(row["cell"])
+            self._found[key][self._seeds[row.seed]] = row.value
+            known = self.cells.setdefault(row.test, [])
+            if row.cell not in known:
+                known.append(row.cell)
 
     def of(self, test: str, cell: str, measure: str, queue: str) -> Floats | None:
         """One for each seed; None if one of them is missing."""
@@ -237,7 +234,7 @@ class _Values:
 
 
 def scored_tests(
-    frame: pl.DataFrame,
+    numbers: Numbers,
     measures: Sequence[Measure],
     area_of: Mapping[str, str],
     *,
@@ -248,8 +245,8 @@ def scored_tests(
     """The scores of a candidate.
 
     Args:
-        frame: a row for each number: ``test``, ``cell``, ``queue``, ``seed``, ``measure``,
-            ``value``.
+        numbers: the columns of a table with a row for each number: those of
+            :class:`aqmlab.cards.numbers.Number`.
         measures: what the tests measure, in the order of the card.
         area_of: the area of each test.
         candidate: the queue that is scored.
@@ -258,7 +255,7 @@ def scored_tests(
     """
     others = sorted(baselines)  # their order never matters
     return _tests(
-        frame,
+        numbers,
         measures,
         area_of,
         lambda values, measure: _scored(values, measure, candidate, droptail, others),
@@ -266,7 +263,7 @@ def scored_tests(
 
 
 def scored_controls(
-    frame: pl.DataFrame,
+    numbers: Numbers,
     measures: Sequence[Measure],
     area_of: Mapping[str, str],
     *,
@@ -277,7 +274,7 @@ def scored_controls(
     """The scores of a congestion control: 1 is CUBIC in the same place.
 
     Args:
-        frame: as for :func:`scored_tests`; harm is measured from the values of :data:`SOLO`.
+        numbers: as for :func:`scored_tests`; harm is measured from the values of :data:`SOLO`.
         measures: what the tests measure, in the order of the card.
         area_of: the area of each test.
         candidate: the control that is scored.
@@ -286,7 +283,7 @@ def scored_controls(
     """
     others = [cubic, *sorted({*baselines} - {cubic})]
     return _tests(
-        frame,
+        numbers,
         measures,
         area_of,
         lambda values, measure: _scored_control(values, measure, candidate, others),
@@ -298,13 +295,13 @@ _Scored = tuple["MeasureScore", tuple["Floats | None", "Floats"]]
 
 
 def _tests(
-    frame: pl.DataFrame,
+    numbers: Numbers,
     measures: Sequence[Measure],
     area_of: Mapping[str, str],
     score: Callable[[_Values, Measure], _Scored | None],
 ) -> list[Test]:
-    """The tests of a frame, each measure scored by a function."""
-    values = _Values(frame, sorted(frame["seed"].unique()))
+    """The tests of some numbers, each measure scored by a function."""
+    values = _Values(numbers, sorted(set(numbers["seed"])))
     found = []
     for name, area in area_of.items():
         own = [measure for measure in measures if measure.test == name]

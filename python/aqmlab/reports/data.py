@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from aqmlab._util.lazy import np, pl
+from aqmlab._util.lazy import np, pc
 from aqmlab.figures.curves import ccdf_points, cdf_points
 from aqmlab.results.distributions import Distribution, is_exact
 from aqmlab.results.groups import Group, headline_class
@@ -16,6 +16,7 @@ from aqmlab.results.run import Run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pyarrow as pa
 
 __all__ = [
     "CURVE_POINTS",
@@ -173,15 +174,17 @@ def _response_times(run: Run, classes: Sequence[str]) -> dict[str, Distribution]
             for name in classes
         }
     table = _read_columns(run, "responses", ["class", "response_s"])
-    frame = table.with_columns(pl.col("class").cast(pl.String)).sort("response_s")
-    by_class = frame.partition_by("class", as_dict=True)
-    parts = {ALL: frame, **{str(name): part for (name,), part in by_class.items()}}
-    return {name: Distribution.exact(part["response_s"].to_numpy()) for name, part in parts.items()}
+    parts = {str(name): pc.equal(table["class"], name) for name in pc.unique(table["class"])}
+    times = {name: table.filter(mask)["response_s"].to_numpy() for name, mask in parts.items()}
+    times[ALL] = table["response_s"].to_numpy()
+    return {name: Distribution.exact(np.sort(found)) for name, found in times.items()}
 
 
-def _read_columns(run: Run, name: str, columns: list[str] | None) -> pl.DataFrame:
+def _read_columns(run: Run, name: str, columns: list[str] | None) -> pa.Table:
     """Columns of one of a run's tables."""
-    return pl.DataFrame(pl.from_arrow(run.read(name, columns)))
+    table = run.read(name, columns)
+    assert table is not None  # a run without the table is left out before
+    return table
 
 
 def _curve(group: str, traffic: str, parts: Sequence[Distribution], of: Distributions) -> _Curve:
@@ -268,13 +271,13 @@ def traces(groups: Sequence[Group]) -> Traces | None:
     recorded = _with_table(groups, "queue")
     places = _places([group.first for group in recorded])
     series = [
-        (group.label, str(at), variable, part["time_s"], part[variable])
+        (group.label, str(at), variable, *(part[name].to_numpy() for name in ("time_s", variable)))
         for group in recorded
         for table in [_read_columns(group.first, "queue", None)]
         for at in places
         for part in [_at(table, at)]
-        for variable in [PACKETS, *(name for name in table.columns if name not in _KEYS)]
-        if part[variable].null_count() < len(part)
+        for variable in [PACKETS, *(name for name in table.column_names if name not in _KEYS)]
+        if part[variable].null_count < len(part)
     ]
     if not series:
         return None
@@ -299,28 +302,33 @@ def _places(runs: Sequence[Run]) -> list[LinkDirection]:
 _OPPOSITE = {"forward": "reverse", "reverse": "forward"}
 
 
-def _at(table: pl.DataFrame, at: LinkDirection) -> pl.DataFrame:
+def _at(table: pa.Table, at: LinkDirection) -> pa.Table:
     """The samples of one direction of a link."""
-    link, direction = (pl.col(name).cast(pl.String) for name in ("link", "direction"))
-    return table.filter((link == at.link) & (direction == at.direction))
+    own = pc.and_(pc.equal(table["link"], at.link), pc.equal(table["direction"], at.direction))
+    return table.filter(own)
 
 
-def binned(time: pl.Series, values: pl.Series, bins: int) -> dict[str, list[float]]:
-    """Smallest, mean and largest value in equal intervals of time; empty ones are left out."""
-    frame = pl.DataFrame({"time": time, "value": values.cast(pl.Float64)}).drop_nulls()
-    frame = frame.filter(pl.col("value").is_finite())
-    times = frame["time"].to_numpy()
+def binned(time: _Floats, values: _Floats, bins: int) -> dict[str, list[float]]:
+    """Smallest, mean and largest value in equal intervals of time; empty ones are left out.
+
+    So are values that are not finite.
+    """
+    values = values.astype(float)
+    known = np.isfinite(values)
+    times, values = time[known], values[known]
     begin = float(times.min(initial=np.inf))
     width = float(np.ptp(times)) / bins if len(times) > 1 else 0.0
-    index = ((pl.col("time") - begin) / (width or 1.0)).floor().clip(0, bins - 1)
-    value = pl.col("value")
-    found = (
-        frame.group_by(index.cast(pl.Int64).alias("bin"))
-        .agg(pl.col("time").mean(), value.min().alias("min"), value.mean().alias("mean"),
-             value.max().alias("max"))
-        .sort("bin")
-    )  # fmt: skip
-    return {name: _rounded(found[name].to_numpy()) for name in ("time", "min", "mean", "max")}
+    index = np.clip(np.floor((times - begin) / (width or 1.0)), 0, bins - 1)
+    order = np.argsort(index, kind="stable")
+    _, first, count = np.unique(index[order], return_index=True, return_counts=True)
+    times, values = times[order], values[order]
+    found = {
+        "time": np.add.reduceat(times, first) / count,
+        "min": np.minimum.reduceat(values, first),
+        "mean": np.add.reduceat(values, first) / count,
+        "max": np.maximum.reduceat(values, first),
+    }
+    return {name: _rounded(column) for name, column in found.items()}
 
 
 def _rounded(values: _Floats, digits: int = 5) -> list[float]:

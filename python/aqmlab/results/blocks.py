@@ -20,9 +20,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from aqmlab._util.lazy import np
+from aqmlab._util.lazy import np, pc
 from aqmlab.errors import AqmlabError
 from aqmlab.results.families import users_of
 from aqmlab.results.run import Run
@@ -30,7 +30,6 @@ from aqmlab.results.statistics import CONFIDENCE, Estimate, Floats
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import polars as pl
 
 __all__ = ["FEW", "STATISTICS", "are_paired", "block_band", "block_differences", "block_samples"]
 
@@ -122,7 +121,7 @@ def block_differences(first: Run, second: Run, traffic: str) -> dict[str, Estima
     samples = [block_samples(run, traffic) for run in (first, second)]
     if min(len(sample) for sample in samples) < FEW:
         return {}
-    times = [np.sort(sample["response_s"].to_numpy()) for sample in samples]
+    times = [np.sort(sample.response_s) for sample in samples]
     grid = _common_grid(np.sort(np.concatenate(times)))
     counts = [_block_counts(sample, grid) for sample in samples]
 
@@ -171,39 +170,43 @@ def _common_grid(times: Floats) -> Floats:
     return np.unique(np.append(times[ranks], 1.0))
 
 
-def block_samples(run: Run, traffic: str) -> pl.DataFrame:
-    """The responses of a class: response time in seconds and number of the block."""
-    import polars as pl
+class Samples(NamedTuple):
+    """Responses: a value of each."""
 
-    return pl.concat(_samples(run, traffic))
+    response_s: Floats
+    block: npt.NDArray[np.int64]
+    """The number of its block."""
 
 
-def _samples(run: Run, traffic: str) -> Iterator[pl.DataFrame]:
+def block_samples(run: Run, traffic: str) -> Samples:
+    """The responses of a class."""
+    times, blocks = zip(*_samples(run, traffic), strict=True)
+    return Samples(np.concatenate(times), np.concatenate(blocks))
+
+
+def _samples(run: Run, traffic: str) -> Iterator[Samples]:
     """The same in parts, of which one is held at a time."""
-    import polars as pl
-
     if not run.has("responses"):
         raise AqmlabError(f"{run.path}: recorded no responses")
     measured = float(run.summary["measured_s"])
     begin = float(run.summary["simulated_s"]) - measured
     # A response counts if it ended in the measured time; those that began before lie in block 0.
-    block = ((pl.col("start_s") - begin) / measured * _BLOCKS).floor().clip(0, _BLOCKS - 1)
-    found = pl.col("response_s"), block.cast(pl.Int64).alias("block")
-    yield pl.DataFrame(schema={"response_s": pl.Float64, "block": pl.Int64})
+    yield Samples(np.empty(0), np.empty(0, np.int64))
     for table in run.batches("responses", ["class", "start_s", "response_s"]):
-        frame = pl.DataFrame(pl.from_arrow(table))
-        if traffic != "all":
-            frame = frame.filter(pl.col("class").cast(pl.String) == traffic)
-        yield frame.select(found)
+        part = table if traffic == "all" else table.filter(pc.equal(table["class"], traffic))
+        block = np.floor((part["start_s"].to_numpy() - begin) / measured * _BLOCKS)
+        yield Samples(
+            part["response_s"].to_numpy(), np.clip(block, 0, _BLOCKS - 1).astype(np.int64)
+        )
 
 
-def _block_counts(sample: pl.DataFrame, grid: Floats) -> Floats:
+def _block_counts(sample: Samples, grid: Floats) -> Floats:
     """Responses of each block (row) that took at most each grid point (column).
 
     The last column counts all of the block: the grid ends at or above the slowest response.
     """
-    column = np.searchsorted(grid, sample["response_s"].to_numpy(), side="left")
-    cell = sample["block"].to_numpy() * len(grid) + column
+    column = np.searchsorted(grid, sample.response_s, side="left")
+    cell = sample.block * len(grid) + column
     counts = np.bincount(cell, minlength=_BLOCKS * len(grid)).reshape(_BLOCKS, len(grid))
     cumulative: Floats = np.cumsum(counts, axis=1).astype(np.float64)
     return cumulative

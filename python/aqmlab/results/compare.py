@@ -308,5 +308,5 @@ def distances(
 def _pooled(group: Group, traffic: str) -> Floats:
     """The response times of a class in all runs of a group that recorded some, in seconds."""
     recorded = [run for run in group.runs if run.has("responses")]
-    columns = [block_samples(run, traffic)["response_s"].to_numpy() for run in recorded]
+    columns = [block_samples(run, traffic).response_s for run in recorded]
     return np.concatenate([np.empty(0), *columns])

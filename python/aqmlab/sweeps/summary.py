@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from aqmlab._util.extras import needed
 from aqmlab._util.fields import Scalar
 from aqmlab._util.lazy import pa
 from aqmlab._util.words import nearest
@@ -209,10 +210,7 @@ class SweepSummary:
 
     def runs_frame(self) -> pl.DataFrame:
         """A row for each run: the table of ``results.parquet``."""
-        import polars as pl
-
-        found = pl.from_arrow(self._table)
-        assert isinstance(found, pl.DataFrame)  # it is a table, not a column
+        found: pl.DataFrame = needed("polars", "frames", "frames").DataFrame(self._table)
         return found
 
     @cached_property
@@ -320,9 +318,9 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 def _frame(rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
     """Rows as a frame."""
-    import polars as pl
-
-    return pl.DataFrame(list(rows), infer_schema_length=None)
+    frames = needed("polars", "frames", "frames")
+    found: pl.DataFrame = frames.DataFrame(list(rows), infer_schema_length=None)
+    return found
 
 
 def _columns(estimates: Mapping[str, Estimate]) -> dict[str, float | None]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import altair as alt
 import numpy as np
-import polars as pl
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
@@ -126,10 +125,8 @@ def windows(run: Run, window_s: float) -> tuple[np.ndarray, np.ndarray]:
     count = int((float(run.summary["simulated_s"]) - begin) / window_s + 1e-9)
     rates = np.full((len(traced), count), np.nan)
     for number, (_, part) in enumerate(traced):
-        known = part.drop_nulls("rtt_s").select(
-            "time_s", (pl.col("in_flight_bytes") / pl.col("rtt_s")).alias("rate")
-        )
-        time, rate = known["time_s"].to_numpy(), known["rate"].to_numpy()
+        known = ~np.isnan(part.rtt_s)
+        time, rate = part.time_s[known], part.rate[known]
         index = np.floor((time - begin) / window_s).astype(int)
         inside = (index >= 0) & (index < count)
         totals = np.bincount(index[inside], weights=rate[inside], minlength=count)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import polars as pl
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.configurations import Configuration, Sources, compared
@@ -14,8 +13,9 @@ from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, Series, stacked
-from aqmlab.figures.tracing import trace
+from aqmlab.figures.tracing import Traced, trace
 from aqmlab.results.run import Run
+from aqmlab.results.statistics import Floats
 
 __all__ = ["flows"]
 
@@ -24,6 +24,11 @@ _MOST = 4
 """Connections of a run that are drawn."""
 _MOST_TOGETHER = 8
 """Connections of several configurations that are drawn."""
+_PANELS: Sequence[tuple[str, Callable[[Traced], Floats]]] = (
+    ("Cwnd (kB)", lambda part: part.cwnd_bytes / 1e3),
+    ("RTT (ms)", lambda part: 1e3 * part.rtt_s),
+    ("Rate (Mbit/s)", lambda part: 8e-6 * part.rate),
+)
 
 
 def flows(
@@ -59,12 +64,8 @@ def _view(found: Sequence[Configuration], flow: int | None, look: Look) -> Figur
             '{ flows = 4, period = "20 ms" }, and run again'
         )
     panels = [
-        Panel("", title, {name: _column(one, column) for name, one in series.items()})
-        for title, column in (
-            ("Cwnd (kB)", pl.col("cwnd_bytes") / 1e3),
-            ("RTT (ms)", 1e3 * pl.col("rtt_s")),
-            ("Rate (Mbit/s)", 8e-6 * pl.col("in_flight_bytes") / pl.col("rtt_s")),
-        )
+        Panel("", title, {name: _column(one.time_s, of(one)) for name, one in series.items()})
+        for title, of in _PANELS
     ]
     of_seed = ", ".join(f"seed {seed}" for seed in sorted({entry.runs[0].seed for entry in found}))
     who = f" of {found[0].label}" if len(found) == 1 else ""
@@ -87,14 +88,14 @@ def _view(found: Sequence[Configuration], flow: int | None, look: Look) -> Figur
     return Figure(heading, build)
 
 
-def _measured(run: Run, flow: int | None) -> list[tuple[str, pl.DataFrame]]:
+def _measured(run: Run, flow: int | None) -> list[tuple[str, Traced]]:
     """The traced connections of a run, after its warm-up."""
     begin = float(run.summary["simulated_s"]) - float(run.summary["measured_s"])
-    parts = [(name, part.filter(pl.col("time_s") >= begin)) for name, part in trace(run, flow)]
-    return [(name, part) for name, part in parts if part["rtt_s"].null_count() < len(part)]
+    parts = [(name, part.after(begin)) for name, part in trace(run, flow)]
+    return [(name, part) for name, part in parts if part.is_timed]
 
 
-def _finding(found: Sequence[Configuration], series: Mapping[str, pl.DataFrame]) -> str:
+def _finding(found: Sequence[Configuration], series: Mapping[str, Traced]) -> str:
     """What happens to the round-trip time."""
     medians = {name: 1e3 * float(np.median(_rtt(one))) for name, one in series.items()}
     if len(found) > 1:
@@ -108,15 +109,13 @@ def _finding(found: Sequence[Configuration], series: Mapping[str, pl.DataFrame])
     )
 
 
-def _named(traced: Mapping[str, Sequence[tuple[str, pl.DataFrame]]]) -> dict[str, pl.DataFrame]:
+def _named(traced: Mapping[str, Sequence[tuple[str, Traced]]]) -> dict[str, Traced]:
     """The connections that are drawn, by their names in the legend."""
     known = {label: _longest_first(one) for label, one in traced.items() if one}
     if len(known) == 1:
         return dict(next(iter(known.values()))[:_MOST])
     each = {label: _one_each(one) for label, one in known.items()}
-    together = {
-        f"{label}, {_class_of(part)}": part for label, parts in each.items() for part in parts
-    }
+    together = {f"{label}, {part.traffic}": part for label, parts in each.items() for part in parts}
     several = any(len(parts) > 1 for parts in each.values())
     if several and len(together) <= _MOST_TOGETHER:
         return together
@@ -124,42 +123,36 @@ def _named(traced: Mapping[str, Sequence[tuple[str, pl.DataFrame]]]) -> dict[str
 
 
 def _longest_first(
-    traced: Sequence[tuple[str, pl.DataFrame]],
-) -> list[tuple[str, pl.DataFrame]]:
+    traced: Sequence[tuple[str, Traced]],
+) -> list[tuple[str, Traced]]:
     """Connections by how long they last: the longest of each class, then the second ones, ..."""
-    by_class: dict[str, list[tuple[str, pl.DataFrame]]] = {}
+    by_class: dict[str, list[tuple[str, Traced]]] = {}
     for name, part in sorted(traced, key=lambda one: -_lasts_s(one[1])):
-        by_class.setdefault(_class_of(part), []).append((name, part))
-    classes = list(dict.fromkeys(_class_of(part) for _, part in traced))
+        by_class.setdefault(part.traffic, []).append((name, part))
+    classes = list(dict.fromkeys(part.traffic for _, part in traced))
     turns = itertools.zip_longest(*(by_class[name] for name in classes))
     return [one for turn in turns for one in turn if one is not None]
 
 
-def _one_each(ordered: Sequence[tuple[str, pl.DataFrame]]) -> list[pl.DataFrame]:
+def _one_each(ordered: Sequence[tuple[str, Traced]]) -> list[Traced]:
     """The longest-lived connection of each class."""
-    found: dict[str, pl.DataFrame] = {}
+    found: dict[str, Traced] = {}
     for _, part in ordered:
-        found.setdefault(_class_of(part), part)
+        found.setdefault(part.traffic, part)
     return list(found.values())
 
 
-def _lasts_s(part: pl.DataFrame) -> float:
+def _lasts_s(part: Traced) -> float:
     """How long a connection is traced."""
-    times = part["time_s"].to_numpy()
-    return round(float(times[-1] - times[0]), 3)
+    return round(float(part.time_s[-1] - part.time_s[0]), 3)
 
 
-def _class_of(part: pl.DataFrame) -> str:
-    """The class of a connection."""
-    return str(part["class"][0])
-
-
-def _rtt(part: pl.DataFrame) -> np.ndarray:
+def _rtt(part: Traced) -> np.ndarray:
     """A connection's round-trip times, in seconds."""
-    return part["rtt_s"].drop_nulls().to_numpy()
+    return part.rtt_s[~np.isnan(part.rtt_s)]
 
 
-def _column(part: pl.DataFrame, value: pl.Expr) -> Series:
+def _column(times: Floats, values: Floats) -> Series:
     """A connection's values over time, where there are any."""
-    rows = part.select("time_s", value.alias("value")).drop_nulls()
-    return [(rows["time_s"].to_numpy(), rows["value"].to_numpy().astype(float))]
+    known = ~np.isnan(values)
+    return [(times[known], values[known])]

@@ -44,6 +44,46 @@ def test_every_page_states_the_same_rust(name: str) -> None:
     assert set(stated) == {PACKAGE["rust-version"]}
 
 
+def test_every_file_supports_what_the_page_says() -> None:
+    """docs/versioning.md states the least and the newest versions; both ends are tested in CI."""
+    page = (ROOT / "docs/versioning.md").read_text()
+    (python,) = re.findall(r"^\| Python \| (3\.\d+) to (3\.\d+) \|$", page, re.MULTILINE)
+    (rust,) = re.findall(r"^\| Rust, to build \| (1\.\d+) and newer \|$", page, re.MULTILINE)
+    (wheels,) = re.findall(r"^\| Linux, wheels of a release \| glibc (\S+) .*\|$", page, re.M)
+    least, newest = python
+    assert rust == PACKAGE["rust-version"]
+    read = {
+        name: (ROOT / name).read_text()
+        for name in (
+            "pyproject.toml",
+            "Cargo.toml",
+            "Makefile",
+            "README.md",
+            "docs/install.md",
+            "recipe/meta.yaml",
+            ".github/workflows/ci.yml",
+            ".github/workflows/wheels.yml",
+        )
+    }
+    stated = {
+        "pyproject.toml": (
+            f'requires-python = ">={least}"',
+            f'python_version = "{least}"',
+            f'target-version = "py{least.replace(".", "")}"',
+        ),
+        "Cargo.toml": (f"abi3-py{least.replace('.', '')}",),
+        "Makefile": (f"Python {least} to {newest}", f"python{newest} ", f"python{least};"),
+        "README.md": (f"Python {least} to {newest}",),
+        "docs/install.md": (f"| Python | {least} to {newest}", f"| Rust | {rust} or newer"),
+        "recipe/meta.yaml": (f"python >={least}",),
+        ".github/workflows/ci.yml": (f'python: ["{least}", "{newest}"]', f"install {rust}.0"),
+        ".github/workflows/wheels.yml": (f"manylinux_{wheels.replace('.', '_')}",),
+    }
+    for name, texts in stated.items():
+        for text in texts:
+            assert text in read[name], f"{name}: {text}"
+
+
 def test_the_build_installs_what_the_pages_show() -> None:
     """A user who builds a checkout never reads that a package for `tune` or numba is missing."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][

@@ -119,7 +119,7 @@ def block_differences(first: Run, second: Run, traffic: str) -> dict[str, Estima
     Nothing if either run has fewer than :data:`FEW` responses. Both must have recorded theirs.
     """
     samples = [block_samples(run, traffic) for run in (first, second)]
-    if min(len(sample) for sample in samples) < FEW:
+    if min(len(sample.block) for sample in samples) < FEW:
         return {}
     times = [np.sort(sample.response_s) for sample in samples]
     grid = _common_grid(np.sort(np.concatenate(times)))

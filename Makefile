@@ -169,6 +169,9 @@ playground: playground-tools  ## the simulator in the browser, in site/playgroun
 	target/bindgen/release/aqmlab-bindgen $(WASM) web/pkg
 	cd web && npx vite build --logLevel warn
 	node web/check_sizes.mjs
+	@# A copy: what the wheel takes in. maturin stops at a link that leads nowhere.
+	rm -rf python/aqmlab/shipped/playground
+	cp -r site/playground python/aqmlab/shipped/
 	@echo site/playground/index.html
 
 playground-tools:

@@ -115,9 +115,11 @@ def test_what_it_cannot_do_is_one_line(
 
 
 def test_the_package_has_the_page_that_make_builds() -> None:
-    there = ROOT / "python/aqmlab/shipped/playground"
-    assert there.is_symlink()
-    assert (there.parent / there.readlink()).resolve() == ROOT / "site/playground"
-    config = (ROOT / "web/vite.config.ts").read_text()
-    assert 'outDir: "../site/playground"' in config
-    assert 'path = "python/aqmlab/shipped/playground/**/*"' in (ROOT / "pyproject.toml").read_text()
+    place = served_page.PAGE.relative_to(ROOT).as_posix()
+    assert place == "python/aqmlab/shipped/playground"
+    assert 'outDir: "../site/playground"' in (ROOT / "web/vite.config.ts").read_text()
+    assert "cp -r site/playground python/aqmlab/shipped/" in (ROOT / "Makefile").read_text()
+    assert f'path = "{place}/**/*"' in (ROOT / "pyproject.toml").read_text()
+    tracked = ROOT.joinpath("python/aqmlab/shipped").iterdir()
+    dangling = [file for file in tracked if file.is_symlink() and not file.exists()]
+    assert dangling == [], "maturin stops at a link that leads nowhere"

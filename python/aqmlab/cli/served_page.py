@@ -19,7 +19,7 @@ __all__ = ["PAGE", "folder", "fragment_of", "serving"]
 
 
 PAGE = SHIPPED / "playground"
-"""Where the package has the page; in a checkout a link to where ``make playground`` builds it."""
+"""Where the package has the page; in a checkout ``make playground`` puts it there."""
 _LOOPBACK = "127.0.0.1"
 
 

@@ -209,7 +209,7 @@ class Card:
         return set(self.columns["test"])
 
     def to_json(self) -> dict[str, Any]:
-        """The card as JSON; docs/evaluate.md explains its keys."""
+        """The card as JSON; docs/card.schema.json explains its keys."""
         return {
             "card": scoring.VERSION,
             "kind": self.kind,

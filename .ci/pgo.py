@@ -66,8 +66,8 @@ def main() -> None:
 
 def _profdata() -> Path:
     """The tool that merges counts: it comes with the compiler, if asked for."""
-    told = subprocess.check_output(["rustc", "-vV"], cwd=ROOT, text=True)
-    [host] = [line.split()[1] for line in told.splitlines() if line.startswith("host:")]
+    answer = subprocess.check_output(["rustc", "-vV"], cwd=ROOT, text=True)
+    [host] = [line.split()[1] for line in answer.splitlines() if line.startswith("host:")]
     root = subprocess.check_output(["rustc", "--print", "sysroot"], cwd=ROOT, text=True).strip()
     tool = Path(root) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
     if not tool.exists():
@@ -117,10 +117,10 @@ def _runner(flags: str, out: Path) -> Command:
 
 def _clean() -> None:
     """Removes what was built of this workspace: cargo does not know of the flags."""
-    told = subprocess.check_output(
+    answer = subprocess.check_output(
         ["cargo", "metadata", "--no-deps", "--locked", "--format-version=1"], cwd=ROOT, text=True
     )
-    for package in json.loads(told)["packages"]:
+    for package in json.loads(answer)["packages"]:
         _run(["cargo", "clean", "--quiet", "--release", "--package", package["name"]])
 
 

@@ -122,7 +122,7 @@ def test_a_capture_is_described(aqmlab: Cli) -> None:
     assert forward["memory"]["packets"]["from_s"] >= 1.0
 
 
-def test_mistakes_are_told(aqmlab: Cli, elsewhere: Path) -> None:
+def test_mistakes_are_refused(aqmlab: Cli, elsewhere: Path) -> None:
     (elsewhere / "link.pcap").write_bytes(b"GIF89a is a picture")
     answer = aqmlab("traffic", "describe", "link.pcap")
     assert (answer.status, answer.err.count("\n")) == (2, 1)

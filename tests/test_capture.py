@@ -235,13 +235,13 @@ def vectors(file: Path) -> tuple[list[list[Adu]], list[tuple[int, int]]]:
 
 def at_the_tap(adus: list[Adu]) -> list[Adu]:
     """What can be told apart from outside: units of one side need a silence between them."""
-    told: list[Adu] = []
+    units: list[Adu] = []
     for who, size, pause in adus:
-        if told and told[-1][0] == who and told[-1][2] <= IDLE:
-            told[-1] = (who, told[-1][1] + size, pause)
+        if units and units[-1][0] == who and units[-1][2] <= IDLE:
+            units[-1] = (who, units[-1][1] + size, pause)
         else:
-            told.append((who, size, pause))
-    return told
+            units.append((who, size, pause))
+    return units
 
 
 def sizes(adus: list[Adu]) -> tuple[tuple[str, int], ...]:
@@ -265,15 +265,15 @@ def test_vectors_come_back_from_the_capture_of_a_run(
     given, given_at_once = vectors(Path("synthetic.cvec"))
     found, found_at_once = vectors(Path("again.cvec"))
     assert Counter(given_at_once) == Counter(found_at_once)
-    expected = {sizes(told): told for told in map(at_the_tap, given)}
+    expected = {sizes(units): units for units in map(at_the_tap, given)}
     assert len(expected) == len(given), "sizes tell connections apart"
     assert Counter(map(sizes, found)) == Counter(list(expected))
     if loss == 0:
         for adus in found:
-            told = expected[sizes(adus)]
-            for one, other, following in zip(adus, told, adus[1:], strict=False):
+            seen = expected[sizes(adus)]
+            for one, other, following in zip(adus, seen, adus[1:], strict=False):
                 if one[0] != following[0]:
-                    assert abs(one[2] - other[2]) < 1000, (adus, told)
+                    assert abs(one[2] - other[2]) < 1000, (adus, seen)
 
 
 USERS = "[[traffic]]\nusers = 3330"

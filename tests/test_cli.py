@@ -199,7 +199,7 @@ def test_a_comparison_of_many_runs_needs_no_figure(
     assert "no figure: it would show too many runs" in answer.out
 
 
-def test_calibration_comes_first_and_is_told_once(aqmlab: Cli, small: Path) -> None:
+def test_calibration_comes_first_and_is_reported_once(aqmlab: Cli, small: Path) -> None:
     small.write_text(SMALL.replace('rate = "30 /s"\n', "").replace("title", "load = 0.5\ntitle"))
     answer = aqmlab("run", small, "--json")
     assert answer.status == 0
@@ -331,7 +331,7 @@ def test_tables_for_papers(aqmlab: Cli, small: Path, markup: str) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--tsv"], ["--format", "csv"]])
-def test_a_full_disk_behind_standard_output_is_told(
+def test_a_full_disk_behind_standard_output_is_reported(
     aqmlab: Cli, small: Path, options: list[str]
 ) -> None:
     aqmlab("run", small, "--out", "here")
@@ -359,7 +359,7 @@ def test_characters_that_an_encoding_lacks_are_escaped(aqmlab: Cli, small: Path)
     assert answer.startswith(rb"Small fetches \u2264 1 over")
 
 
-def test_an_interrupt_is_told_and_leaves_nothing(small: Path) -> None:
+def test_an_interrupt_is_reported_and_leaves_nothing(small: Path) -> None:
     shell = (
         f"timeout -s INT 10 {sys.executable} -m aqmlab run {small} "
         "--set 'measure.duration=240 h' --out here"

@@ -178,7 +178,7 @@ def test_what_comes_after_the_last_recorded_connection_is_no_silence(
         (["packmime", "--set", "traffic.0.rate=0 /s"], "traffic.packmime.rate"),
     ],
 )
-def test_mistakes_are_told(aqmlab: Cli, arguments: list[str], words: str) -> None:
+def test_mistakes_are_refused(aqmlab: Cli, arguments: list[str], words: str) -> None:
     answer = aqmlab("traffic", "describe", *arguments)
     assert answer.status == 2
     assert words in answer.err

@@ -26,7 +26,7 @@ NAMES = [name for name in aqmlab.__all__ if not name.endswith("Error")]
 def test_examples_run(name: str) -> None:
     found = list(examples(name))
     assert found, f"{name} has no example"
-    told: list[str] = []
+    failures: list[str] = []
     for example in found:
-        doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=told.append)
-    assert not told, "".join(told)
+        doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=failures.append)
+    assert not failures, "".join(failures)

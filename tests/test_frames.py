@@ -103,13 +103,13 @@ def test_bars_are_where_somebody_sees_them(
         assert expected or not stream.getvalue()
 
 
-def test_a_function_is_told_in_place_of_a_bar(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_takes_the_place_of_a_bar(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    told: list[float] = []
-    aqmlab.run(small, progress=told.append)
-    assert told
-    assert told == sorted(told)
+    shares: list[float] = []
+    aqmlab.run(small, progress=shares.append)
+    assert shares
+    assert shares == sorted(shares)
     assert not stream.getvalue()
 
 

@@ -253,8 +253,8 @@ def talked(answers: str, *arguments: str, interrupted_at: str = "") -> tuple[int
         while True:
             # An interrupt between the question and the wait for its answer does not end the wait;
             # who sees nothing happen tries again.
-            unheard = asked and not select.select([ours], [], [], 2)[0]
-            if unheard or (not asked and interrupted_at and interrupted_at in screen):
+            unanswered = asked and not select.select([ours], [], [], 2)[0]
+            if unanswered or (not asked and interrupted_at and interrupted_at in screen):
                 process.send_signal(signal.SIGINT)
                 asked = True
                 continue

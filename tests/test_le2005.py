@@ -86,7 +86,7 @@ def test_excluded_cells_say_why(table: str, row: str, column: str, counts: bool)
     assert bool(SOURCE.why_excluded(table, SOURCE.table(table).row(row), column)) != counts
 
 
-def test_throughput_on_the_other_footing_is_told_by_the_print_alone() -> None:
+def test_throughput_on_the_other_footing_is_known_by_the_print_alone() -> None:
     """The settings with 75.5 to 76.6 Mbit/s at 80 % load, at all loads, both ways."""
     for table in (SOURCE.table("6.1"), SOURCE.table("7.1")):
         printed = {

@@ -183,11 +183,11 @@ def test_a_missing_device_is_named() -> None:
 def test_a_live_run_has_what_a_simulated_one_has(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(bulk())
     simulated = execute(scenario, tmp_path / "sim")
-    told: list[float] = []
-    run = execute(scenario, tmp_path / "live", world=World.LIVE, progress=told.append)
+    shares: list[float] = []
+    run = execute(scenario, tmp_path / "live", world=World.LIVE, progress=shares.append)
     assert namespaces() == set()
-    assert told == sorted(told)
-    assert 0 < told[-1] <= 1
+    assert shares == sorted(shares)
+    assert 0 < shares[-1] <= 1
     files = [sorted(file.name for file in each.path.iterdir()) for each in (simulated, run)]
     assert files[0] == files[1]
     assert set(keys(simulated.summary)) == {
@@ -509,11 +509,11 @@ def test_what_a_killed_run_leaves_is_removed(aqmlab: Cli, tmp_path: Path) -> Non
 
 @live
 @pytest.mark.parametrize(
-    ("harm", "told"), [("set aqmlab0 down", "was taken down"), ("delete aqmlab0", "was removed")]
+    ("harm", "words"), [("set aqmlab0 down", "was taken down"), ("delete aqmlab0", "was removed")]
 )
 @pytest.mark.parametrize("side", ["servers", "clients"])
 def test_a_harmed_bed_makes_the_run_invalid(
-    tmp_path: Path, side: str, harm: str, told: str
+    tmp_path: Path, side: str, harm: str, words: str
 ) -> None:
     file = tmp_path / "bulk.toml"
     file.write_text(bulk(duration="5 s"))
@@ -523,7 +523,7 @@ def test_a_harmed_bed_makes_the_run_invalid(
         subprocess.run([*inside, "ip", "link", *harm.split()], check=True)
         assert process.wait(30) == 0
     reasons = Run.open(tmp_path / "run").invalid
-    assert reasons[0].startswith(f"bed: the device of the {side} {told} ")
+    assert reasons[0].startswith(f"bed: the device of the {side} {words} ")
     assert reasons[0].endswith(" s into the run")
 
 
@@ -763,8 +763,8 @@ def test_packets_reach_the_receivers_at_the_links_rate(tmp_path: Path, mbit: int
         rate = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         process.wait(60)
     run = Run.open(tmp_path / "run")
-    told = {key: value["on_time_share"] for key, value in run.summary["live"]["router"].items()}
-    print(f"{mbit} Mbit/s {way}: {rate / 1e6:.3f} Mbit/s, on time {told}")  # noqa: T201
+    shares = {key: value["on_time_share"] for key, value in run.summary["live"]["router"].items()}
+    print(f"{mbit} Mbit/s {way}: {rate / 1e6:.3f} Mbit/s, on time {shares}")  # noqa: T201
     if run.invalid:
         pytest.skip(f"THE MACHINE DID NOT KEEP THE BOUNDS: {'; '.join(run.invalid)}")
     assert rate == pytest.approx(mbit * 1e6, rel=0.005)

@@ -202,9 +202,9 @@ def test_without_ns3_nothing_is_run(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(peers, "execute", run)
     assert peers.main(["ns3-red", "--out", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr().err
-    assert "ns-3 is not installed" in told
-    assert "apt-get install libns3-dev" in told
+    printed = capsys.readouterr().err
+    assert "ns-3 is not installed" in printed
+    assert "apt-get install libns3-dev" in printed
 
 
 def test_settings_and_tolerances_of_ns3_are_those_of_ns2(

@@ -114,8 +114,8 @@ class Here:
         return [take(store.run(scenario)) for scenario in scenarios]
 
 
-def test_the_disk_is_told_everything(recorded: Recorded, tmp_path: Path) -> None:
-    """With nothing lost, a disk that heard of every act holds what was written."""
+def test_the_disk_gets_everything(recorded: Recorded, tmp_path: Path) -> None:
+    """With nothing lost, a disk that recorded every act holds what was written."""
     disk = power.Disk(recorded.root)
     for act in recorded.acts:
         disk.do(act)
@@ -154,9 +154,9 @@ def fails(recorded: Recorded, chance: random.Random, folder: Path) -> int:
         if act.kind == "W" and act.inode in notes:
             reported += act.first
     disk.fail(folder / "root", chance)
-    told = reported.decode().split()
-    sweeps = [name for name in told if name in recorded.tables]
-    runs = set(told) - set(sweeps)
+    names = reported.decode().split()
+    sweeps = [name for name in names if name in recorded.tables]
+    runs = set(names) - set(sweeps)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         store = Store(folder / "root/store", verify=True)

@@ -51,7 +51,7 @@ def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         (["traffic", "describe", "small.toml", "-o", f"{NOWHERE}.svg"], f"{NOWHERE}.svg"),
     ],
 )
-def test_unwritable_places_are_told_before_the_first_run(
+def test_unwritable_places_are_refused_before_the_first_run(
     aqmlab: Cli, small: Path, arguments: list[str], place: str
 ) -> None:
     Path("sweep.toml").write_text(
@@ -235,7 +235,7 @@ FOREIGN: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_summary_is_told(aqmlab: Cli, small: Path, name: str) -> None:
+def test_a_foreign_summary_is_refused(aqmlab: Cli, small: Path, name: str) -> None:
     aqmlab("run", small, "--out", "here")
     without_manifest(Path("here"))
     make, expected = FOREIGN[name]
@@ -260,7 +260,7 @@ def test_a_foreign_summary_is_told(aqmlab: Cli, small: Path, name: str) -> None:
         ("metadata.json", '{"results_version": [1]}', "here: holds results of version [1]"),
     ],
 )
-def test_a_broken_run_directory_is_told(
+def test_a_broken_run_directory_is_refused(
     aqmlab: Cli, small: Path, file: str, content: str, expected: str
 ) -> None:
     aqmlab("run", small, "--out", "here")
@@ -275,7 +275,7 @@ def test_a_broken_run_directory_is_told(
 @pytest.mark.parametrize(
     "name", ["manifest.json", "metadata.json", "summary.json", "flows.parquet"]
 )
-def test_a_run_directory_with_what_is_no_file_is_told(
+def test_a_run_directory_with_what_is_no_file_is_refused(
     aqmlab: Cli, small: Path, make: Callable[[Path], None], name: str
 ) -> None:
     aqmlab("run", small, "--out", "here", "--set", 'measure.record=["flows"]')
@@ -297,9 +297,9 @@ def test_a_broken_run_does_not_stop_the_report_of_others(aqmlab: Cli, small: Pat
     (third / "queue.parquet").unlink()
     answer = aqmlab("report", "runs", "-o", "report.md")
     assert (answer.status, answer.out) == (1, "report: report.md\n")
-    *told, last = answer.err.splitlines()
-    assert [line.partition(": ")[2].partition("/")[0] for line in told] == ["left out: runs"] * 3
-    for folder, line in zip((first, second, third), told, strict=True):
+    *lines, last = answer.err.splitlines()
+    assert [line.partition(": ")[2].partition("/")[0] for line in lines] == ["left out: runs"] * 3
+    for folder, line in zip((first, second, third), lines, strict=True):
         assert line.startswith(f"aqmlab: left out: {folder}")
     assert last == "aqmlab: 3 of 5 run directories are left out of the report"
     text = Path("report.md").read_text()

@@ -435,7 +435,9 @@ def test_wrong_input_is_one_sentence(aqmlab: Cli, pair: list[Run], tmp_path: Pat
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission_is_told(aqmlab: Cli, pair: list[Run], tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_refused(
+    aqmlab: Cli, pair: list[Run], tmp_path: Path
+) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
     answer = aqmlab("report", pair[0].path, "-o", "closed/a.html")
     assert (answer.status, "Permission denied" in answer.err) == (2, True)

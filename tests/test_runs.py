@@ -174,7 +174,7 @@ def test_an_incomplete_directory_is_no_run(tmp_path: Path, gone: str) -> None:
         Run.open(run.path)
 
 
-def test_a_broken_record_is_told(tmp_path: Path) -> None:
+def test_a_broken_record_is_refused(tmp_path: Path) -> None:
     run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
     (run.path / "queue.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(AqmlabError, match=r"damaged: queue\.parquet has 15 bytes"):

@@ -212,12 +212,12 @@ def test_lines_of_progress_name_fields_and_seeds(
     monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
     varied = "topology.bottleneck.discipline.limit=10 packets,20 packets"
     assert cli.main(["compare", str(small), "--vary", varied, "--seeds", "1..2"]) == 0
-    told = capsys.readouterr().err
-    assert re.search(r"^aqmlab: running: .*limit = 10 packets, seed 2", told, re.MULTILINE)
+    printed = capsys.readouterr().err
+    assert re.search(r"^aqmlab: running: .*limit = 10 packets, seed 2", printed, re.MULTILINE)
     sweep = small.with_name("limits.toml")
     axis = 'field = "discipline.limit"\nvalues = ["10 packets", "30 packets"]\n'
     sweep.write_text(f'scenario = "small.toml"\nseeds = "1..2"\n[[axes]]\n{axis}')
     assert cli.main(["sweep", str(sweep)]) == 0
-    told = capsys.readouterr().err
-    assert re.search(r"^aqmlab: sweep: .*limit = 30 packets, seed 1", told, re.MULTILINE)
-    assert not re.search(r"[0-9a-f]{8}", told)
+    printed = capsys.readouterr().err
+    assert re.search(r"^aqmlab: sweep: .*limit = 30 packets, seed 1", printed, re.MULTILINE)
+    assert not re.search(r"[0-9a-f]{8}", printed)

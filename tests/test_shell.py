@@ -191,9 +191,9 @@ def test_a_program_is_behind_the_queue() -> None:
         ["compare", "run", "sim"],
         ["plot", "delay", "run", "-o", "delays.svg"],
     ):
-        told = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
-        assert told.returncode == 0, told.stderr
-        assert "fq-codel" in told.stdout or Path("delays.svg").is_file()
+        ended = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert "fq-codel" in ended.stdout or Path("delays.svg").is_file()
 
 
 FLOOD = """

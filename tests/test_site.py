@@ -68,9 +68,9 @@ class Visit:
         self.wrong: list[str] = []
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("console", self.heard)
+        self.page.on("console", self.on_console)
 
-    def heard(self, message: Any) -> None:
+    def on_console(self, message: Any) -> None:
         """The theme logs what it does ("[PST]: ..."); these messages do not matter."""
         if message.type != "log" or not message.text.startswith("[PST]"):
             self.wrong.append(message.text)

@@ -210,7 +210,7 @@ def test_a_killed_sweep_goes_on_where_it_was(sweep_file: Path) -> None:
     assert not list(Path("runs/store").glob("*/.*.partial"))
 
 
-def test_an_interrupt_is_told_and_keeps_what_is_done(sweep_file: Path) -> None:
+def test_an_interrupt_is_reported_and_keeps_what_is_done(sweep_file: Path) -> None:
     slow(sweep_file)
     process = command("sweep", sweep_file, "--jobs", 1)
     wait_for(process, 1)
@@ -324,10 +324,10 @@ def test_users_are_calibrated_once(aqmlab: Cli, small: Path) -> None:
 def test_the_command_says_what_it_does(aqmlab: Cli, sweep_file: Path) -> None:
     answer = aqmlab("sweep", sweep_file, "--jobs", 2, "--out", "here", "--store", "there")
     assert answer.status == 0
-    told = answer.err.splitlines()
-    assert told[0] == "aqmlab: 8 runs: 4 points x 2 seeds"
-    assert told[1].startswith("aqmlab: 8 runs to make, about ")
-    assert told[1].endswith(" with 2 at a time; 0 in the store")
+    lines = answer.err.splitlines()
+    assert lines[0] == "aqmlab: 8 runs: 4 points x 2 seeds"
+    assert lines[1].startswith("aqmlab: 8 runs to make, about ")
+    assert lines[1].endswith(" with 2 at a time; 0 in the store")
     for word in ("queue", "rate", "loss.forward %", "p50", "short", "red", "±"):
         assert word in answer.out
     assert "difference to queue = short, seed by seed, with 95 % intervals" in answer.out

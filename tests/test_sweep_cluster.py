@@ -131,7 +131,7 @@ def test_failures_come_back_as_errors(
     assert "install the same aqmlab there" in str(outcome)
 
 
-def test_a_cluster_without_workers_is_told_and_waited_for(
+def test_a_cluster_without_workers_is_reported_and_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schedulers, "_LOOK_S", 0.1)

@@ -122,16 +122,16 @@ class Receiver:
 def segments(lines: Sequence[Line], sack: bool) -> Iterator[tuple[float, str, Line, str]]:
     """What reaches the server ("<", with SACK blocks) and what it sends (">"), except SYNs."""
     begin = next(line.time for line in lines if line.event == "r" and line.target == "1")
-    receiver, told = Receiver(), {}
+    receiver, blocks_of = Receiver(), {}
     for line in lines:
         if line.flags & 2:
             continue
         if line.event == "r" and line.target == "0" and line.bytes > 0:
             receiver.take(line.seq, line.seq + line.bytes)
         elif line.event == "+" and line.origin == "0":
-            told[line.packet] = receiver.blocks() if sack else ""
+            blocks_of[line.packet] = receiver.blocks() if sack else ""
         elif line.event == "r" and line.target == "1":
-            yield line.time - begin, "<", line, told[line.packet]
+            yield line.time - begin, "<", line, blocks_of[line.packet]
         elif line.event in "+d" and line.origin == "1":
             yield line.time - begin, ">", line, ""
 
@@ -150,12 +150,12 @@ def script(case: Case, lines: Sequence[Line]) -> str:
     if case.marks:
         text += ["set ecn = true", "peer EW"]
     text.append("accept 0.100003")
-    heard = [*segments(lines, case.kind == "Sack")]
-    last = max(i for i, (_, way, line, _) in enumerate(heard) if way == ">" and line.bytes > 0)
+    sent = [*segments(lines, case.kind == "Sack")]
+    last = max(i for i, (_, way, line, _) in enumerate(sent) if way == ">" and line.bytes > 0)
     # Without ECN, too, ns-2 notes in its trace that a window has been reduced.
     letters = [("F", 0x01), ("A", 0x10), *([("E", 0x40), ("W", 0x80)] if case.marks else [])]
     asked = False
-    for time, way, line, blocks in heard[: last + 1]:
+    for time, way, line, blocks in sent[: last + 1]:
         if not asked and line.bytes == 0:
             continue  # The ACK that ends the handshake.
         flags = "".join(letter for letter, bit in letters if line.flags & bit)

@@ -295,8 +295,8 @@ def main() -> None:
                 keep(name, case, runs, sizes)
                 dropped = statistics.fmean(len(run.dropped) for run in runs)
                 marked = statistics.fmean(len(run.marked) for run in runs)
-                told = f"{dropped:.1f} dropped, {marked:.1f} marked, {len(runs)} runs"
-                sys.stdout.write(f"{name}: {told}\n")
+                numbers = f"{dropped:.1f} dropped, {marked:.1f} marked, {len(runs)} runs"
+                sys.stdout.write(f"{name}: {numbers}\n")
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ class _Lines:
     def __init__(self, verb: str) -> None:
         self._verb = verb
         self._shares: dict[str, float] = {}
-        self._told = monotonic()
+        self._printed_at = monotonic()
         self._lock = threading.Lock()  # runs report from threads of their own
 
     def update(self, name: str, done: float, *, is_kept: bool = True) -> None:
@@ -188,9 +188,9 @@ class _Lines:
             self._shares[name] = done
             if done >= 1 and not is_kept:
                 del self._shares[name]
-            if monotonic() - self._told < LINE_EVERY_S:
+            if monotonic() - self._printed_at < LINE_EVERY_S:
                 return
-            self._told = monotonic()
+            self._printed_at = monotonic()
             say(self._line())
 
     def _line(self) -> str:

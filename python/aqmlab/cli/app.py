@@ -117,8 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
     try:
         with warnings.catch_warnings():
-            for told in (DamagedRunWarning, NoWorkerWarning):
-                warnings.simplefilter("always", told)
+            for category in (DamagedRunWarning, NoWorkerWarning):
+                warnings.simplefilter("always", category)
             warnings.showwarning = _say_warning
             status = application()(
                 list(sys.argv[1:] if arguments is None else arguments),

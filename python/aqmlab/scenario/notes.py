@@ -110,7 +110,7 @@ def _of_marks(
     stacks: Sequence[tuple[str, Table, Table]],
     classes: Sequence[Table],
 ) -> Iterator[str]:
-    """Who goes by marks where no queue marks, and queues told to mark that meet no ECN."""
+    """Who goes by marks where no queue marks, and queues set to mark that meet no ECN."""
     capable = [(path, stack) for path, stack, peer in stacks if stack["ecn"] and peer["ecn"]]
     if not any(link["discipline"]["ecn"] for _, link in _able(links)):
         for path, stack in capable:

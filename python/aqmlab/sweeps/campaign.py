@@ -133,16 +133,20 @@ def sweep(
     check_output_folder(target)
     runs_store = Store(Path(store) if store is not None else STORE_ROOT, verify)
     runs_store.tidy()
-    with limited(memory), _told(progress) as told, schedulers.scheduler(scheduler, jobs) as pool:
+    with (
+        limited(memory),
+        _reporter(progress) as report,
+        schedulers.scheduler(scheduler, jobs) as pool,
+    ):
         known = Known(target)
-        rows = _Campaign(chosen, runs_store, known, told).run(pool)
+        rows = _Campaign(chosen, runs_store, known, report).run(pool)
     table = sweep_results.write(target, chosen, runs_store, rows)
     known.write()
     return table
 
 
 @contextmanager
-def _told(progress: SweepProgress | bool | None) -> Iterator[SweepProgress]:
+def _reporter(progress: SweepProgress | bool | None) -> Iterator[SweepProgress]:
     """The object to which a sweep reports its progress."""
     if isinstance(progress, SweepProgress):
         yield progress

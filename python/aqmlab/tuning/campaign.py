@@ -138,7 +138,7 @@ class _Search:
     plan: Plan
     store: Store
     pool: Scheduler
-    told: OnProgress
+    progress: OnProgress
     keys: list[dict[str, str]] = field(default_factory=list)
     """For each scenario the key of each metric."""
 
@@ -168,7 +168,7 @@ class _Search:
         found = Tuning(self.plan, folder, untuned, trials, importance, scales)
         found = self._chosen(found)
         write(found)
-        self.told(1.0)
+        self.progress(1.0)
         return found
 
     def _share(self, settings: int) -> float:
@@ -238,7 +238,7 @@ class _Search:
         def on_progress(index: int, done: float) -> None:
             shares[index] = done
             begin, end = span
-            self.told(begin + (end - begin) * sum(shares) / len(shares))
+            self.progress(begin + (end - begin) * sum(shares) / len(shares))
 
         made = self.pool.run(missing, self.store, on_progress, _nothing) if missing else []
         for one, error in zip(missing, made, strict=True):

@@ -162,7 +162,7 @@ class Study(AbstractContextManager["Study"]):
     def ask(self) -> list[Trial]:
         """The settings that are to be run next; none if there have been enough.
 
-        Those that were proposed and never told come first: with them the batch is complete.
+        Those that were proposed and never evaluated come first: with them the batch is complete.
         """
         size, running = self._plan.batch, self._optuna.trial.TrialState.RUNNING
         known = self._study.get_trials(deepcopy=False)

@@ -223,14 +223,14 @@ def same(run: Run, scenario: Scenario) -> Run:
 
 def _comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A scenario without its title and without what only the simulator's end points obey."""
-    traffic = [{**entry, "tcp": _told_to_kernel(entry["tcp"])} for entry in scenario["traffic"]]
+    traffic = [{**entry, "tcp": _for_kernel(entry["tcp"])} for entry in scenario["traffic"]]
     return {**scenario, "title": "", "traffic": traffic}
 
 
-def _told_to_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
+def _for_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a kernel for a stack, or for those of client and server."""
     if "client" in stack:
-        return {end: _told_to_kernel(stack[end]) for end in ("client", "server")}
+        return {end: _for_kernel(stack[end]) for end in ("client", "server")}
     return {key: stack[key] for key in ("profile", *_kernel_keys())}
 
 

@@ -28,6 +28,7 @@ INDEXES = (
     "index.md",
     "start.md",
     "how-to/index.md",
+    "how-to/notebook.md",
     "labs/index.md",
     "traffic/index.md",
     "congestion-controls/index.md",

@@ -18,8 +18,9 @@ from typing import Any
 
 import aqmlab as package
 import pytest
-from aqmlab import Card, Run, _native, figures
+from aqmlab import AqmlabError, Card, Run, _native, figures
 from aqmlab._util.deprecated import OLD_NAMES
+from aqmlab.cards import scoring
 from conftest import ROOT, Cli
 
 RELEASES = sorted(path for path in (ROOT / "tests/releases").iterdir() if path.is_dir())
@@ -53,7 +54,7 @@ def numbers(summary: dict[str, Any]) -> str:
 def test_every_release_since_0_2_has_its_files() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text()
     released = re.findall(r"^## \[(\d+\.\d+)\.\d+\]", changes, re.MULTILINE)
-    assert set(NAMES) <= set(released)
+    assert sorted(set(released) - {"0.1"}) == NAMES
     page = (ROOT / "docs/versioning.md").read_text()
     assert all(f"| {name} |" in page for name in NAMES)
 
@@ -83,7 +84,7 @@ def test_commands_read_its_run(release: Path, aqmlab: Cli) -> None:
     for key in link:
         found, written = found[key], written[key]
     assert found == written
-    aqmlab("run", release / "scenario.toml", "--out", "today")
+    aqmlab("run", release / "scenario.toml", "--seed", 8, "--out", "today")
     for command in (
         ("show", release / "run"),
         ("compare", release / "run", "today", "-o", "compare.svg"),
@@ -159,13 +160,16 @@ def test_its_plugins_do_what_they_did(
 
 
 @pytest.mark.parametrize("folder", WITH_PLUGINS, ids=lambda folder: folder.name)
-def test_its_card_is_a_reference(folder: Path) -> None:
-    card = Card.load(folder / "card/card.json")
-    assert (card.kind, card.name, card.tier) == ("queue", "codel", "quick")
-    assert card.tests
-    same = card.compare(card)
-    assert same.regressions == []
-    assert same.count("same") > 0
+def test_its_card_is_a_reference_or_says_what_to_do(folder: Path) -> None:
+    file = folder / "card/card.json"
+    if json.loads(file.read_text())["card"] == scoring.VERSION:
+        card = Card.load(file)
+        assert (card.kind, card.name, card.tier) == ("queue", "codel", "quick")
+        assert card.compare(card).count("same") > 0
+        return
+    with pytest.raises(AqmlabError, match=r"card of version \d+, .* make it again") as said:
+        Card.load(file)
+    assert "\n" not in str(said.value)
 
 
 def test_an_engine_keeps_its_results(aqmlab: Cli) -> None:
@@ -174,17 +178,18 @@ def test_an_engine_keeps_its_results(aqmlab: Cli) -> None:
     golden.json has a hash of them for each engine that was released. With AQMLAB_REWRITE=1 in the
     environment this test adds the present one: a step of a release.
     """
-    golden = json.loads(GOLDEN.read_text())
+    golden: dict[str, dict[str, str]] = json.loads(GOLDEN.read_text())
     made: dict[str, str] = {}
     for release in RELEASES:
-        summary = json.loads((release / "run/summary.json").read_text())
-        assert golden[engine_of(release)][release.name] == _hash(summary)
         answer = aqmlab("run", release / "scenario.toml", "--out", release.name, "--json")
         made[release.name] = _hash(json.loads(answer.out))
     present = _native.engine()
     if os.environ.get("AQMLAB_REWRITE") == "1":
         golden[present] = golden.get(present, {}) | made
         GOLDEN.write_text(json.dumps(golden, indent=2, sort_keys=True) + "\n")
+    for release in RELEASES:
+        summary = json.loads((release / "run/summary.json").read_text())
+        assert golden[engine_of(release)][release.name] == _hash(summary)
     if present in golden:
         assert golden[present] == made, f"the engine {present} has other results than it had"
 

@@ -95,7 +95,8 @@ def run_shell(
     out_dir: str,
     program: tuple[bytes, Sequence[bytes], Sequence[bytes]],
     settings: tuple[float, bool, bool, bool],
-    tell: Callable[[float], int],
+    tcp: tuple[bool | None, str | None, str | None],
+    tell: Callable[..., int],
 ) -> tuple[str, float, int | None]:
     """Runs a program behind the bottleneck of a scenario; writes its records into `out_dir`.
 
@@ -105,8 +106,12 @@ def run_shell(
         program: its file, its name and arguments, its environment as ``NAME=value``.
         settings: jitter in seconds; whether there are built-in services; whether the program
             reaches the host's loopback and private networks; whether it reaches public addresses.
-        tell: called every 50 ms with the seconds that have passed. It returns 0, the number of a
-            signal for the program, or -1 to kill it.
+        tcp: whether connections ask for ECN; the congestion controls of the program and of the far
+            end. None is as the kernel has it.
+        tell: called every 50 ms with the seconds that have passed, and what the directions to the
+            program and from it are doing: the moment, bytes that left, packets dropped and marked,
+            packets that wait, seconds until all of them are sent, bits per second. It returns 0,
+            the number of a signal for the program, or -1 to kill it.
 
     Returns:
         The summary as JSON, how long it was measured in seconds, and the exit status as shells

@@ -137,23 +137,34 @@ impl<W: Write> CaptureWriter<W> {
         let captured = original.min(self.snap);
         let padded = captured.next_multiple_of(4);
         let len = 32 + padded;
-        let stamp = packet.time.as_nanos();
-        let mut head = [0; 28];
-        for (field, value) in head.chunks_exact_mut(4).zip([
-            ENHANCED_PACKET,
-            len,
-            packet.interface,
-            (stamp >> 32) as u32,
-            stamp as u32,
-            captured,
-            original,
-        ]) {
-            field.copy_from_slice(&value.to_le_bytes());
-        }
+        let head = head_of_packet(len, (packet.time, packet.interface), captured, original);
         self.out.write_all(&head)?;
         let of_headers = headers.len().min(captured as usize);
         self.out.write_all(&headers[..of_headers])?;
         self.out.write_all(&ZEROS[..padded as usize - of_headers])?;
+        self.out.write_all(&len.to_le_bytes())
+    }
+
+    /// Writes a packet that is there in bytes, from its IP header on, with a comment. It passed an
+    /// interface at some time; `original` is its length, of which `bytes` may be the first part.
+    pub fn write_bytes(
+        &mut self,
+        passed: (Time, u32),
+        bytes: &[u8],
+        original: u32,
+        comment: &str,
+    ) -> io::Result<()> {
+        let captured = (bytes.len() as u32).min(self.snap);
+        let mut options = Vec::with_capacity(comment.len() + 12);
+        push_option(&mut options, COMMENT, comment.as_bytes());
+        push_option(&mut options, END_OF_OPTIONS, &[]);
+        let padded = captured.next_multiple_of(4);
+        let len = 32 + padded + options.len() as u32;
+        self.out
+            .write_all(&head_of_packet(len, passed, captured, original))?;
+        self.out.write_all(&bytes[..captured as usize])?;
+        self.out.write_all(&ZEROS[..(padded - captured) as usize])?;
+        self.out.write_all(&options)?;
         self.out.write_all(&len.to_le_bytes())
     }
 
@@ -250,6 +261,29 @@ impl<W: Write> CaptureWriter<W> {
     }
 }
 
+/// What comes before a packet's bytes, in a block of `len` bytes.
+fn head_of_packet(
+    len: u32,
+    (time, interface): (Time, u32),
+    captured: u32,
+    original: u32,
+) -> [u8; 28] {
+    let stamp = time.as_nanos();
+    let mut head = [0; 28];
+    for (field, value) in head.chunks_exact_mut(4).zip([
+        ENHANCED_PACKET,
+        len,
+        interface,
+        (stamp >> 32) as u32,
+        stamp as u32,
+        captured,
+        original,
+    ]) {
+        field.copy_from_slice(&value.to_le_bytes());
+    }
+    head
+}
+
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -333,6 +367,7 @@ impl Sum {
 }
 
 const END_OF_OPTIONS: u16 = 0;
+const COMMENT: u16 = 1;
 const IF_NAME: u16 = 2;
 
 fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {

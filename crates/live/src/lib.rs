@@ -13,7 +13,9 @@
 
 mod bed;
 mod clock;
+mod due;
 mod error;
+mod gauge;
 mod ip;
 mod kernel;
 mod load;
@@ -27,6 +29,7 @@ mod routes;
 mod shell;
 mod side;
 mod stack;
+mod tap;
 mod world;
 
 use std::sync::Arc;
@@ -35,10 +38,11 @@ use aqmlab_record::{Metrics, Records, RunError, View};
 use aqmlab_scenario::Scenario;
 
 pub use error::LiveError;
+pub use gauge::LinkView;
 pub use measure::{Health, LiveSummary, LoadReport, PacingReport, ThreadReport};
 
 pub use outside::OutsideReport;
-pub use shell::{Order, Program, Reach, ShellSettings, ShellSummary, shell};
+pub use shell::{Order, Program, Reach, ShellSettings, ShellSummary, TcpSettings, shell};
 
 use bed::{Bed, raise_file_limit};
 use load::{FIRST_SERVER_PORT, Setting};

@@ -19,9 +19,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::bed::Bed;
 use crate::clock::Clock;
+use crate::due::EventQueue;
 use crate::error::LiveError;
 use crate::measure::{Lateness, LoadReport, Meter};
-use crate::path::EventQueue;
 use crate::routes::{FIRST_CLIENT_PORT, Route, Routes, Side};
 use crate::side::{ClassSockets, Command, Report};
 

@@ -1,22 +1,22 @@
 //! One way through the router, without the reading and writing: the hosts' own links, the delay of
-//! each connection of a scenario or the jitter of any program's packets, the router's processor if the scenario has one, the port, and the packets that
-//! wait for their moment to go out.
+//! each connection of a scenario or the jitter of any program's packets, the router's processor if
+//! the scenario has one, the port, and the packets that wait for their moment to go out.
 //!
 //! What becomes of a packet is decided in the time at which things should happen. Nothing here
 //! reads a clock: however late the router learns of a packet, it treats the packet as if it had come in
 //! time, so rates do not drift.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use aqmlab_link::{AccessLinks, Port, Transmission};
+use aqmlab_link::{AccessLinks, Port, PortState, Transmission};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Dumbbell, Scenario};
 
+use crate::due::EventQueue;
 use crate::ip::{self, Headers};
 use crate::routes::{Route, Routes, Side};
+use crate::tap::{Fate, Tap};
 
 /// A packet inside the router.
 #[derive(Debug)]
@@ -29,70 +29,8 @@ struct Frame {
     /// The host that it goes to, on its side.
     receiver: usize,
     is_datagram: bool,
-}
-
-/// Something that is due at a time; among equal times in the order of insertion.
-#[derive(Debug)]
-struct Due<T> {
-    at: Time,
-    serial: u64,
-    what: T,
-}
-
-impl<T> PartialEq for Due<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<T> Eq for Due<T> {}
-
-impl<T> PartialOrd for Due<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Due<T> {
-    /// The earliest is the greatest, for a heap that hands out the greatest.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.serial).cmp(&(self.at, self.serial))
-    }
-}
-
-/// Things by the time at which they are due.
-#[derive(Debug)]
-pub(crate) struct EventQueue<T> {
-    heap: BinaryHeap<Due<T>>,
-    serial: u64,
-}
-
-impl<T> EventQueue<T> {
-    pub(crate) const fn new() -> Self {
-        Self {
-            heap: BinaryHeap::new(),
-            serial: 0,
-        }
-    }
-
-    pub(crate) fn push(&mut self, at: Time, what: T) {
-        self.serial += 1;
-        let serial = self.serial;
-        self.heap.push(Due { at, serial, what });
-    }
-
-    /// When the first of them is due.
-    pub(crate) fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |due| due.at)
-    }
-
-    /// The first of them, if it is due by `now`.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, T)> {
-        if self.next() > now {
-            return None;
-        }
-        self.heap.pop().map(|due| (due.at, due.what))
-    }
+    /// When it reached the port.
+    reached: Time,
 }
 
 /// A delay that varies from packet to packet, behind the link. Packets keep their order.
@@ -138,6 +76,8 @@ struct Exit {
     leaving: EventQueue<Box<[u8]>>,
     /// Lost datagrams count in it.
     measured: MeasuredSpan,
+    /// Where a capture is wanted.
+    tap: Option<Tap>,
 }
 
 impl Exit {
@@ -145,6 +85,11 @@ impl Exit {
     fn pass(&mut self, now: Time, mut frame: Frame, transmission: Transmission) {
         match transmission {
             Transmission::Arrives(at, ecn) => {
+                if let Some(tap) = &mut self.tap {
+                    let marked = ecn == Ecn::Ce && Ecn::from_bits(frame.bytes[1]) != Ecn::Ce;
+                    let fate = Fate::Sent { marked };
+                    tap.take((frame.reached, now), &frame.bytes, fate);
+                }
                 if ecn == Ecn::Ce {
                     ip::set_ce(&mut frame.bytes);
                 }
@@ -159,10 +104,23 @@ impl Exit {
                 };
                 self.leaving.push(out, frame.bytes);
             }
-            Transmission::Dropped => self.count_loss(now, &frame),
-            Transmission::Lost(at) => self.count_loss(at, &frame),
+            Transmission::Dropped => self.drop(now, &frame),
+            Transmission::Lost(at) => {
+                if let Some(tap) = &mut self.tap {
+                    tap.take((frame.reached, now), &frame.bytes, Fate::Lost);
+                }
+                self.count_loss(at, &frame);
+            }
             Transmission::Waits => unreachable!("the port has the packet"),
         }
+    }
+
+    /// The discipline has dropped a packet.
+    fn drop(&mut self, at: Time, frame: &Frame) {
+        if let Some(tap) = &mut self.tap {
+            tap.take((frame.reached, at), &frame.bytes, Fate::Dropped);
+        }
+        self.count_loss(at, frame);
     }
 
     /// A packet was dropped, or lost on the wire.
@@ -248,6 +206,7 @@ impl Path {
                 jitter: None,
                 leaving: EventQueue::new(),
                 measured: MeasuredSpan::of(&scenario.measure),
+                tap: None,
             },
             strays: 0,
         }
@@ -276,9 +235,15 @@ impl Path {
                 jitter: Jitter::new(jitter, scenario.seed, from),
                 leaving: EventQueue::new(),
                 measured: MeasuredSpan::of(&scenario.measure),
+                tap: None,
             },
             strays: 0,
         }
+    }
+
+    /// Has a capture take what crosses the link.
+    pub(crate) fn set_tap(&mut self, tap: Tap) {
+        self.exit.tap = Some(tap);
     }
 
     /// What is counted of the link, and of its input if it has one.
@@ -314,6 +279,7 @@ impl Path {
             class: 0,
             receiver: 0,
             is_datagram: false,
+            reached: now,
         };
         self.delayed.push(now, (packet, frame));
         Some(())
@@ -350,6 +316,7 @@ impl Path {
             class: route.class as u16,
             receiver,
             is_datagram: headers.segment.is_none(),
+            reached: reaches,
             route: Some(route),
         };
         let arriving = match &mut self.input {
@@ -406,13 +373,23 @@ impl Path {
         }
     }
 
+    /// What the link is doing at `now`, up to which it has [advanced](Self::advance).
+    pub(crate) fn observe(&mut self, now: Time) -> PortState {
+        self.port.observe(now)
+    }
+
     /// The port has sent a packet, and dropped others.
     fn pass(&mut self, now: Time, sent: Option<(Frame, Transmission)>) {
+        if let Some(tap) = &mut self.exit.tap
+            && Tap::wants_reasons(sent.as_ref().map(|(_, sent)| sent), &self.dropped)
+        {
+            tap.note(&self.port.observe(now).counters);
+        }
         if let Some((frame, transmission)) = sent {
             self.exit.pass(now, frame, transmission);
         }
         for (at, frame) in self.dropped.drain(..) {
-            self.exit.count_loss(at, &frame);
+            self.exit.drop(at, &frame);
         }
     }
 

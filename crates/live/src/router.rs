@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::set_current_timer_slack;
 
 use crate::clock::Clock;
+use crate::gauge::Gauge;
 use crate::measure::{Pacing, PacingReport};
 use crate::path::Path;
 
@@ -51,6 +52,8 @@ pub(crate) struct Direction<'a> {
     /// When it ends, and the run with it, in nanoseconds: it may be brought forward.
     pub(crate) end: &'a AtomicU64,
     pub(crate) stop: &'a AtomicBool,
+    /// Where it shows what it is doing, if somebody watches.
+    pub(crate) gauge: Option<&'a Gauge>,
 }
 
 impl Direction<'_> {
@@ -69,6 +72,11 @@ impl Direction<'_> {
                 break end;
             }
             self.path.advance(now);
+            if let Some(gauge) = self.gauge
+                && gauge.is_due(now)
+            {
+                gauge.show(now, &self.path.observe(now));
+            }
             while let Some((due, packet)) = self.path.pop(self.clock.now()) {
                 let out = self.clock.now();
                 let written = self.output.put(&packet);

@@ -194,6 +194,7 @@ impl<'a> World<'a> {
             start: self.measured.0,
             end: &AtomicU64::new(self.measured.1.as_nanos()),
             stop: &self.stop,
+            gauge: None,
         };
         direction.run()
     }

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::Path;
 
-use aqmlab_live::{Order, Program, Reach, ShellSettings};
+use aqmlab_live::{LinkView, Order, Program, Reach, ShellSettings, TcpSettings};
 use aqmlab_net::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,11 +28,13 @@ pub(crate) fn run_shell(
     out_dir: &str,
     program: (Vec<u8>, Vec<Vec<u8>>, Vec<Vec<u8>>),
     settings: (f64, bool, bool, bool),
+    tcp: (Option<bool>, Option<String>, Option<String>),
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<(String, f64, Option<i32>)> {
     let tell = tell.clone().unbind();
     let (path, arguments, environment) = program;
     let (jitter_s, services, host, internet) = settings;
+    let (ecn, control, far_control) = tcp;
     let scenario = read_effective(effective)?;
     let settings = ShellSettings {
         program: Program {
@@ -43,12 +45,29 @@ pub(crate) fn run_shell(
         jitter: Time::from_secs_f64(jitter_s),
         services,
         reach: Reach::new(host, internet),
+        tcp: TcpSettings {
+            ecn,
+            control,
+            far_control,
+        },
     };
     let mut raised = None;
-    let mut order = |now: Time| {
+    let mut order = |now: Time, links: [LinkView; 2]| {
         let told = Python::attach(|py| {
             py.check_signals()?;
-            tell.call1(py, (now.as_secs_f64(),))?.extract::<i32>(py)
+            let shown = links.map(|link| {
+                (
+                    link.at.as_secs_f64(),
+                    link.departed_bytes,
+                    link.dropped_packets,
+                    link.marked_packets,
+                    link.queue_packets,
+                    link.drain.as_secs_f64(),
+                    link.rate_bps,
+                )
+            });
+            tell.call1(py, (now.as_secs_f64(), shown[0], shown[1]))?
+                .extract::<i32>(py)
         });
         match told {
             Ok(0) => Order::Continue,

@@ -9,11 +9,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from aqmlab import _native
 from aqmlab.engine.finished import write_run
@@ -34,6 +35,10 @@ __all__ = [
     "Link",
     "Net",
     "Outcome",
+    "Seen",
+    "Tcp",
+    "Tick",
+    "check_control",
     "run_program",
     "trace_rate_bps",
 ]
@@ -236,6 +241,57 @@ def _stands_for_program(
     return Scenario.from_dict(content)
 
 
+class Seen(NamedTuple):
+    """What a direction of a link is doing at some moment, and did since the start."""
+
+    at_s: float = 0.0
+    """The moment."""
+    departed_bytes: int = 0
+    """IP bytes that left the queue."""
+    dropped: int = 0
+    """Packets that were dropped."""
+    marked: int = 0
+    """Packets that were marked."""
+    queue_packets: int = 0
+    """Packets that wait."""
+    drain_s: float = 0.0
+    """How long it takes to send all that waits."""
+    rate_bps: float = 0.0
+    """Bits per second on the wire."""
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """How the kernel's TCP is set; none is as the kernel has it."""
+
+    ecn: bool | None = None
+    """Whether connections ask for ECN (RFC 3168)."""
+    control: str | None = None
+    """The program's congestion control, as the kernel calls it."""
+    far_control: str | None = None
+    """That of the far end."""
+
+
+def check_control(option: str, name: str | None) -> str | None:
+    """A congestion control that this kernel has.
+
+    Raises:
+        AqmlabError: it has no such one.
+    """
+    path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    names = path.read_text(encoding="ascii").split() if path.is_file() else []
+    if name is not None and name not in names:
+        raise AqmlabError(
+            f'{option}: found "{name[:40]}"; this kernel has {", ".join(names)} '
+            "(more after sudo modprobe tcp_NAME)"
+        )
+    return name
+
+
+Tick = Callable[[float, tuple[Seen, Seen]], object]
+"""Called now and then with the seconds that have passed, and what both directions are doing."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a program."""
@@ -252,7 +308,8 @@ def run_program(
     program: tuple[str, Sequence[str]],
     link: Link | FileLink,
     nets: Collection[Net],
-    tick: Callable[[float], None],
+    tcp: Tcp,
+    watched: Callable[[Path], AbstractContextManager[Tick]],
 ) -> Outcome:
     """Runs a program behind a link and writes a run directory.
 
@@ -262,15 +319,21 @@ def run_program(
         program: its file, and its name and arguments.
         link: what the scenario was made of.
         nets: what the program reaches.
-        tick: called now and then with the seconds that have passed.
+        tcp: how the kernel's TCP is set.
+        watched: who watches; gets the folder that becomes the run directory.
     """
     path, arguments = program
     environment = _environment(target)
-    with workspace(target) as folder, _Signals().handled() as signals:
+    with (
+        workspace(target) as folder,
+        _Signals().handled() as signals,
+        watched(folder) as tick,
+    ):
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), time.process_time()
 
-        def tell(passed_s: float) -> int:
-            tick(passed_s)
+        def tell(passed_s: float, *links: tuple[float | int, ...]) -> int:
+            down, up = (Seen(*link) for link in links)  # type: ignore[arg-type]
+            tick(passed_s, (down, up))
             return signals.next()
 
         try:
@@ -279,6 +342,7 @@ def run_program(
                 os.fspath(folder),
                 (os.fsencode(path), [os.fsencode(word) for word in arguments], environment),
                 (link.jitter_s, Net.NONE not in nets, Net.HOST in nets, Net.ALL in nets),
+                (tcp.ecn, tcp.control, tcp.far_control),
                 tell,
             )
         except RunError as error:

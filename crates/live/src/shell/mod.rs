@@ -22,6 +22,7 @@ mod services;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
@@ -35,11 +36,13 @@ use aqmlab_scenario::Scenario;
 use crate::bed::{Bed, DEVICE, Place, raise_file_limit};
 use crate::clock::Clock;
 use crate::error::LiveError;
+use crate::gauge::{Gauge, LinkView};
 use crate::measure::{Health, LiveSummary, LoadReport, Meter, PacingReport};
 use crate::path::Path;
 use crate::preflight;
 use crate::router::{Direction, Output};
 use crate::routes::Side;
+use crate::tap::Writing;
 use crate::world::{ROUTER_PRIORITY, introduce};
 
 use crate::outside::Outside;
@@ -75,6 +78,19 @@ pub struct ShellSettings {
     pub services: bool,
     /// What the program reaches outside.
     pub reach: Reach,
+    /// How the kernel's TCP is set.
+    pub tcp: TcpSettings,
+}
+
+/// How the kernel's TCP is set; what is left out is as the kernel has it.
+#[derive(Clone, Debug, Default)]
+pub struct TcpSettings {
+    /// Whether connections ask for ECN (RFC 3168).
+    pub ecn: Option<bool>,
+    /// The congestion control of the program, by the name that the kernel has for it.
+    pub control: Option<String>,
+    /// That of the far end.
+    pub far_control: Option<String>,
 }
 
 /// What the caller of a [`shell`] wants.
@@ -102,22 +118,28 @@ pub struct ShellSummary {
 /// Runs a program behind the bottleneck of a scenario, whose users stay away: until the program
 /// ends, at most for the measured time of the scenario.
 ///
-/// `tell` gets the time that has passed, and says what to do with the program.
+/// `tell` gets the time that has passed and what the directions to the program and from it are
+/// doing, and says what to do with the program.
 pub fn shell(
     scenario: &Scenario,
     records: Box<dyn Records>,
     settings: &ShellSettings,
-    tell: &mut dyn FnMut(Time) -> Order,
+    tell: &mut dyn FnMut(Time, [LinkView; 2]) -> Order,
 ) -> Result<ShellSummary, LiveError> {
     let dumbbell = preflight::check_link(scenario)?;
     if let Some(what) = preflight::missing() {
         return Err(LiveError::Refused(what));
     }
     raise_file_limit();
-    let paths = Side::BOTH.map(|from| Path::open(scenario, dumbbell, from, settings.jitter));
+    let mut paths = Side::BOTH.map(|from| Path::open(scenario, dumbbell, from, settings.jitter));
     let links = paths.iter().flat_map(Path::stats);
-    let metrics = Metrics::new(scenario, View::Sockets, links, records)?;
-    let (bed, devices) = Bed::of(&places(&settings.reach))?;
+    let mut metrics = Metrics::new(scenario, View::Sockets, links, records)?;
+    let writing = match (&scenario.measure.capture, metrics.capture()?) {
+        (Some(wanted), Some(out)) => Some(tap_paths(&mut paths, out, wanted.snap_length.0)?),
+        _ => None,
+    };
+    let gauges: [Gauge; 2] = Default::default();
+    let (bed, devices) = Bed::of(&places(settings))?;
     let outside = Arc::new(Outside::default());
     let (gate, errands) = match settings.reach.is_closed() {
         true => (None, None),
@@ -148,6 +170,7 @@ pub fn shell(
         };
         let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
             let (introducing, devices, end, stop) = (introducing.clone(), &devices, &end, &stop);
+            let gauges = &gauges;
             let output: &dyn Output = match (&gate, from) {
                 (Some(gate), Side::Clients) => gate.as_ref(),
                 _ => &devices[from.other() as usize],
@@ -166,6 +189,7 @@ pub fn shell(
                     start: Time::ZERO,
                     end,
                     stop,
+                    gauge: Some(&gauges[from as usize]),
                 };
                 direction.run()
             })
@@ -177,7 +201,7 @@ pub fn shell(
         meter.begin(clock.now());
         let running = Running::start(scope, &bed, &settings.program);
         let outcome = running.and_then(|mut running| {
-            let status = watch(&mut running, &bed, (clock, &end), tell);
+            let status = watch(&mut running, &bed, &gauges, (clock, &end), tell);
             meter.end(clock.now());
             status
         });
@@ -210,6 +234,7 @@ pub fn shell(
     let directions = Side::BOTH.map(|from| from.direction().to_owned());
     health.router = directions.into_iter().zip(pacing).collect();
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
+    health.harm.extend(writing.and_then(Writing::finish));
     if gate.is_some() {
         let report = outside.report();
         health.load.local_failures = report.local_failures;
@@ -239,8 +264,9 @@ type Watched = (Option<i32>, Vec<String>);
 fn watch(
     running: &mut Running,
     bed: &Bed,
+    gauges: &[Gauge; 2],
     (clock, end): (Clock, &AtomicU64),
-    tell: &mut dyn FnMut(Time) -> Order,
+    tell: &mut dyn FnMut(Time, [LinkView; 2]) -> Order,
 ) -> Result<Watched, LiveError> {
     let mut harm = [const { None }; 2];
     let last = Time::from_nanos(end.load(Relaxed));
@@ -265,7 +291,7 @@ fn watch(
             running.end(GRACE)?;
             return Ok((None, harm.into_iter().flatten().collect()));
         }
-        match tell(now) {
+        match tell(now, gauges.each_ref().map(Gauge::read)) {
             Order::Continue => {}
             Order::Signal(number) => running.signal(number),
             Order::Kill => running.kill(),
@@ -277,6 +303,21 @@ fn watch(
 fn next_end(now: Time) -> u64 {
     let grain = GRAIN.as_nanos();
     (now.as_nanos() / grain + 2) * grain
+}
+
+/// Has a capture take what crosses the link; the thread that writes it.
+fn tap_paths(
+    paths: &mut [Path; 2],
+    out: Box<dyn Write + Send>,
+    snap: u64,
+) -> Result<Writing, LiveError> {
+    let started = Writing::start(out, snap as u32);
+    let (taps, writing) =
+        started.map_err(|error| LiveError::Bed(format!("capture.pcapng: {error}")))?;
+    for (path, tap) in paths.iter_mut().zip(taps) {
+        path.set_tap(tap);
+    }
+    Ok(writing)
 }
 
 /// The gate at the end of the link, and the errands that it gives.
@@ -294,9 +335,15 @@ fn open_gate(
 }
 
 /// Both namespaces: their addresses, and routes to the other's.
-fn places(reach: &Reach) -> [Place; 2] {
+fn places(wanted: &ShellSettings) -> [Place; 2] {
+    let TcpSettings {
+        ecn,
+        control,
+        far_control,
+    } = &wanted.tcp;
     let settings = || {
-        [
+        let ecn = ecn.map(|ecn| ("ipv4/tcp_ecn", u8::from(ecn).to_string()));
+        let fixed = [
             // A connection learns nothing from an earlier one.
             ("ipv4/tcp_no_metrics_save", "1"),
             ("ipv4/conf/all/rp_filter", "0"),
@@ -304,25 +351,31 @@ fn places(reach: &Reach) -> [Place; 2] {
             ("ipv6/conf/all/disable_ipv6", "1"),
             ("ipv6/conf/default/disable_ipv6", "1"),
         ]
-        .map(|(key, value)| (key, value.to_owned()))
-        .to_vec()
+        .map(|(key, value)| (key, value.to_owned()));
+        fixed.into_iter().chain(ecn).collect()
     };
+    // A route sets the control of all connections over it, of accepted ones too.
+    let by = |control: &Option<String>| match control {
+        Some(name) => format!(" congctl {name}"),
+        None => String::new(),
+    };
+    let (by, far_by) = (by(control), by(far_control));
     let mut far =
         format!("address add {FAR}/32 dev {DEVICE}\naddress add {TEST}/32 dev {DEVICE}\n");
     let mut near = format!("address add {NEAR}/32 dev {DEVICE}\n");
-    far += &format!("route add {NEAR} dev {DEVICE} src {FAR}\n");
-    if reach.is_closed() {
+    far += &format!("route add {NEAR} dev {DEVICE} src {FAR}{far_by}\n");
+    if wanted.reach.is_closed() {
         for there in [FAR, TEST] {
-            near += &format!("route add {there} dev {DEVICE} src {NEAR}\n");
+            near += &format!("route add {there} dev {DEVICE} src {NEAR}{by}\n");
         }
     } else {
         // The far end has every address but the program's, so that its kernel accepts connections
         // to each.
         far += &format!(
-            "route add {NEAR} dev {DEVICE} src {FAR} table local\n\
+            "route add {NEAR} dev {DEVICE} src {FAR} table local{far_by}\n\
              route add local default dev lo\n"
         );
-        near += &format!("route add default dev {DEVICE} src {NEAR}\n");
+        near += &format!("route add default dev {DEVICE} src {NEAR}{by}\n");
     }
     let [far, mut near] = [far, near].map(|commands| Place {
         settings: settings(),

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from aqmlab._util.console import say, show
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Seed, one_seed
+from aqmlab.cli.shell_view import View, output_in
 from aqmlab.engine import privileges
 from aqmlab.engine.doctor import State, findings
 from aqmlab.engine.shell import (
@@ -24,6 +28,9 @@ from aqmlab.engine.shell import (
     Link,
     Net,
     Outcome,
+    Tcp,
+    Tick,
+    check_control,
     run_program,
     trace_rate_bps,
 )
@@ -107,6 +114,21 @@ def command(
             metavar="TIME", help="Delay of up to TIME more for each packet, in order, each way."
         ),
     ] = "0 ms",
+    ecn: Annotated[
+        bool | None,
+        typer.Option(
+            "--ecn/--no-ecn",
+            help="Whether connections ask for ECN; default: as this kernel has it.",
+            show_default=False,
+        ),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The program's congestion control: cubic, bbr, reno."),
+    ] = None,
+    far_control: Annotated[
+        str | None, typer.Option(metavar="NAME", help="That of the far end, which sends downloads.")
+    ] = None,
     net: Annotated[
         str,
         typer.Option(
@@ -121,6 +143,22 @@ def command(
         typer.Option("--for", metavar="TIME", help="End the program after TIME: '30 s', '5 min'."),
     ] = None,
     seed: Seed = None,
+    pcap: Annotated[
+        bool,
+        typer.Option(
+            "--pcap",
+            help="Write capture.pcapng into the run directory: every packet at the queue, with a "
+            "comment on how long it waited, or why it was dropped or marked.",
+        ),
+    ] = False,
+    view: Annotated[
+        bool,
+        typer.Option(
+            "--view",
+            help="Draw rates and waits while the program runs; its output goes to output.txt in "
+            "the run directory. Without a terminal: a line every 10 s.",
+        ),
+    ] = False,
     doctor: Annotated[
         bool,
         typer.Option("--doctor", help="Say what this machine allows, with cures, and run nothing."),
@@ -156,6 +194,11 @@ def command(
     if path is None:
         raise AqmlabError(f"program: found {words[0]}, which is no program of your PATH")
     nets = _nets(net)
+    tcp = Tcp(
+        ecn,
+        check_control("--control", control),
+        check_control("--far-control", far_control),
+    )
     rtt_s = None if rtt is None else parsed_rtt(rtt)
     if scenario is not None:
         given = {
@@ -190,6 +233,8 @@ def command(
         )
     title = shlex.join(words)[:60]
     content = link.scenario(title, one_seed(seed) or 1, _duration(duration))
+    if pcap:
+        content = content.with_overrides({"measure.capture": "bottleneck"})
     target = directory or _default_path(Path(path).name)
     if os.path.lexists(target):
         raise AqmlabError(f"--out: {target} is there already; choose another place")
@@ -199,7 +244,20 @@ def command(
     if program is None:
         say(f"{link}; exit ends it")
     file = os.fspath(Path(path).absolute())
-    outcome = run_program(content, target, (file, words), link, nets, lambda _passed: None)
+
+    @contextmanager
+    def watched(folder: Path) -> Iterator[Tick]:
+        """Draws what the link is doing, if that is wanted."""
+        if not view:
+            yield lambda _passed_s, _links: None
+            return
+        with ExitStack() as stack:
+            console = Console(stderr=True)
+            if console.is_terminal:
+                console = stack.enter_context(output_in(folder / "output.txt"))
+            yield stack.enter_context(View(str(link), console)).update
+
+    outcome = run_program(content, target, (file, words), link, nets, tcp, watched)
     for line in _summary(outcome, link, Path(path).name):
         say(line)
     raise typer.Exit(outcome.status or 0)

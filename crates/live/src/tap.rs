@@ -1,0 +1,222 @@
+//! A capture of what crosses the link, as pcapng: every packet when it reaches the queue, with a
+//! comment that says what became of it.
+//!
+//! A packet is written once that is known. A thread of its own puts the packets into the order of
+//! time and writes them, so that no disk holds the router up.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use aqmlab_aqm::{Counters, Reason};
+use aqmlab_capture::{CaptureWriter, Checksums};
+use aqmlab_link::Transmission;
+use aqmlab_net::{Ecn, Time};
+
+use crate::due::EventQueue;
+
+/// Packets that wait for the writer: what comes faster is missing.
+const MOST_WAITING: usize = 1 << 16;
+
+/// A packet whose fate is known so much later than that of others is written behind them.
+const PATIENCE: Time = Time::from_secs(10);
+
+/// The interfaces: the directions to the program and from it.
+const INTERFACES: [&str; 2] = ["down", "up"];
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It left the queue, as it came or with a new mark.
+    Sent { marked: bool },
+    /// The discipline dropped it.
+    Dropped,
+    /// The wire lost it.
+    Lost,
+}
+
+#[derive(Debug)]
+struct Captured {
+    reached: Time,
+    interface: u32,
+    /// As much of the packet as is written, and its size.
+    bytes: Box<[u8]>,
+    size: u32,
+    comment: String,
+}
+
+/// One direction's way into the capture.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    sender: SyncSender<Captured>,
+    missing: Arc<AtomicU64>,
+    interface: u32,
+    snap: usize,
+    /// What was counted when the discipline dropped or marked last.
+    dropped: [u64; Reason::MOST],
+    marked: [u64; Reason::MOST],
+    /// Why it did.
+    drop_reason: String,
+    mark_reason: String,
+}
+
+impl Tap {
+    /// Whether it matters why the discipline has decided as it has.
+    pub(crate) fn wants_reasons<T>(sent: Option<&Transmission>, dropped: &[(Time, T)]) -> bool {
+        let is_signal = |sent: &Transmission| {
+            matches!(
+                sent,
+                Transmission::Dropped | Transmission::Arrives(_, Ecn::Ce)
+            )
+        };
+        !dropped.is_empty() || sent.is_some_and(is_signal)
+    }
+
+    /// What the discipline has counted, just after it has dropped or marked.
+    pub(crate) fn note(&mut self, counters: &Counters) {
+        for (now, before, reason) in [
+            (&counters.dropped, &mut self.dropped, &mut self.drop_reason),
+            (&counters.marked, &mut self.marked, &mut self.mark_reason),
+        ] {
+            let grown = counters
+                .reasons
+                .iter()
+                .filter(|reason| now[reason.index()] > before[reason.index()]);
+            let names: Vec<_> = grown.map(|reason| reason.name()).collect();
+            if !names.is_empty() {
+                *reason = names.join(" or ");
+            }
+            *before = *now;
+        }
+    }
+
+    /// It is known at `now` what became of a packet that reached the queue at `reached`.
+    pub(crate) fn take(&self, (reached, now): (Time, Time), bytes: &[u8], fate: Fate) {
+        let captured = Captured {
+            reached,
+            interface: self.interface,
+            bytes: bytes[..bytes.len().min(self.snap)].into(),
+            size: bytes.len() as u32,
+            comment: self.comment(now.saturating_sub(reached), fate),
+        };
+        if self.sender.try_send(captured).is_err() {
+            self.missing.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn comment(&self, waited: Time, fate: Fate) -> String {
+        let wait = format!("{:.3} ms", 1e3 * waited.as_secs_f64());
+        match fate {
+            Fate::Sent { marked: false } => format!("waited {wait}"),
+            Fate::Sent { marked: true } => format!("marked ({}), waited {wait}", self.mark_reason),
+            Fate::Dropped => format!("dropped ({}) after {wait}", self.drop_reason),
+            Fate::Lost => format!("lost on the wire, waited {wait}"),
+        }
+    }
+}
+
+/// The thread that writes.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    thread: JoinHandle<io::Result<()>>,
+    missing: Arc<AtomicU64>,
+}
+
+impl Writing {
+    /// Begins a capture of at most `snap` bytes of each packet; a tap for each direction.
+    pub(crate) fn start(out: Box<dyn Write + Send>, snap: u32) -> io::Result<([Tap; 2], Self)> {
+        let out = BufWriter::new(out);
+        let writer = CaptureWriter::new(out, &INTERFACES, snap, Checksums::Valid)?;
+        let (sender, receiver) = sync_channel(MOST_WAITING);
+        let missing = Arc::new(AtomicU64::new(0));
+        let tap = |interface| Tap {
+            sender: sender.clone(),
+            missing: missing.clone(),
+            interface,
+            snap: snap as usize,
+            dropped: [0; Reason::MOST],
+            marked: [0; Reason::MOST],
+            drop_reason: String::new(),
+            mark_reason: String::new(),
+        };
+        let taps = [tap(0), tap(1)];
+        let thread = thread::spawn(move || write(writer, &receiver));
+        Ok((taps, Self { thread, missing }))
+    }
+
+    /// Waits until all is written, once both taps are gone. What is wrong with the capture, if
+    /// something is.
+    pub(crate) fn finish(self) -> Option<String> {
+        match self.thread.join() {
+            Ok(Ok(())) => match self.missing.load(Relaxed) {
+                0 => None,
+                missing => Some(format!(
+                    "capture: {missing} packets are missing: the disk is slow"
+                )),
+            },
+            Ok(Err(error)) => Some(format!("capture: {error}")),
+            Err(_) => Some("capture: its thread has panicked".to_owned()),
+        }
+    }
+}
+
+fn write<W: Write>(mut writer: CaptureWriter<W>, captured: &Receiver<Captured>) -> io::Result<()> {
+    let mut sorted = EventQueue::new();
+    let mut latest = Time::ZERO;
+    while let Ok(packet) = captured.recv() {
+        latest = latest.max(packet.reached);
+        sorted.push(packet.reached, packet);
+        while let Some((_, packet)) = sorted.pop(latest.saturating_sub(PATIENCE)) {
+            put(&mut writer, &packet)?;
+        }
+    }
+    while let Some((_, packet)) = sorted.pop(latest) {
+        put(&mut writer, &packet)?;
+    }
+    writer.flush()
+}
+
+fn put<W: Write>(writer: &mut CaptureWriter<W>, packet: &Captured) -> io::Result<()> {
+    let Captured {
+        reached,
+        interface,
+        bytes,
+        size,
+        comment,
+    } = packet;
+    writer.write_bytes((*reached, *interface), bytes, *size, comment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_say_what_became_of_a_packet() {
+        let ([mut tap, _], writing) = Writing::start(Box::new(io::sink()), 64).unwrap();
+        const REASONS: &[Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+        let mut counters = Counters::new(REASONS);
+        let waited = Time::from_micros(12_345);
+        assert_eq!(
+            tap.comment(waited, Fate::Sent { marked: false }),
+            "waited 12.345 ms"
+        );
+        counters.dropped[Reason::OVERFLOW.index()] = 2;
+        tap.note(&counters);
+        let comment = tap.comment(Time::ZERO, Fate::Dropped);
+        assert_eq!(comment, "dropped (overflow) after 0.000 ms");
+        counters.dropped[Reason::EARLY.index()] = 1;
+        counters.marked[Reason::EARLY.index()] = 1;
+        tap.note(&counters);
+        assert_eq!(
+            tap.comment(waited, Fate::Dropped),
+            "dropped (early) after 12.345 ms"
+        );
+        let comment = tap.comment(waited, Fate::Sent { marked: true });
+        assert_eq!(comment, "marked (early), waited 12.345 ms");
+        drop(tap);
+        drop(writing);
+    }
+}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,8 +16,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from aqmlab import Scenario
-from aqmlab.engine.execute import execute
+from aqmlab import Scenario, simulate
 
 RECORD = Path("records/quic.md")
 RATE = 10e6
@@ -139,11 +137,7 @@ def measured(summary: Mapping[str, Any]) -> dict[str, float]:
 def run(work: tuple[Cell, str]) -> dict[str, float]:
     """Means over the seeds."""
     cell, transport = work
-    with tempfile.TemporaryDirectory() as folder:
-        runs = [
-            measured(execute(cell.scenario(transport, seed), Path(folder) / str(seed)).summary)
-            for seed in SEEDS
-        ]
+    runs = [measured(simulate(cell.scenario(transport, seed)).summary) for seed in SEEDS]
     return {name: fmean(one[name] for one in runs) for name in MEASURES}
 
 

@@ -21,7 +21,7 @@ RTT = {"kind": "constant", "rtt": "40 ms"}
 def test_the_public_names() -> None:
     assert set(aqmlab.__all__) == {
         *("Scenario", "Run", "Simulation", "Sweep", "SweepSummary", "Difference", "Tuning", "Card"),
-        *("run", "sweep", "tune", "compare", "calibrate", "report", "evaluate"),
+        *("run", "simulate", "sweep", "tune", "compare", "calibrate", "report", "evaluate"),
         *("AqmlabError", "RunError", "ScenarioError"),
     }
     for name in aqmlab.__all__:
@@ -40,7 +40,7 @@ def test_functions_stay_functions_when_packages_are_imported() -> None:
         "        importlib.import_module('.'.join(('aqmlab', *parts)))\n"
         "    elif parts[-1] == '__init__' and len(parts) > 1:\n"
         "        importlib.import_module('.'.join(('aqmlab', *parts[:-1])))\n"
-        "names = ('run', 'sweep', 'tune', 'compare', 'calibrate', 'report')\n"
+        "names = ('run', 'simulate', 'sweep', 'tune', 'compare', 'calibrate', 'report')\n"
         "print(all(callable(getattr(aqmlab, name)) for name in names))\n"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aqmlab.cards.card import Card
     from aqmlab.cards.evaluation import evaluate
     from aqmlab.engine.calibrate import calibrate
+    from aqmlab.engine.in_memory import simulate
     from aqmlab.engine.simulation import Simulation
     from aqmlab.errors import AqmlabError, RunError, ScenarioError
     from aqmlab.results.compare import Difference
@@ -59,6 +60,7 @@ __all__ = [
     "evaluate",
     "report",
     "run",
+    "simulate",
     "sweep",
     "tune",
 ]
@@ -82,6 +84,7 @@ _PLACES = {
     "evaluate": "cards.evaluation",
     "report": "_api",
     "run": "_api",
+    "simulate": "engine.in_memory",
     "sweep": "sweeps.campaign",
     "tune": "tuning.campaign",
 }

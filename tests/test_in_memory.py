@@ -1,0 +1,71 @@
+"""Runs in memory: the summary of a run directory, and nothing on the disk."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from aqmlab import Run, Scenario, run, simulate
+from aqmlab.errors import RunError
+from conftest import ROOT, SMALL
+
+RECORDED = {
+    "measure.record": ["responses", "flows", "queue"],
+    "measure.flow_trace": {"flows": 3},
+}
+SHORT = {"measure.warm_up": "1 s", "measure.duration": "2 s"}
+SCENARIOS = {
+    "small": Scenario.from_toml(SMALL),
+    "traced": Scenario.from_toml(SMALL).with_overrides(RECORDED),
+    "two ways": Scenario.load(ROOT / "scenarios/quickstart.toml").with_overrides(SHORT),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_its_summary_equals_that_of_a_run_on_disk(name: str, tmp_path: Path) -> None:
+    on_disk = Run.open(run(SCENARIOS[name], out_dir=tmp_path / "run", progress=False).path)
+    found = simulate(SCENARIOS[name])
+    assert found.summary == on_disk.summary
+    assert found.scenario == on_disk.scenario
+    assert found.label == on_disk.label
+    assert found.metadata.keys() == on_disk.metadata.keys()
+    for key in ("key", "seed", "versions", "load"):
+        assert found.metadata[key] == on_disk.metadata[key]
+
+
+def test_it_writes_nothing_and_has_no_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        monkeypatch.setenv(name, str(tmp_path))
+    found = simulate(SCENARIOS["traced"], seed=3)
+    assert found.seed == 3
+    assert found.responses is None
+    assert found.queue is None
+    assert found.rows("flows") == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_process_made_equals_what_it_wrote(tmp_path: Path) -> None:
+    """No file of a run is read for it."""
+    made = run(SCENARIOS["small"], out_dir=tmp_path / "run", progress=False)
+    opened = Run.open(made.path)
+    assert made == opened
+    assert made.manifest == opened.manifest
+    assert made.queue == opened.queue
+    assert pickle.loads(pickle.dumps(made)) == opened
+
+
+def test_an_exception_of_its_progress_ends_it() -> None:
+    told: list[float] = []
+
+    def progress(done: float) -> None:
+        told.append(done)
+        raise RunError("enough")
+
+    long = SCENARIOS["small"].with_overrides({"measure.duration": "1 h"})
+    with pytest.raises(RunError, match="enough"):
+        simulate(long, progress=progress)
+    assert len(told) == 1

@@ -78,8 +78,10 @@ test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python packa
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
 
 .PHONY: wheel wheel-pgo test-wheel
-wheel: $(STAMPS)/requirements  ## the wheel in dist, with scenarios and papers
+wheel: $(STAMPS)/requirements  ## the wheel in dist, with scenarios, papers, and the playground if it was built
 	rm -rf dist
+	@[ -f python/aqmlab/shipped/playground/index.html ] || \
+		echo 'wheel: WITHOUT THE PLAYGROUND, which was not built: make playground, which needs Node' >&2
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --quiet --out dist
 
 # Two builds of our crates and a minute of runs between them.

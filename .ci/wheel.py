@@ -18,6 +18,7 @@ import time
 import venv
 import zipfile
 from pathlib import Path
+from urllib.request import urlopen
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -114,6 +115,35 @@ def four_ways(work: Path, programs: Path, environment: dict[str, str]) -> None:
     print(f"wheel: RED is the same in {len(ways) + 1} ways: native, {', '.join(ways)}")
 
 
+def check_playground(wheel: Path, work: Path, programs: Path, environment: dict[str, str]) -> None:
+    """The page of the wheel is served; without one the command says so, and so does this check."""
+    with zipfile.ZipFile(wheel) as archive:
+        has_page = "aqmlab/shipped/playground/index.html" in archive.namelist()
+    command = [str(programs / "aqmlab"), "playground", "--no-browser"]
+    with subprocess.Popen(
+        command,
+        cwd=work,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as served:
+        try:
+            assert served.stdout is not None
+            address = served.stdout.readline().strip()
+            if has_page:
+                with urlopen(address) as page:
+                    if b"<title>aqmlab playground" not in page.read():
+                        sys.exit(f"wheel: {address} is not the playground")
+                print("wheel: the playground is served")
+            elif address:
+                sys.exit("wheel: aqmlab playground serves a page that the wheel does not hold")
+        finally:
+            served.kill()
+    if not has_page:
+        print("wheel: THE PLAYGROUND IS NOT IN IT: make playground before make wheel", flush=True)
+
+
 def not_shipped(wheel: Path) -> list[str]:
     """The files of scenarios, papers, suites and their baselines that a wheel lacks."""
     with zipfile.ZipFile(wheel) as archive:
@@ -164,6 +194,7 @@ def main() -> None:
         missing = [left for left in LEFT if not (work / left).exists()]
         if missing:
             sys.exit(f"wheel: not written: {', '.join(missing)}")
+        check_playground(wheel, work, programs, environment)
         installed = size(packages) - before
         dev = ["--constraint", str(ROOT / "requirements-dev.txt")]
         step([*pip, "install", *dev, "numba"], work, environment)

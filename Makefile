@@ -212,6 +212,10 @@ worst: build $(STAMPS)/requirements-dev  ## the worst scenarios of well-known qu
 	$(BIN)/python -m aqmlab.cards.renew_worst $(ARGS)
 	AQMLAB_REWRITE=1 $(BIN)/python -m pytest tests/test_worst.py -q -k page
 
+.PHONY: responsiveness
+responsiveness: build  ## does RPM show what users feel? docs/responsiveness.md; ARGS=--data draws it again
+	$(BIN)/python -m aqmlab.validation.responsiveness $(ARGS)
+
 .PHONY: leaderboard
 leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue side by side: docs/leaderboard.md
 	$(BIN)/aqmlab evaluate --all --out out/cards $(ARGS)

@@ -23,7 +23,7 @@ _HERE = Path(__file__).parent
 LIMITS = (
     "Parameters are defaults, or listed. A queue that is tuned for its link can do better.",
     "Authors tuned most queues on tests of their own, which may resemble these or not.",
-    "The quick tier has 25 settings and three seeds: look at the intervals.",
+    "The quick tier has 27 settings and three seeds: look at the intervals.",
     "All queues get the same buffer in bytes, not the one that their authors recommend.",
     "Senders do not use ECN in the quick tier. Queues that mark show nothing of it.",
     "There is no overall rank: which area matters is your decision.",

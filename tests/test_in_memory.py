@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from aqmlab import Run, Scenario, run, simulate
 from aqmlab.errors import RunError
+from aqmlab.results.statistics import initialization_bias
+from aqmlab.results.warm_up import COLUMNS, warm_up_columns
 from conftest import ROOT, SMALL
 
 RECORDED = {
@@ -69,3 +73,24 @@ def test_an_exception_of_its_progress_ends_it() -> None:
     with pytest.raises(RunError, match="enough"):
         simulate(long, progress=progress)
     assert len(told) == 1
+
+
+def test_the_series_of_the_warm_up_are_the_recorded_rows(tmp_path: Path) -> None:
+    made = run(SCENARIOS["small"], out_dir=tmp_path / "run", progress=False)
+    assert made.queue is not None
+    assert made.responses is not None
+    packets = [
+        float(row["packets"])
+        for row in made.queue.to_pylist()
+        if row["time_s"] >= 2 and (row["link"], row["direction"]) == ("bottleneck", "forward")
+    ]
+    assert len({row["direction"] for row in made.queue.to_pylist()}) == 2
+    times = [row["response_s"] for row in sorted(made.responses.to_pylist(), key=_start)]
+    wanted = [initialization_bias(packets), initialization_bias(np.log(np.maximum(times, 1e-6)))]
+    assert None not in wanted
+    assert warm_up_columns(made) == dict(zip(COLUMNS, wanted, strict=True))
+
+
+def _start(row: dict[str, Any]) -> float:
+    """When a response began."""
+    return float(row["start_s"])

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from aqmlab._util.lazy import np, pa, pc
+from aqmlab._util.lazy import np, pa
 from aqmlab.errors import AqmlabError
 from aqmlab.results.links import main_link
 from aqmlab.results.statistics import Estimate, Floats, batch_means, initialization_bias
@@ -38,20 +38,23 @@ def warm_up_columns(run: Run) -> dict[str, float | None]:
 
 def _queue_series(run: Run) -> Floats | None:
     """Packets in the main link's queue, sample by sample, in the measured span."""
-    table = run.queue
+    # Columns that nobody looks at are not decoded, and nothing is copied but what is wanted.
+    table = run.read("queue", ["link", "direction", "time_s", "packets"])
     if table is None:
         return None
     begin = float(run.summary["simulated_s"]) - float(run.summary["measured_s"])
-    chosen = table.filter(pc.greater_equal(table.column("time_s"), begin))
+    chosen = table.column("time_s").to_numpy() >= begin
     for name, wanted in zip(("link", "direction"), main_link([run]), strict=True):
-        chosen = chosen.filter(pc.equal(chosen.column(name).cast(pa.string()), wanted))
-    series: Floats = chosen.column("packets").to_numpy().astype(float)
+        words = table.column(name).dictionary_encode().unify_dictionaries().combine_chunks()
+        known = words.dictionary.to_pylist()
+        chosen &= words.indices.to_numpy() == (known.index(wanted) if wanted in known else -1)
+    series: Floats = table.column("packets").to_numpy()[chosen].astype(float)
     return series
 
 
 def _response_series(run: Run) -> Floats | None:
     """Response times in the order in which the responses began."""
-    table = run.responses
+    table = run.read("responses", ["start_s", "response_s"])
     if table is None:
         return None
     order = np.argsort(table.column("start_s").to_numpy(), kind="stable")

@@ -93,7 +93,7 @@ def waits_svg(card: Card, width: int = 420) -> str:
     Empty if no test measures both.
     """
     pairs = []
-    start, middle = ("drop-tail", "median of the baselines")
+    start, middle = ("drop-tail", "baselines' median")
     if card.about is not QUEUE:
         start, middle = card.about.called, ""
     for test in card.tests:
@@ -180,6 +180,6 @@ def _drawn(chart: Chart) -> str:
             titleFontSize=11,
             titleFontWeight="normal",
         ),
-        legend=alt.LegendConfig(orient="bottom", columns=3, labelFontSize=11),
+        legend=alt.LegendConfig(orient="bottom", columns=3, labelFontSize=11, columnPadding=18),
     )
     return svg(configured.to_dict())

@@ -37,7 +37,7 @@ pub struct Params {
     /// A typical long round trip: COBALT's interval.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub rtt: Time,
-    /// Acceptable standing queue delay of a flow. Not given: a twentieth of `rtt`.
+    /// Acceptable standing queueing delay of a flow. Not given: a twentieth of `rtt`.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// Classes of traffic, by code point.

@@ -15,7 +15,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of COBALT.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing queue delay: 5 to 10 % of `interval`.
+    /// Acceptable standing queueing delay: 5 to 10 % of `interval`.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target: Time,
     /// How long the delay must stay above `target`: a typical worst round-trip time.

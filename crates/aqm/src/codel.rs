@@ -14,7 +14,7 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of CoDel.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing queue delay: 5 to 10 % of `interval`. Not given: 5 ms, or the time of
+    /// Acceptable standing queueing delay: 5 to 10 % of `interval`. Not given: 5 ms, or the time of
     /// 1.5 packets of `mtu` bytes on the link if that is longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
@@ -48,7 +48,7 @@ impl Parameters for Params {
         title: "Controlled Delay",
         paper: "K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, Controlled Delay Active Queue \
                 Management, RFC 8289, 2018, sections 5.3 to 5.6",
-        purpose: "Keeps the standing queue delay under a target, whatever the link's rate, by \
+        purpose: "Keeps the standing queueing delay under a target, whatever the link's rate, by \
                   watching how long packets waited when they leave.",
         departures: &[
             "interval / sqrt(count) is rounded down to whole nanoseconds.",

@@ -34,7 +34,7 @@ pub struct Params {
     /// Packets that an overflow drops at most in one go; it aims at half of the flow's bytes.
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
-    /// Acceptable standing queue delay of a flow: 5 to 10 % of `interval`. Not given: 5 ms, or the
+    /// Acceptable standing queueing delay of a flow: 5 to 10 % of `interval`. Not given: 5 ms, or the
     /// time of 1.5 packets of `mtu` bytes on the link if that is longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,

@@ -28,7 +28,7 @@ pub struct Params {
     /// A second limit, in IP bytes whatever the unit of the first.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Queue delay to hold in each flow (QDELAY_REF).
+    /// Queueing delay to hold in each flow (QDELAY_REF).
     #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
     /// Time between two updates of the probabilities (T_UPDATE).
@@ -68,7 +68,7 @@ impl Parameters for Params {
         paper: "none of its own: the scheduler of RFC 8290 (FQ-CoDel, 2018) with RFC 8033 (PIE, \
                 2017) for each flow, as Linux and ns-3 have it",
         purpose: "Shares the link among flows in bytes, lets flows that send little go first, and \
-                  holds the queue delay of each at a reference by PIE.",
+                  holds the queueing delay of each at a reference by PIE.",
         departures: &[
             "PIE decides about arrivals at the flow's queue: its own bytes, and the delay of the \
              packet of it that left last.",

@@ -16,7 +16,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of PIE.
 #[parameters]
 pub struct Params {
-    /// Queue delay to hold (the RFC's QDELAY_REF).
+    /// Queueing delay to hold (the RFC's QDELAY_REF).
     #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
     /// Time between two updates of the probability (T_UPDATE).
@@ -39,7 +39,7 @@ pub struct Params {
     /// Buffer size; an arrival that would exceed it is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// How the queue delay is found.
+    /// How the queueing delay is found.
     #[param(default)]
     pub delay: Delay,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
@@ -56,7 +56,7 @@ pub struct Params {
     pub mark_ecnth: f64,
 }
 
-/// How PIE finds the queue delay.
+/// How PIE finds the queueing delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delay {
@@ -73,7 +73,7 @@ impl Parameters for Params {
         paper: "R. Pan, P. Natarajan, F. Baker, G. White, Proportional Integral Controller \
                 Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem, \
                 RFC 8033, 2017, sections 4, 5 and appendix A",
-        purpose: "Holds the queue delay at a reference, whatever the link's rate, by a PI \
+        purpose: "Holds the queueing delay at a reference, whatever the link's rate, by a PI \
                   controller of the drop probability.",
         departures: &[
             "The delay is that of the packet that left last, by its time of arrival; the RFC's \
@@ -165,9 +165,9 @@ pub(crate) struct Settings {
 pub(crate) struct Control {
     /// Signal probability (the RFC's drop_prob_).
     pub(crate) p: f64,
-    /// Queue delay, in seconds.
+    /// Queueing delay, in seconds.
     pub(crate) qdelay: f64,
-    /// Queue delay at the last update.
+    /// Queueing delay at the last update.
     pub(crate) qdelay_old: f64,
     /// Time for which a burst still passes (burst_allowance_).
     pub(crate) burst: Time,

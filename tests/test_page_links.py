@@ -66,6 +66,9 @@ def test_links_lead_somewhere(page: str) -> None:
     for path, anchor in links(page):
         assert not path.startswith(".."), f"{page}: {path} is outside the repository"
         assert (ROOT / path).exists(), f"{page}: there is no {path}"
+        if (ROOT / path).is_dir() and page.startswith("docs/") and not path.startswith("docs/"):
+            readme = f"{path.partition('/')[0]}/README.md"  # on the site it stands for its folders
+            assert readme in PAGES, f"{page}: {path} is a folder without a page on the site"
         if anchor:
             assert anchor in anchors(path), f"{page}: {path} has no heading #{anchor}"
 

@@ -5,6 +5,7 @@ Numbers are checked on made-up breakdowns, whose parts are known.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,13 @@ from aqmlab.results.run import Run
 from aqmlab.results.statistics import paired_difference
 from aqmlab.results.story import story
 from broken_down import PARTS, broken_down, two_queues
-from figure_runs import rows, title
+from figure_runs import figure_runs, rows, title
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from aqmlab._util.table import TableModel
+    from conftest import Cli
 
 
 def _number(text: str) -> float:
@@ -229,3 +233,107 @@ def test_bars_stand_along_a_parameter() -> None:
     chart = figures.why(scenarios, x="rate", band="all")
     places = list(dict.fromkeys(piece["place"] for piece in rows(chart, "cause", "place")))
     assert places == ["20 /s", "30 /s", "40 /s"]
+
+
+# --- Real runs ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    return figure_runs(tmp_path_factory.mktemp("runs"), seeds=(1, 2))
+
+
+def test_every_response_of_a_run_is_the_sum_of_its_parts(real: list[Run]) -> None:
+    for run in real:
+        table, responses = run.read("breakdown"), run.read("responses")
+        assert table is not None
+        assert responses is not None
+        names = [name for name in table.column_names if name.endswith("_ns")]
+        parts = [table[name].to_numpy() for name in names if name != "response_ns"]
+        times = table["response_ns"].to_numpy()
+        assert (sum(parts) == times).all()
+        assert times / 1e9 == pytest.approx(responses["response_s"].to_numpy(), abs=1e-9)
+        assert table["flow"].to_pylist() == responses["flow"].to_pylist()
+
+
+def test_bands_of_the_summary_are_those_of_the_rows(real: list[Run]) -> None:
+    for run in real:
+        table = run.read("breakdown")
+        assert table is not None
+        band = Band.of(run.summary, "all", "all")
+        assert band is not None
+        assert band.count == table.num_rows
+        for key, time in band.parts.items():
+            if f"{key}_ns" in table.column_names:
+                mean = table[f"{key}_ns"].to_numpy().mean() / 1e9
+                assert time == pytest.approx(mean, rel=1e-9, abs=1e-15), key
+            else:
+                assert time == 0, key
+        for name in BANDS:
+            found = Band.of(run.summary, "all", name)
+            assert found is not None
+            assert math.fsum(found.parts.values()) == pytest.approx(found.response_s, rel=1e-9)
+
+
+def test_every_part_of_a_run_has_a_name(real: list[Run]) -> None:
+    table = real[0].read("breakdown")
+    assert table is not None
+    named = [n[:-3] for n in table.column_names if n.endswith("_ns") and n != "response_ns"]
+    assert [key for key in named if not part(key).story] == []
+    assert {key for key in named if part(key).at is None} >= set(PARTS)
+
+
+def test_the_command_prints_tables_and_sentences(
+    aqmlab: Cli, real: list[Run], tmp_path: Path
+) -> None:
+    places = [str(run.path) for run in real]
+    found = aqmlab("why", *places, "--class", "pages")
+    assert found.status == 0, found.err
+    assert "The slowest 10 % of responses of pages under red (5,15) spend" in found.out
+    assert "against droptail 20: change in the slowest 10 % of responses of pages" in found.out
+    assert "with 95 % intervals (2 pairs of runs)" in found.out
+    content = json.loads(aqmlab("why", *places, "--json").out)
+    assert {one["class"] for one in content["why"]} == {"all", "fetches", "pages"}
+    lines = aqmlab("why", *places, "--tsv").out.splitlines()
+    assert len(lines) == 1 + len(places) * 3 * len(BANDS)
+    assert "timeout_s" in lines[0].split("\t")
+    markdown = aqmlab("why", places[0], "--format", "markdown").out
+    assert "| part | all | slowest 50 % |" in markdown
+    picture = tmp_path / "why.svg"
+    assert aqmlab("plot", "why", *places, "-o", str(picture)).status == 0
+    assert "slowest 10 %" in picture.read_text()
+
+
+def test_a_part_is_a_metric_like_others(real: list[Run]) -> None:
+    name = "breakdown.pages.slowest_10.timeout_s"
+    [first, _] = group(real)
+    expected = [run.summary["breakdown"]["pages"]["slowest_10"]["timeout_s"] for run in first.runs]
+    assert list(first.values(name).values()) == expected
+    chart = figures.parameter(real, metric=name)
+    assert {round(row["y"], 6) for row in rows(chart, "series", "y")}
+
+
+def test_the_command_tells_the_story_of_a_response(aqmlab: Cli, real: list[Run]) -> None:
+    place = str(real[0].path)
+    slowest = aqmlab("why", place, "--slowest", "1", "--json")
+    row = json.loads(slowest.out)
+    table = real[0].read("breakdown")
+    assert table is not None
+    assert row["response_ns"] == max(table["response_ns"].to_pylist())
+    said = aqmlab("why", place, "--response", str(row["response"])).out
+    assert f"response {row['response']:,} of droptail 20, seed 1" in said
+    assert "By time it is number 1 of" in said
+
+
+def test_what_the_command_cannot_do_is_said(aqmlab: Cli, real: list[Run], small: Path) -> None:
+    places = [str(run.path) for run in real]
+    answer = aqmlab("why", *places, "--slowest", "1")
+    assert answer.status == 2
+    assert "--slowest: is of one run; found 4 runs" in answer.err
+    answer = aqmlab("why", places[0], "--class", "page")
+    assert answer.status == 2
+    assert "--class: found page; did you mean" in answer.err
+    answer = aqmlab("run", str(small), "--out", "runs/plain")
+    answer = aqmlab("why", "runs/plain")
+    assert answer.status == 2
+    assert "--set measure.breakdown=true" in answer.err

@@ -17,7 +17,6 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results import why
 from aqmlab.results.breakdown import check_breakdown
 from aqmlab.results.groups import Group, group
-from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
 from aqmlab.results.sources import gather, stated_baselines
 from aqmlab.results.story import NOT_SHOWN, Story, story
@@ -70,7 +69,7 @@ def command(
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     if response is not None and slowest is not None:
         raise AqmlabError("--response and --slowest: found both; give one of them")
-    found = distinguish(kept(places, where) if where else gather(places, needs_tables=False))
+    found = kept(places, where) if where else gather(places, needs_tables=False)
     with named_as_options(["response", "slowest", "class"]):
         if response is not None or slowest is not None:
             told = _story(found, response, slowest, traffic)

@@ -39,7 +39,6 @@ def figure_runs(
                 [
                     ("topology.bottleneck.forward.discipline", queue),
                     ("seed", str(seed)),
-                    ("measure.breakdown", "true"),
                     ("measure.record", '["responses", "flows", "queue", "sojourn"]'),
                     (
                         "measure.flow_trace",

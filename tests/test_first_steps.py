@@ -92,8 +92,8 @@ def test_every_public_name_is_there() -> None:
     assert found.split() == package.__all__
     assert set(package.__all__) < set(dir(package))
     assert getattr(package.results, "__name__", "") == "aqmlab.results"
-    with pytest.raises(AttributeError, match="no attribute 'simulate'"):
-        package.simulate  # noqa: B018 - that it is refused is what is tested
+    with pytest.raises(AttributeError, match="no attribute 'simulation'"):
+        package.simulation  # noqa: B018 - that it is refused is what is tested
 
 
 def test_alone_it_says_where_to_begin(aqmlab: Cli) -> None:

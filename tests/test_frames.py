@@ -137,6 +137,6 @@ def test_only_frames_need_polars(
     )
     for frame in (summary.to_frame, summary.differences_frame, summary.runs_frame, card.frame):
         with pytest.raises(
-            aqmlab.AqmlabError, match=r"frames need polars.*pip install 'aqmlab\[frames\]'"
+            aqmlab.AqmlabError, match=r"frames need polars.*pip install 'polars>=1\.30'"
         ):
             frame()

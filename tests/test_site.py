@@ -207,6 +207,6 @@ def test_the_menu_of_a_phone(browser: Any, site: Path) -> None:
 @needs_browser
 def test_pages_can_be_read_without_scripts(browser: Any, site: Path) -> None:
     with Visit(browser, site, java_script_enabled=False) as visit:
-        visit.go("scenario/discipline")
+        visit.go("scenario/measure")
         assert visit.page.locator("table").first.is_visible()
         assert visit.page.locator("nav a", has_text="Reference").first.is_visible()

@@ -1,4 +1,4 @@
-"""Libraries that only some users need: where one is missing, one line names the extra."""
+"""Libraries that only some users need: where one is missing, one line says how to install it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from aqmlab.errors import AqmlabError
 __all__ = ["needed"]
 
 
-def needed(library: str, what: str, extra: str) -> ModuleType:
+def needed(library: str, what: str, requirement: str) -> ModuleType:
     """A library that an extra of the package installs.
 
     Args:
         library: its name.
         what: what needs it, in the plural.
-        extra: the extra.
+        requirement: what installs it, as in the extras of ``pyproject.toml``.
 
     Raises:
         AqmlabError: it is not installed.
@@ -27,5 +27,5 @@ def needed(library: str, what: str, extra: str) -> ModuleType:
         if error.name != library:
             raise
         raise AqmlabError(
-            f"{what} need {library}, which is not installed: pip install 'aqmlab[{extra}]'"
+            f"{what} need {library}, which is not installed: pip install '{requirement}'"
         ) from None

@@ -97,7 +97,9 @@ class Card:
         Raises:
             AqmlabError: polars is not installed.
         """
-        frame: pl.DataFrame = needed("polars", "frames", "frames").DataFrame(dict(self.columns))
+        frame: pl.DataFrame = needed("polars", "frames", "polars>=1.30").DataFrame(
+            dict(self.columns)
+        )
         return frame
 
     def _tests_of(self, queue: str) -> list[Test]:

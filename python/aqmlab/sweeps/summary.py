@@ -210,7 +210,7 @@ class SweepSummary:
 
     def runs_frame(self) -> pl.DataFrame:
         """A row for each run: the table of ``results.parquet``."""
-        found: pl.DataFrame = needed("polars", "frames", "frames").DataFrame(self._table)
+        found: pl.DataFrame = needed("polars", "frames", "polars>=1.30").DataFrame(self._table)
         return found
 
     @cached_property
@@ -318,7 +318,7 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 def _frame(rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
     """Rows as a frame."""
-    frames = needed("polars", "frames", "frames")
+    frames = needed("polars", "frames", "polars>=1.30")
     found: pl.DataFrame = frames.DataFrame(list(rows), infer_schema_length=None)
     return found
 

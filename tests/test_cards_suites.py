@@ -208,3 +208,13 @@ def test_bad_input(aqmlab: Cli, arguments: tuple[str, ...], message: str) -> Non
 def test_tomls_say_what_differs() -> None:
     [row] = chosen(rows("rfc7928"), ["7-I"])
     assert "differs: objects of a page share one" in toml_of(cells(row)[0], candidate("pie"))
+
+
+def test_a_scenario_does_not_depend_on_those_made_first() -> None:
+    queue = candidate("droptail")
+    first = [toml_of(cell, queue) for cell in tier_cells("standard")]
+    for suite in SUITES:
+        for row in rows(suite):
+            for cell in cells(row):
+                scenario_of(cell, queue)
+    assert [toml_of(cell, queue) for cell in tier_cells("standard")] == first

@@ -10,6 +10,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -310,7 +311,7 @@ def _classes(
 
 def _under_test(word: Mapping[str, Any], control: Control) -> dict[str, Any]:
     """What a word stands for, with the control under test in its place."""
-    table = dict(word)
+    table = deepcopy(dict(word))  # a row's own keys go into its tables
     tcp = table.get("tcp")
     if isinstance(tcp, dict) and tcp.get("congestion_control") == _CONTROL:
         table["tcp"] = {**tcp, "congestion_control": control.table, **control.tcp}

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{FifoQueue, Outcome};
+use aqmlab_aqm::{FifoQueue, Outcome, Reason};
 use aqmlab_net::{Ecn, Packet, Time};
 use aqmlab_record::LinkStats;
 
@@ -30,6 +30,8 @@ pub(crate) struct FifoService {
     /// Besides, no AQM judges arrivals: packets that have left are forgotten only when it matters.
     is_lazy: bool,
     wire_free: Time,
+    /// When the last packet left the discipline, where that may be before its transmission.
+    last_left: Time,
     /// The next tick or sample comes at this time or later.
     observe_at: Time,
     /// The next tick, sample or departure comes at this time or later.
@@ -63,6 +65,7 @@ impl FifoService {
                 room: 0,
             }),
             wire_free: Time::ZERO,
+            last_left: Time::ZERO,
             observe_at: Time::ZERO,
             quiet_until: Time::ZERO,
         }
@@ -83,6 +86,14 @@ impl FifoService {
         self.wire_free
     }
 
+    /// When the packet that was sent last leaves the discipline; its transmission begins then.
+    pub(crate) const fn last_left(&self, begin: Time) -> Time {
+        if self.ring_size == 0 {
+            return begin;
+        }
+        self.last_left
+    }
+
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }
@@ -100,7 +111,7 @@ impl FifoService {
         let begin = if is_idle { now } else { self.wire_free };
         let ecn = if self.is_lazy {
             if !self.admit(now, packet.size, is_idle, stats) {
-                return Transmission::Dropped;
+                return Transmission::Dropped(Reason::OVERFLOW);
             }
             packet.ecn
         } else {
@@ -108,7 +119,7 @@ impl FifoService {
                 self.fifo.idle(self.wire_free);
             }
             match self.fifo.arrive(now, &packet, draw) {
-                Outcome::Drop(_) => return Transmission::Dropped,
+                Outcome::Drop(reason) => return Transmission::Dropped(reason),
                 Outcome::Mark(_) => Ecn::Ce,
                 Outcome::Enqueue => packet.ecn,
             }
@@ -155,6 +166,7 @@ impl FifoService {
     /// leaves.
     fn keep(&mut self, now: Time, begin: Time, packet: &Packet, stats: &mut LinkStats) -> Time {
         let leaves = self.leave_time(now, begin);
+        self.last_left = leaves;
         let is_hooked = self.fifo.wants_departures();
         if leaves > now {
             stats.on_length(now, self.fifo.backlog().packets);

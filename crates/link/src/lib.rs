@@ -92,4 +92,4 @@ mod wire;
 
 pub use access::AccessLinks;
 pub use port::{Port, PortState};
-pub use wire::Transmission;
+pub use wire::{Dropped, Served, Transmission};

@@ -8,7 +8,7 @@ use aqmlab_scenario::{Link, LinkChange, Measure};
 use crate::fifo_service::FifoService;
 use crate::gate::Gate;
 use crate::queue_service::QueueService;
-use crate::wire::{Transmission, Wire};
+use crate::wire::{Dropped, Served, Transmission, Wire};
 
 /// One direction of a link. `T` is what a packet is to its owner, which gets it back.
 ///
@@ -180,7 +180,7 @@ impl<T> Port<T> {
         (packet, class): (Packet, u16),
         item: T,
         details: impl Fn() -> Details,
-        dropped: &mut Vec<(Time, T)>,
+        dropped: &mut Vec<Dropped<T>>,
     ) -> Option<(T, Transmission)> {
         let Service::Queue(service) = &mut self.service else {
             return None;
@@ -205,7 +205,11 @@ impl<T> Port<T> {
     /// The wire falls free at `now`, which is [`next_departure`](Self::next_departure). Gives and
     /// drops like [`take_in`](Self::take_in).
     #[inline(always)]
-    pub fn depart(&mut self, now: Time, dropped: &mut Vec<(Time, T)>) -> Option<(T, Transmission)> {
+    pub fn depart(
+        &mut self,
+        now: Time,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> Option<(T, Transmission)> {
         let Service::Queue(service) = &mut self.service else {
             return None;
         };
@@ -224,6 +228,28 @@ impl<T> Port<T> {
         match &mut self.service {
             Service::Fifo(_) => false,
             Service::Queue(service) => service.has_woken(),
+        }
+    }
+
+    /// How it has served the packet that it sent last, which has `size` IP bytes and arrived at
+    /// `arrived`.
+    pub fn last_served(&self, arrived: Time, size: u32) -> Served {
+        let end = match &self.service {
+            Service::Fifo(service) => service.wire_free(),
+            Service::Queue(service) => service.wire_free(Time::ZERO),
+        };
+        // An opportunity to send may last less than the packet does at the mean rate.
+        let transmission = self.transmission_time(size).min(end - arrived);
+        let begin = end - transmission;
+        let left = match &self.service {
+            Service::Fifo(service) => service.last_left(begin),
+            Service::Queue(service) => service.last_left(begin),
+        };
+        Served {
+            left: left.clamp(arrived, begin),
+            end,
+            transmission,
+            delay: self.wire.delay(),
         }
     }
 

@@ -14,7 +14,7 @@ use aqmlab_scenario::RateChange;
 
 use crate::bypass::Bypass;
 use crate::gate::Gate;
-use crate::wire::{Transmission, Wire};
+use crate::wire::{Dropped, Transmission, Wire};
 
 /// What the discipline keeps with a packet.
 #[derive(Debug)]
@@ -37,7 +37,10 @@ pub(crate) struct QueueService<T> {
     has_bypassed: bool,
     /// The first departure that is not computed is to be noted.
     has_woken: bool,
-    ring: VecDeque<Queued<Item<T>>>,
+    /// The device ring, and when each packet entered it.
+    ring: VecDeque<(Time, Queued<Item<T>>)>,
+    /// When the packet on the wire left the discipline, where there is a ring.
+    last_left: Time,
     ring_size: usize,
     /// So many places must be free before the ring is filled again.
     batch: usize,
@@ -84,6 +87,7 @@ impl<T> QueueService<T> {
             has_bypassed: false,
             has_woken: false,
             ring: VecDeque::new(),
+            last_left: Time::ZERO,
             ring_size,
             batch,
             is_plain: ring_size == 0 && gate.is_none(),
@@ -123,6 +127,14 @@ impl<T> QueueService<T> {
             Time::NEVER => self.bypass.free_at().max(now),
             busy_until => busy_until,
         }
+    }
+
+    /// When the packet that was sent last left the discipline; its transmission began then.
+    pub(crate) const fn last_left(&self, begin: Time) -> Time {
+        if self.ring_size == 0 {
+            return begin;
+        }
+        self.last_left
     }
 
     /// What waits, up to the last look.
@@ -207,7 +219,7 @@ impl<T> QueueService<T> {
 
     /// Packets and IP bytes in the device ring.
     pub(crate) fn ring_bytes(&self) -> (u64, u64) {
-        let bytes = self.ring.iter().map(|it| u64::from(it.packet.size));
+        let bytes = self.ring.iter().map(|(_, it)| u64::from(it.packet.size));
         (self.ring.len() as u64, bytes.sum())
     }
 
@@ -241,7 +253,7 @@ impl<T> QueueService<T> {
         item: T,
         context: &mut impl Context,
         stats: &mut LinkStats,
-        dropped: &mut Vec<(Time, T)>,
+        dropped: &mut Vec<Dropped<T>>,
     ) {
         self.account(now, stats);
         if self.has_bypassed {
@@ -249,9 +261,15 @@ impl<T> QueueService<T> {
         }
         let item = Item { item, class };
         self.came_first = self.waiting == 0;
-        self.queue.enqueue(now, packet, item, context, |queued, _| {
-            dropped.push((now, queued.item.item));
-        });
+        self.queue
+            .enqueue(now, packet, item, context, |queued, reason| {
+                let item = queued.item.item;
+                dropped.push(Dropped {
+                    at: now,
+                    item,
+                    reason: Some(reason),
+                });
+            });
         self.waiting = self.queue.backlog().packets;
         if !self.can_serve() {
             stats.on_length(now, self.waiting + self.bypass.last_backlog().packets);
@@ -286,7 +304,7 @@ impl<T> QueueService<T> {
         wire: &mut Wire,
         draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
-        dropped: &mut Vec<(Time, T)>,
+        dropped: &mut Vec<Dropped<T>>,
     ) -> Option<(T, Transmission)> {
         if !self.is_plain {
             return self.serve_through_ring(now, wire, draw, stats, dropped);
@@ -313,16 +331,20 @@ impl<T> QueueService<T> {
         wire: &mut Wire,
         draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
-        dropped: &mut Vec<(Time, T)>,
+        dropped: &mut Vec<Dropped<T>>,
     ) -> Option<(T, Transmission)> {
         let mut sent = None;
         if self.is_free() && !self.waits_for_gate(now) {
             let next = match self.ring.pop_front() {
-                Some(queued) => Some(queued),
-                None => self.dequeue(now, draw, stats, dropped),
+                Some(first) => Some(first),
+                None => {
+                    let next = self.dequeue(now, draw, stats, dropped);
+                    next.map(|queued| (now, queued))
+                }
             };
             match next {
-                Some(queued) => {
+                Some((left, queued)) => {
+                    self.last_left = left;
                     let transmission = self.transmit_through_gate(now, queued.packet, wire, stats);
                     sent = Some((queued.item.item, transmission));
                 }
@@ -332,7 +354,7 @@ impl<T> QueueService<T> {
         let takes = !self.is_free() && self.takes_into_ring();
         while takes && self.ring.len() < self.ring_size {
             match self.dequeue(now, draw, stats, dropped) {
-                Some(queued) => self.ring.push_back(queued),
+                Some(queued) => self.ring.push_back((now, queued)),
                 None => break,
             }
         }
@@ -358,10 +380,15 @@ impl<T> QueueService<T> {
         now: Time,
         draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
-        dropped: &mut Vec<(Time, T)>,
+        dropped: &mut Vec<Dropped<T>>,
     ) -> Option<Queued<Item<T>>> {
-        let next = self.queue.dequeue(now, draw, |queued, _| {
-            dropped.push((now, queued.item.item));
+        let next = self.queue.dequeue(now, draw, |queued, reason| {
+            let item = queued.item.item;
+            dropped.push(Dropped {
+                at: now,
+                item,
+                reason: Some(reason),
+            });
         });
         self.waiting = self.queue.backlog().packets;
         if let Some(queued) = &next {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::LinkFacts;
+use aqmlab_aqm::{LinkFacts, Reason};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::{DelayChange, Link, Reordering};
@@ -12,12 +12,36 @@ use aqmlab_scenario::{DelayChange, Link, Reordering};
 pub enum Transmission {
     /// It reaches the far end of the link then, with this ECN field.
     Arrives(Time, Ecn),
-    /// The discipline drops it.
-    Dropped,
+    /// The discipline drops it, for this reason.
+    Dropped(Reason),
     /// It is lost at random on the wire; its transmission ends then.
     Lost(Time),
     /// It waits in the port, which reports later what becomes of it.
     Waits,
+}
+
+/// A packet that was dropped or lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped<T> {
+    /// When.
+    pub at: Time,
+    /// What the packet is to the port's owner.
+    pub item: T,
+    /// Why its discipline dropped it; nothing: it was lost at random on the wire.
+    pub reason: Option<Reason>,
+}
+
+/// How a port has served the packet that it sent last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// When it left the discipline, for the device ring or the wire.
+    pub left: Time,
+    /// When its transmission ends.
+    pub end: Time,
+    /// How long it occupies the wire.
+    pub transmission: Time,
+    /// Propagation on the link.
+    pub delay: Time,
 }
 
 /// Packets of so many IP bytes and more are rare.
@@ -102,6 +126,11 @@ impl Wire {
             Some(time) => *time,
             None => self.time_of_large(size),
         }
+    }
+
+    /// Propagation of what was sent last.
+    pub(crate) const fn delay(&self) -> Time {
+        self.delay
     }
 
     /// Whether nothing is lost or held up on it.

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use aqmlab_link::{AccessLinks, Port, PortState, Transmission};
+use aqmlab_link::{AccessLinks, Dropped, Port, PortState, Transmission};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Dumbbell, Scenario};
@@ -104,7 +104,7 @@ impl Exit {
                 };
                 self.leaving.push(out, frame.bytes);
             }
-            Transmission::Dropped => self.drop(now, &frame),
+            Transmission::Dropped(_) => self.drop(now, &frame),
             Transmission::Lost(at) => {
                 if let Some(tap) = &mut self.tap {
                     tap.take((frame.reached, now), &frame.bytes, Fate::Lost);
@@ -156,7 +156,7 @@ pub(crate) struct Path {
     delayed: EventQueue<(Packet, Frame)>,
     port: Port<Frame>,
     /// What the discipline has dropped, and when; empty between calls.
-    dropped: Vec<(Time, Frame)>,
+    dropped: Vec<Dropped<Frame>>,
     exit: Exit,
     /// Packets of no connection, which are thrown away.
     strays: u64,
@@ -365,7 +365,7 @@ impl Path {
             match input.port.arrive(at, packet, frame.class) {
                 // A drop-tail queue leaves the ECN field unchanged.
                 Transmission::Arrives(reaches, _) => self.delayed.push(reaches, (packet, frame)),
-                Transmission::Dropped => self.exit.count_loss(at, &frame),
+                Transmission::Dropped(_) => self.exit.count_loss(at, &frame),
                 Transmission::Lost(_) | Transmission::Waits => {
                     unreachable!("an input is drop-tail, and nothing is lost behind it")
                 }
@@ -388,8 +388,8 @@ impl Path {
         if let Some((frame, transmission)) = sent {
             self.exit.pass(now, frame, transmission);
         }
-        for (at, frame) in self.dropped.drain(..) {
-            self.exit.drop(at, &frame);
+        for Dropped { at, item, .. } in self.dropped.drain(..) {
+            self.exit.drop(at, &item);
         }
     }
 

@@ -127,6 +127,13 @@ pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
 
 /// Refuses users and hosts that a kernel cannot stand for.
 fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<(), LiveError> {
+    if scenario.measure.breakdown {
+        return refuse(
+            "measure.breakdown: found true, but nobody sees what a kernel's connections wait for; \
+             leave it out"
+                .to_owned(),
+        );
+    }
     if scenario.measure.flow_trace.is_some() {
         return refuse(
             "measure.flow_trace: found one, but nobody sees the inner state of a kernel's end \

@@ -3,6 +3,7 @@
 //! Rows go out in groups, so memory stays bounded. A table's columns are declared once, in
 //! `tables`: their names, types, units and meanings.
 
+mod breakdown;
 mod chunk;
 mod column;
 mod encode;

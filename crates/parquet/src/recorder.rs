@@ -5,11 +5,12 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use aqmlab_record::{
-    ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, Records, RunError, TimeHistogram,
-    TraceRow,
+    Breakdown, ClassMetrics, Exchange, Flow, LinkStats, PortParts, QueueSamples, Records, RunError,
+    TimeHistogram, TraceRow,
 };
 use aqmlab_scenario::{Measure, Record};
 
+use crate::breakdown::Breakdowns;
 use crate::chunk::Zstd;
 use crate::column::FixedColumns;
 use crate::table::Table;
@@ -24,6 +25,7 @@ pub struct ParquetRecords {
     /// Names of the classes.
     classes: Vec<String>,
     responses: Option<Table<Responses>>,
+    breakdowns: Option<Table<Breakdowns>>,
     flows: Option<Table<Flows>>,
     queue: Option<Table<Queue>>,
     traces: Option<Table<Traces>>,
@@ -42,6 +44,7 @@ impl ParquetRecords {
             measure: measure.clone(),
             classes: Vec::new(),
             responses: None,
+            breakdowns: None,
             flows: None,
             queue: None,
             traces: None,
@@ -147,6 +150,20 @@ impl Records for ParquetRecords {
         }
     }
 
+    fn begin_breakdowns(&mut self, ports: &[PortParts]) -> Result<(), RunError> {
+        let (columns, fields) = Breakdowns::with_ports(&self.classes, ports);
+        self.breakdowns = Some(Table::with_columns(&self.directory, columns, fields)?);
+        Ok(())
+    }
+
+    fn breakdown(&mut self, row: &Exchange, breakdown: &Breakdown<'_>) {
+        if let Some(table) = &mut self.breakdowns {
+            table.push((row, breakdown));
+            let written = table.write_page(&mut self.zstd);
+            self.note(written);
+        }
+    }
+
     fn flow(&mut self, row: &Flow) {
         if let Some(table) = &mut self.flows {
             table.push(row);
@@ -192,6 +209,9 @@ impl Records for ParquetRecords {
         self.write_sojourn(links)?;
         self.write_class_sojourn(links)?;
         if let Some(table) = self.responses.take() {
+            table.close(&mut self.zstd)?;
+        }
+        if let Some(table) = self.breakdowns.take() {
             table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.flows.take() {

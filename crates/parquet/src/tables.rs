@@ -5,6 +5,7 @@ use aqmlab_net::Time;
 use aqmlab_record::{Exchange, Flow, LinkDirection, TraceRow};
 use arrow_schema::{DataType, Field};
 
+use crate::breakdown::Breakdowns;
 use crate::chunk::Encoded;
 use crate::column::{
     Buffer, ClassNames, Column, Columns, FixedColumns, Layout, OptionalValues, TableAbout, Values,
@@ -12,12 +13,13 @@ use crate::column::{
 };
 
 /// All tables.
-pub const TABLES: [TableAbout; 8] = [
+pub const TABLES: [TableAbout; 9] = [
     Distribution::ABOUT,
     Sojourn::ABOUT,
     ClassSojourn::ABOUT,
     Delays::ABOUT,
     Responses::ABOUT,
+    Breakdowns::ABOUT,
     Flows::ABOUT,
     Samples::ABOUT,
     Traces::ABOUT,

@@ -87,6 +87,7 @@ macro_rules! results {
         pub struct $part:ident {
             $(
                 $(#[doc = $meaning:literal])+
+                $(#[cfg($($present:tt)+)])?
                 $(#[serde($($how:tt)+)])?
                 $field:ident: $type:ty = $label:literal, $unit:ident $(, $look:ident $value:tt)*;
                 $(percentiles $stem:ident(
@@ -101,6 +102,7 @@ macro_rules! results {
         pub struct $part {
             $(
                 $(#[doc = $meaning])+
+                $(#[cfg($($present)+)])?
                 #$every
                 $(#[serde($($how)+)])?
                 #[schemars(extend(
@@ -130,6 +132,7 @@ macro_rules! results {
         #[doc = "What [`" $part "`] is made of."]
         pub(crate) struct [<$part Values>] {
             $(
+                $(#[cfg($($present)+)])?
                 pub(crate) $field: $type,
                 $(pub(crate) $stem: [Option<f64>; [$($rank),+].len()],)*
             )+
@@ -147,6 +150,7 @@ macro_rules! results {
                 $($(let [$([<$stem $rank $end>]),+] = values.$stem;)*)+
                 Self {
                     $(
+                        $(#[cfg($($present)+)])?
                         $field: values.$field,
                         $($([<$stem $rank $end>],)+)*
                     )+

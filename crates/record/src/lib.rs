@@ -4,6 +4,8 @@
 //! exchanges and connections do, and gets a [`Summary`]. Rows go to [`Records`], which come from
 //! outside. Nothing here writes files. Memory does not depend on the length of the run.
 
+#[cfg(feature = "breakdown")]
+mod breakdown;
 mod classes;
 mod conservation;
 mod datagrams;
@@ -27,6 +29,11 @@ mod summary;
 mod times;
 mod unit;
 
+#[cfg(feature = "breakdown")]
+pub use breakdown::{
+    Breakdown, LinkPartsSummary, LossOnPath, LostSegment, ON_WIRE, PARTS_OF_PORT, Part,
+    PartsSummary, PathCount, PortParts,
+};
 pub use classes::ClassMetrics;
 pub use conservation::{Conservation, check_queue};
 pub use datagrams::{DatagramFlow, DatagramStats};

@@ -6,6 +6,8 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 use aqmlab_traffic::Quality;
 
+#[cfg(feature = "breakdown")]
+use crate::{Breakdown, PortParts};
 use crate::{
     ClassMetrics, DatagramStats, Exchange, Flow, LinkStats, MeasuredSpan, Records, RunError,
     SenderStats, Summary, TraceRow, View,
@@ -19,6 +21,9 @@ pub struct Metrics {
     span: MeasuredSpan,
     classes: Vec<ClassMetrics>,
     records: Box<dyn Records>,
+    /// The ports of breakdowns, if there are any.
+    #[cfg(feature = "breakdown")]
+    ports: Option<Vec<PortParts>>,
 }
 
 impl Metrics {
@@ -44,6 +49,8 @@ impl Metrics {
                 .map(|name| ClassMetrics::new(name, view))
                 .collect(),
             records,
+            #[cfg(feature = "breakdown")]
+            ports: None,
         })
     }
 
@@ -73,6 +80,24 @@ impl Metrics {
             let responses = &mut self.classes[exchange.class].responses;
             responses.add(exchange.response_time());
             self.records.response(exchange);
+        }
+    }
+
+    /// The time of exchanges will be broken down; the ports have these names.
+    #[cfg(feature = "breakdown")]
+    pub fn begin_breakdowns(&mut self, ports: Vec<PortParts>) -> Result<(), RunError> {
+        self.records.begin_breakdowns(&ports)?;
+        self.ports = Some(ports);
+        Ok(())
+    }
+
+    /// Where the time of an exchange went that has ended.
+    #[cfg(feature = "breakdown")]
+    pub fn on_breakdown(&mut self, exchange: &Exchange, breakdown: &Breakdown<'_>) {
+        if self.span.contains(exchange.end) {
+            let breakdowns = &mut self.classes[exchange.class].breakdowns;
+            breakdowns.add(exchange.response_time(), breakdown);
+            self.records.breakdown(exchange, breakdown);
         }
     }
 
@@ -180,7 +205,15 @@ impl Metrics {
             self.record_samples(link);
             of_links.push(link);
         }
-        let summary = Summary::new(scenario, &of_links, &self.classes, events);
+        #[cfg_attr(
+            not(feature = "breakdown"),
+            expect(unused_mut, reason = "there are none")
+        )]
+        let mut summary = Summary::new(scenario, &of_links, &self.classes, events);
+        #[cfg(feature = "breakdown")]
+        if let Some(ports) = &self.ports {
+            summary.add_breakdowns(&self.classes, ports);
+        }
         self.records.finish(&self.classes, &of_links)?;
         Ok(summary)
     }

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+#[cfg(feature = "breakdown")]
+use crate::{Breakdown, PortParts};
 use crate::{ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, RunError, TraceRow};
 
 /// Takes the records of a run: a row for each exchange and connection that ended in the measured
@@ -22,6 +24,16 @@ pub trait Records: Send {
 
     /// An exchange has ended.
     fn response(&mut self, row: &Exchange);
+
+    /// The time of exchanges will be broken down, by parts of these ports among others.
+    #[cfg(feature = "breakdown")]
+    fn begin_breakdowns(&mut self, _ports: &[PortParts]) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    /// Where the time of an exchange went that has ended.
+    #[cfg(feature = "breakdown")]
+    fn breakdown(&mut self, _row: &Exchange, _breakdown: &Breakdown<'_>) {}
 
     /// A connection or a flow of datagrams has ended.
     fn flow(&mut self, row: &Flow);

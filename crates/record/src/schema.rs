@@ -112,7 +112,7 @@ pub fn sections() -> Vec<Section> {
     };
     let mut run = Vec::new();
     add_metrics(&schema, &schema, "", &mut run);
-    let parts = ["links", "responses", "flows", "quality"];
+    let parts = ["links", "responses", "flows", "quality", "breakdown"];
     run.retain(|metric| !parts.contains(&metric.key.as_str()));
     vec![
         Section {
@@ -133,13 +133,25 @@ pub fn sections() -> Vec<Section> {
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
         part("quality.<class>", "quality.<class>.", "QualitySummary"),
+        #[cfg(feature = "breakdown")]
+        part(
+            "breakdown.<class>.<band>",
+            "breakdown.<class>.<band>.",
+            "PartsSummary",
+        ),
+        #[cfg(feature = "breakdown")]
+        part(
+            "breakdown.<class>.<band>.links.<link>.<direction>",
+            "breakdown.<class>.<band>.links.<link>.<direction>.",
+            "LinkPartsSummary",
+        ),
     ]
 }
 
 /// Adds the fields of an object, and the fields of objects in it.
 fn add_metrics(root: &Value, object: &Value, before: &str, metrics: &mut Vec<Metric>) {
     for (name, field) in object["properties"].as_object().into_iter().flatten() {
-        if name == "classes" {
+        if ["classes", "links"].contains(&name.as_str()) {
             continue; // A section of its own.
         }
         let inner = field["anyOf"][0]["$ref"].as_str();
@@ -147,7 +159,7 @@ fn add_metrics(root: &Value, object: &Value, before: &str, metrics: &mut Vec<Met
             add_metrics(root, inner, &format!("{before}{name}."), metrics);
             continue;
         }
-        let by_reason = ["drops", "marks"].contains(&name.as_str());
+        let by_reason = field["type"] == "object";
         let ends = if by_reason { ".<reason>" } else { "" };
         let types = field["type"].as_array();
         metrics.push(Metric {

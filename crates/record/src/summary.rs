@@ -6,6 +6,8 @@ use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
+#[cfg(feature = "breakdown")]
+use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
 use crate::quality::QualitySummary;
 use crate::{ClassMetrics, DelayHistogram, FlowStats, LinkStats, ResponseStats};
@@ -37,6 +39,11 @@ results! {
         /// By class of traffic: those whose model keeps account of what its users get.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         quality: BTreeMap<String, QualitySummary> = "quality", NUMBER;
+        /// By class of traffic, and `all` of them together, then by band: where the time of responses
+        /// went, if `measure.breakdown` asks for it.
+        #[cfg(feature = "breakdown")]
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        breakdown: BTreeMap<String, BTreeMap<String, PartsSummary>> = "breakdown", NUMBER;
     }
 }
 
@@ -337,8 +344,22 @@ impl Summary {
             responses,
             flows,
             quality: quality.collect(),
+            #[cfg(feature = "breakdown")]
+            breakdown: BTreeMap::new(),
         };
         values.into()
+    }
+
+    /// Where the time of responses went; the ports have these names.
+    #[cfg(feature = "breakdown")]
+    pub(crate) fn add_breakdowns(&mut self, classes: &[ClassMetrics], ports: &[PortParts]) {
+        let mut all = BreakdownStats::default();
+        for class in classes {
+            all.merge(&class.breakdowns);
+            let bands = class.breakdowns.bands(ports);
+            self.breakdown.insert(class.name().to_owned(), bands);
+        }
+        self.breakdown.insert(ALL.to_owned(), all.bands(ports));
     }
 }
 

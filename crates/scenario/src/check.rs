@@ -95,8 +95,25 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         activity(&path, class, &scenario.measure)?;
         subset(&format!("{path}.subset"), class)?;
     }
+    #[cfg(feature = "breakdown")]
+    breakdown(scenario)?;
     crate::changes::check(scenario)?;
     load(scenario)
+}
+
+/// What response times cannot be broken down for.
+#[cfg(feature = "breakdown")]
+fn breakdown(scenario: &Scenario) -> Checked {
+    let mut classes = scenario.traffic.iter();
+    if let Some(class) = classes.find(|class| !class.transport.is_tcp())
+        && scenario.measure.breakdown
+    {
+        let why = "but nobody sees what connections of quinn wait for";
+        let right = "leave it out, or give the class the transport tcp";
+        let message = format!("found true, {why} (traffic.{}); {right}", class.name);
+        return wrong("measure.breakdown", message);
+    }
+    Ok(())
 }
 
 fn measure(measure: &Measure) -> Checked {

@@ -62,6 +62,10 @@ pub struct Measure {
     /// Which tables are written beside the summary.
     #[param(default = vec![Record::Responses, Record::Flows, Record::Queue])]
     pub record: Vec<Record>,
+    /// Whether the time of each response is broken down into its parts, in `breakdown.parquet` and in
+    /// the summary.
+    #[param(default, unwritten)]
+    pub breakdown: bool,
     /// Connections to follow in `flow_trace.parquet`; left out: none.
     #[param(table, unwritten)]
     pub flow_trace: Option<FlowTrace>,

@@ -3,12 +3,13 @@
 use aqmlab_net::{RandomStream, Role, Time};
 use aqmlab_tcp::{
     CongestionControlKind, Context, Delivered, Endpoint, Events, HostClock, InitialRecover,
-    Options, Probe, Segment,
+    Options, Probe, Segment, Timers,
 };
 
+use crate::breakdown::Causes;
 use crate::connection::{Connection, Opening};
+use crate::engine::Engine;
 use crate::event::{Event, Kind};
-use crate::event_queue::EventQueue;
 use crate::hints;
 use crate::network::Network;
 use crate::outgoing::Outgoing;
@@ -56,11 +57,7 @@ impl Connections {
     }
 
     /// A slot for a connection that takes this route.
-    pub(crate) fn take_slot<Q: EventQueue>(
-        &mut self,
-        routes: Routes,
-        network: &mut Network<Q>,
-    ) -> u32 {
+    pub(crate) fn take_slot<E: Engine>(&mut self, routes: Routes, network: &mut Network<E>) -> u32 {
         match self.free.pop() {
             Some(index) => {
                 *network.routes_mut(index) = routes;
@@ -71,11 +68,7 @@ impl Connections {
     }
 
     /// A slot that no other connection or flow will have.
-    pub(crate) fn add_slot<Q: EventQueue>(
-        &mut self,
-        routes: Routes,
-        network: &mut Network<Q>,
-    ) -> u32 {
+    pub(crate) fn add_slot<E: Engine>(&mut self, routes: Routes, network: &mut Network<E>) -> u32 {
         hints::push(&mut self.slots, Slot::default());
         network.add_routes(routes);
         (self.slots.len() - 1) as u32
@@ -124,12 +117,12 @@ impl Connections {
 
     /// A connection begins in a slot: its client asks for it now.
     #[inline(always)]
-    pub(crate) fn open<Q: EventQueue>(
+    pub(crate) fn open<E: Engine>(
         &mut self,
         index: u32,
         opening: Opening,
         now: Time,
-        network: &mut Network<Q>,
+        network: &mut Network<E>,
     ) {
         let stack = &self.stacks[usize::from(opening.class)];
         let connection = Connection::new(opening, stack, now);
@@ -140,9 +133,13 @@ impl Connections {
             profile: stack.profile(connection.overrides.as_deref(), Role::Client),
             host: &self.clocks[network.host_of(index, Role::Client)],
         };
+        network.causes_mut().opens(index, now);
+        let end = &mut connection.ends[Role::Client as usize];
+        let timers = E::Causes::ON.then(|| end.timers());
         let mut out = Outgoing::new(network, now, index, Role::Client);
-        connection.ends[Role::Client as usize].ask(cx, &mut out);
+        end.ask(cx, &mut out);
         connection.in_network = out.sent();
+        acted((index, Role::Client), timers, end, &cx, network);
     }
 
     /// Gives the ends of a connection the seeds of their random send delays.
@@ -179,13 +176,17 @@ impl Connections {
     /// there, and the events for its application. Else nothing has happened, and it is left to the
     /// [`slow_path`](Self::slow_path).
     #[inline(always)]
-    pub(crate) fn fast_path<Q: EventQueue>(
+    pub(crate) fn fast_path<E: Engine>(
         &mut self,
         time: Time,
         sender: Role,
         event: &Event,
-        network: &mut Network<Q>,
+        network: &mut Network<E>,
     ) -> Option<(&mut Connection, Time, Delivered)> {
+        // The slow path does the same, and tells what is to be known of causes.
+        if E::Causes::ON {
+            return None;
+        }
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
         if (connection.aborted | connection.is_special) || event.has_options() {
@@ -211,12 +212,12 @@ impl Connections {
     /// Nothing if no end point takes it: it was lost after all, the connection was aborted, or it
     /// is a datagram.
     #[inline(always)]
-    pub(crate) fn slow_path<Q: EventQueue>(
+    pub(crate) fn slow_path<E: Engine>(
         &mut self,
         (host, now): (usize, Time),
         sender: Role,
         event: &Event,
-        network: &mut Network<Q>,
+        network: &mut Network<E>,
     ) -> Option<Events> {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
@@ -236,6 +237,11 @@ impl Connections {
             host: &self.clocks[host],
         };
         let end = &mut connection.ends[receiver as usize];
+        let timers = E::Causes::ON.then(|| end.timers());
+        if E::Causes::ON {
+            let limit = end.limit(cx.profile);
+            network.causes_mut().arrives(event, now, limit);
+        }
         let segment = restored(event, end, network.take_options(event.options));
         if end.looks_up_peer(&segment, cx.profile) {
             let hosts = Role::BOTH.map(|role| network.host_of(event.conn, role));
@@ -243,12 +249,13 @@ impl Connections {
         }
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         // The fast path has refused the others already.
-        let events = if connection.is_special || event.has_options() {
+        let events = if E::Causes::ON || connection.is_special || event.has_options() {
             end.on_segment(&segment, cx, &mut out)
         } else {
             end.slow_path(&segment, &cx, &mut out)
         };
         connection.in_network += out.sent();
+        acted((event.conn, receiver), timers, end, &cx, network);
         Some(events)
     }
 
@@ -269,12 +276,12 @@ impl Connections {
     /// A timer of an end may be due. Gives the time of the host, the class, what came of it, and how
     /// many time-outs it was; nothing if another event has taken this one's place.
     #[inline(always)]
-    pub(crate) fn on_timer<Q: EventQueue>(
+    pub(crate) fn on_timer<E: Engine>(
         &mut self,
         time: Time,
         role: Role,
         event: &Event,
-        network: &mut Network<Q>,
+        network: &mut Network<E>,
     ) -> Option<(Time, usize, Events, u32)> {
         let connection = self.addressee(event)?;
         let (host, now) = network.at_host(time, event.conn, role);
@@ -293,21 +300,28 @@ impl Connections {
             profile: self.stacks[class].profile(connection.overrides.as_deref(), role),
             host: &self.clocks[host],
         };
-        let mut out = Outgoing::new(network, now, event.conn, role);
         let end = &mut connection.ends[role as usize];
+        let timers = E::Causes::ON.then(|| end.timers());
+        if let Some(timers) = &timers {
+            let paced = cx.profile.random_send_delay == Time::ZERO;
+            let causes = network.causes_mut();
+            causes.expires(event.conn, role, now, timers, paced);
+        }
+        let mut out = Outgoing::new(network, now, event.conn, role);
         let before = end.retransmissions().timeouts;
         let events = end.on_timer(cx, &mut out);
         let timeouts = end.retransmissions().timeouts - before;
         connection.in_network += out.sent();
+        acted((event.conn, role), timers, end, &cx, network);
         Some((now, class, events, timeouts))
     }
 
     /// The pause of an application is over: the time of its host.
-    pub(crate) fn on_resume<Q: EventQueue>(
+    pub(crate) fn on_resume<E: Engine>(
         &mut self,
         time: Time,
         event: &Event,
-        network: &Network<Q>,
+        network: &Network<E>,
     ) -> Option<Time> {
         let connection = self.addressee(event)?;
         let now = time - network.clock_shift(event.conn);
@@ -317,12 +331,12 @@ impl Connections {
 
     /// An event of a connection, at a time of its hosts.
     #[inline(always)]
-    pub(crate) fn push<Q: EventQueue>(
+    pub(crate) fn push<E: Engine>(
         &self,
         kind: Kind,
         index: u32,
         time: Time,
-        network: &mut Network<Q>,
+        network: &mut Network<E>,
     ) {
         let generation = self.slots[index as usize].generation;
         network.push_at_hosts(time, Event::connection(kind, index, generation));
@@ -330,13 +344,13 @@ impl Connections {
 
     /// An application writes so many bytes, and closes.
     #[inline(always)]
-    pub(crate) fn write<Q: EventQueue>(
+    pub(crate) fn write<E: Engine>(
         &mut self,
         index: u32,
         role: Role,
         (bytes, close): (u64, bool),
         now: Time,
-        network: &mut Network<Q>,
+        network: &mut Network<E>,
     ) {
         let connection = self.slots[index as usize].connection.as_mut();
         let connection = connection.expect("an application outlives its writes");
@@ -347,6 +361,7 @@ impl Connections {
             host: &self.clocks[network.host_of(index, role)],
         };
         let end = &mut connection.ends[role as usize];
+        let timers = E::Causes::ON.then(|| end.timers());
         let mut out = Outgoing::new(network, now, index, role);
         let mut bytes = bytes;
         // Behind a full segment that waits, further writes change nothing: they are one.
@@ -367,6 +382,7 @@ impl Connections {
             }
         }
         connection.in_network += out.sent();
+        acted((index, role), timers, end, &cx, network);
     }
 
     /// The hosts forget the connections of a class: nothing more is sent, what is on its way is
@@ -387,7 +403,7 @@ impl Connections {
 
     /// Hosts remember what a connection that is over has learnt of its peer.
     #[cold]
-    pub(crate) fn remember<Q: EventQueue>(&mut self, index: u32, network: &Network<Q>) {
+    pub(crate) fn remember<E: Engine>(&mut self, index: u32, network: &Network<E>) {
         let Some(connection) = &self.slots[index as usize].connection else {
             return;
         };
@@ -420,6 +436,20 @@ impl Connections {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
         let slots = (0..).zip(&self.slots);
         slots.filter_map(|(index, slot)| Some((index, slot.connection.as_ref()?)))
+    }
+}
+
+/// An end point, whose timers were these, has done what an event made it do.
+#[inline(always)]
+fn acted<E: Engine>(
+    (index, role): (u32, Role),
+    timers: Option<Timers>,
+    end: &Endpoint,
+    cx: &Context<'_>,
+    network: &mut Network<E>,
+) {
+    if let Some(timers) = timers {
+        network.causes_mut().acted(index, role, &timers, end, cx);
     }
 }
 

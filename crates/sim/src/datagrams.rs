@@ -5,8 +5,8 @@ use aqmlab_record::{DatagramFlow, DatagramStats, Flow, MeasuredSpan, Metrics};
 use aqmlab_traffic::Received;
 
 use crate::connections;
+use crate::engine::Engine;
 use crate::event::Event;
-use crate::event_queue::EventQueue;
 use crate::network::Network;
 
 /// Bytes of the IP and UDP headers.
@@ -81,12 +81,12 @@ impl DatagramFlows {
 
     /// Sends a datagram with `size` bytes, headers included, on the flow that the source of a class
     /// calls `token`.
-    pub(crate) fn send<Q: EventQueue>(
+    pub(crate) fn send<E: Engine>(
         &mut self,
         (class, token): (usize, u32),
         size: u32,
         now: Time,
-        network: &mut Network<Q>,
+        network: &mut Network<E>,
     ) {
         let flow = self.by_token[class][token as usize];
         let stream = &mut self.flows[flow as usize];

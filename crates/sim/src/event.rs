@@ -182,6 +182,11 @@ impl Event {
         self.options & !HAS_AE != NO_OPTIONS
     }
 
+    /// Where its options are kept.
+    pub(crate) const fn ticket(&self) -> Ticket {
+        self.options & !HAS_AE
+    }
+
     pub(crate) const fn flags(&self) -> Flags {
         Flags((self.bits & CONTROL_BITS) | ((self.options >> AE_SHIFT) as u8 & Flags::AE.0))
     }

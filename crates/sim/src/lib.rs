@@ -9,10 +9,12 @@ use aqmlab_record::{MeasuredSpan, Records, RunError, Summary};
 use aqmlab_scenario::{Change, Scenario, ScenarioError};
 use aqmlab_traffic::Quality;
 
+mod breakdown;
 mod capture;
 mod connection;
 mod connections;
 mod datagrams;
+mod engine;
 mod event;
 mod event_queue;
 #[cfg(test)]
@@ -33,6 +35,9 @@ mod trace;
 pub mod wheel;
 mod world;
 
+#[cfg(feature = "breakdown")]
+use engine::Explained;
+use engine::Plain;
 use event_queue::WheelQueue;
 pub use memory::Memory;
 pub use world::{FlowState, Observation};
@@ -42,9 +47,45 @@ use world::{Shortcuts, World};
 /// `tests/behaviour/hashes.txt` does, and is renewed by the test that compares them.
 pub const ENGINE: &str = include_str!("engine.txt").trim_ascii();
 
+/// A world, of the kind that a scenario needs.
+enum AnyWorld {
+    Plain(Box<World<Plain<WheelQueue>>>),
+    /// It breaks down response times.
+    #[cfg(feature = "breakdown")]
+    Explained(Box<World<Explained<WheelQueue>>>),
+}
+
+/// Does the same with a world of any kind.
+macro_rules! with_world {
+    ($any:expr, $world:ident => $does:expr) => {
+        match $any {
+            AnyWorld::Plain($world) => $does,
+            #[cfg(feature = "breakdown")]
+            AnyWorld::Explained($world) => $does,
+        }
+    };
+}
+
+impl AnyWorld {
+    fn new(
+        scenario: &Scenario,
+        shortcuts: Shortcuts,
+        records: Box<dyn Records>,
+        memory: Memory,
+    ) -> Result<Self, RunError> {
+        #[cfg(feature = "breakdown")]
+        if scenario.measure.breakdown {
+            let world = World::new(scenario, shortcuts, records, memory)?;
+            return Ok(Self::Explained(Box::new(world)));
+        }
+        let world = World::new(scenario, shortcuts, records, memory)?;
+        Ok(Self::Plain(Box::new(world)))
+    }
+}
+
 /// A run under way, one stretch of time after another: the same results as in one go.
 pub struct Simulation {
-    world: World<WheelQueue>,
+    world: AnyWorld,
     scenario: Scenario,
     /// All earlier events have happened, and nothing of this time.
     now: Time,
@@ -89,7 +130,7 @@ impl Simulation {
     ) -> Result<Self, RunError> {
         memory.check(scenario)?;
         Ok(Self {
-            world: World::new(scenario, shortcuts, records, memory)?,
+            world: AnyWorld::new(scenario, shortcuts, records, memory)?,
             scenario: scenario.clone(),
             now: Time::ZERO,
             end: MeasuredSpan::of(&scenario.measure).end,
@@ -100,7 +141,7 @@ impl Simulation {
     /// What happens at `time` is still to come.
     pub fn run_until(&mut self, time: Time) -> Result<(), RunError> {
         self.now = self.now.max(time.min(self.end));
-        self.world.run_until(self.now)
+        with_world!(&mut self.world, world => world.run_until(self.now))
     }
 
     /// Up to when it has been simulated.
@@ -127,43 +168,46 @@ impl Simulation {
             );
             return Err(ScenarioError::of(key, message));
         }
-        self.world.change_due(self.now)?;
-        self.world.change(Change {
+        let change = Change {
             at: self.now,
             key: key.to_owned(),
             value: value.to_owned(),
+        };
+        with_world!(&mut self.world, world => {
+            world.change_due(self.now)?;
+            world.change(change)
         })
     }
 
     /// The keys that can change.
     pub fn changeable(&self) -> Vec<String> {
-        self.world.changeable()
+        with_world!(&self.world, world => world.changeable())
     }
 
     /// The scenario with all that was changed: it gives the same results in one go.
     pub fn scenario(&self) -> Scenario {
         Scenario {
-            changes: self.world.changes(),
+            changes: with_world!(&self.world, world => world.changes()),
             ..self.scenario.clone()
         }
     }
 
     /// What links and connections are doing now.
     pub fn observe(&mut self) -> Observation {
-        self.world.observe(self.now)
+        with_world!(&mut self.world, world => world.observe(self.now))
     }
 
     /// By class: what its users got so far in the measured span, where the class keeps an account of
     /// that. Calls are rated in windows of 10 s, 3 s after their end.
     pub fn quality(&self) -> Vec<Option<Quality>> {
-        self.world.quality(self.now)
+        with_world!(&self.world, world => world.quality(self.now))
     }
 
     /// Simulates what is left, writes what is left of the records, and sums up.
     pub fn end(mut self) -> Result<Summary, RunError> {
-        self.world.run_until(Time::NEVER)?;
+        with_world!(&mut self.world, world => world.run_until(Time::NEVER))?;
         let scenario = self.scenario();
-        self.world.end(&scenario)
+        with_world!(self.world, world => world.end(&scenario))
     }
 }
 

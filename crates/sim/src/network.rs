@@ -1,7 +1,7 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
-use aqmlab_aqm::{Ack, Details};
-use aqmlab_link::{AccessLinks, Port, PortState, Transmission};
+use aqmlab_aqm::{Ack, Details, Reason};
+use aqmlab_link::{AccessLinks, Dropped, Port, PortState, Transmission};
 use aqmlab_net::{Packet, Role, Time};
 use aqmlab_record::{
     Conservation, LinkDirection, LinkStats, MeasuredSpan, Metrics, RunError, SenderStats,
@@ -9,16 +9,19 @@ use aqmlab_record::{
 use aqmlab_scenario::LinkChange;
 use aqmlab_tcp::{Flags, Options, RoundTrip, SegmentKind};
 
+use crate::breakdown::Causes;
 use crate::capture::Capture;
+use crate::engine::Engine;
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next};
 use crate::hints;
-use crate::options::{OptionsAside, Ticket};
+use crate::options::{HAS_AE, OptionsAside, Ticket};
 use crate::route::{DelayPlacement, Route, Routes};
 
 /// Everything between the hosts, with the event queue by which its packets reach their next place.
-pub(crate) struct Network<Q> {
-    event_queue: Q,
+pub(crate) struct Network<E: Engine> {
+    event_queue: E::Queue,
+    causes: E::Causes,
     /// By slot of the connections and datagram flows.
     routes: Vec<Routes>,
     options: OptionsAside,
@@ -39,16 +42,19 @@ pub(crate) struct Network<Q> {
     /// What the ends of connections measure and send again, by class.
     senders: Vec<SenderStats>,
     /// Packets that were dropped or lost, and when; their connections do not know yet.
-    dropped: Vec<(Time, Event)>,
+    dropped: Vec<Dropped<Event>>,
     #[cfg(test)]
     fingerprint: crate::fingerprint::Fingerprint,
+    /// Which segments of each end are dropped as they leave, counted from 1 among all of this end.
+    #[cfg(test)]
+    doomed: [(u32, Vec<u32>); 2],
 }
 
-impl<Q: EventQueue> Network<Q> {
+impl<E: Engine> Network<E> {
     /// A network that is quiet, for so many classes of traffic. `hops` are the ports of all ways of
     /// all paths, and whether each way has only one; `access` the hosts' own links in one direction.
     pub(crate) fn new(
-        event_queue: Q,
+        event_queue: E::Queue,
         ports: Vec<Port<Event>>,
         (hops, has_single_hops): (Vec<u16>, bool),
         access: Option<AccessLinks>,
@@ -58,6 +64,7 @@ impl<Q: EventQueue> Network<Q> {
         Self {
             is_plain: access.is_none() && capture.is_none() && has_single_hops,
             event_queue,
+            causes: E::Causes::new(ports.len()),
             routes: Vec::with_capacity(1 << 10),
             options: OptionsAside::default(),
             access: access.map(|up| [up.clone(), up]),
@@ -71,6 +78,8 @@ impl<Q: EventQueue> Network<Q> {
             dropped: Vec::new(),
             #[cfg(test)]
             fingerprint: Default::default(),
+            #[cfg(test)]
+            doomed: Default::default(),
         }
     }
 
@@ -195,13 +204,24 @@ impl<Q: EventQueue> Network<Q> {
     /// Keeps the options of a segment that leaves.
     #[inline(always)]
     pub(crate) fn put_options(&mut self, options: &Options) -> Ticket {
-        self.options.put(options)
+        match E::Causes::ON {
+            // Its trip is known by the ticket.
+            true => self.options.keep(options),
+            false => self.options.put(options),
+        }
     }
 
     /// Hands back the options of a segment that has arrived, or is not to.
     #[inline(always)]
     pub(crate) fn take_options(&mut self, ticket: Ticket) -> Options {
+        self.causes.forgets(ticket & !HAS_AE);
         self.options.take(ticket)
+    }
+
+    /// What is remembered of the causes of events.
+    #[inline(always)]
+    pub(crate) const fn causes_mut(&mut self) -> &mut E::Causes {
+        &mut self.causes
     }
 
     /// A packet has been delivered to its receiver.
@@ -227,12 +247,12 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// These packets. Hand the list back with [`reuse_drops`](Self::reuse_drops).
-    pub(crate) fn take_drops(&mut self) -> Vec<(Time, Event)> {
+    pub(crate) fn take_drops(&mut self) -> Vec<Dropped<Event>> {
         std::mem::take(&mut self.dropped)
     }
 
     /// Keeps the room of an empty list.
-    pub(crate) fn reuse_drops(&mut self, list: Vec<(Time, Event)>) {
+    pub(crate) fn reuse_drops(&mut self, list: Vec<Dropped<Event>>) {
         self.dropped = list;
     }
 
@@ -300,10 +320,24 @@ impl<Q: EventQueue> Network<Q> {
         self.fingerprint
     }
 
+    /// These segments of an end are dropped as they leave.
+    #[cfg(test)]
+    pub(crate) fn doom(&mut self, sender: Role, numbers: &[u32]) {
+        self.doomed[sender as usize].1.extend(numbers);
+    }
+
     /// Sends a packet now, from its host towards its first port.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, event: Event) {
         self.conservation.sent += 1;
+        #[cfg(test)]
+        {
+            let (sent, doomed) = &mut self.doomed[event.sender() as usize];
+            *sent += 1;
+            if doomed.contains(sent) {
+                return self.lose(now, event, 0, Some(Reason::FORCED));
+            }
+        }
         let route = self.routes[event.conn as usize].of(event.sender());
         if !self.is_plain || route.placement == DelayPlacement::Before {
             return self.send_to_port(now, event);
@@ -317,14 +351,46 @@ impl<Q: EventQueue> Network<Q> {
         let (port, class) = (route.only_port(), route.class);
         #[cfg(test)]
         self.fingerprint.add(reaches, port, &packet, event.seq);
+        self.causes.reaches_port(event.ticket(), reaches);
         match self.ports[port].arrive(reaches, packet, class) {
             Transmission::Arrives(time, ecn) => {
+                self.note_served(port, packet.size, &event, time);
                 let event = event.passed_on(event.sender(), ecn);
                 self.event_queue.push(time + behind, event);
             }
             // Copies, so that packets that do not come here need not be in memory.
             Transmission::Waits => self.store(reaches, port, &({ packet }, class), &{ event }),
-            Transmission::Dropped | Transmission::Lost(_) => self.dropped.push((reaches, event)),
+            Transmission::Dropped(reason) => self.lose(reaches, event, port, Some(reason)),
+            Transmission::Lost(_) => self.lose(reaches, event, port, None),
+        }
+    }
+
+    /// A packet was dropped, or without a `reason` lost at random on the wire; its connection does
+    /// not know yet.
+    #[inline(always)]
+    fn lose(&mut self, at: Time, item: Event, port: usize, reason: Option<Reason>) {
+        self.causes.dropped(&item, Some(port), reason);
+        self.dropped.push(Dropped { at, item, reason });
+    }
+
+    /// A port has served a packet of `size` IP bytes, which arrives behind the link then.
+    #[inline(always)]
+    fn note_served(&mut self, port: usize, size: u32, event: &Event, arrives: Time) {
+        if E::Causes::ON {
+            let ticket = event.ticket();
+            let served = self.ports[port].last_served(self.causes.reached(ticket), size);
+            self.causes.passes_port(ticket, port, &served, arrives);
+        }
+    }
+
+    /// The discipline of a port has dropped what stands in the list from here on.
+    #[inline(always)]
+    fn note_dropped(&mut self, port: usize, from: usize) {
+        if E::Causes::ON {
+            for dropped in &self.dropped[from..] {
+                let Dropped { item, reason, .. } = dropped;
+                self.causes.dropped(item, Some(port), *reason);
+            }
         }
     }
 
@@ -347,6 +413,9 @@ impl<Q: EventQueue> Network<Q> {
         if let Some([up, _]) = &mut self.access {
             let size = route.ip_size(&event) + self.options.len(event.options);
             leaves = up.transmit(route.node as usize, now, size);
+            let transmission = up.transmission_time(size);
+            let causes = &mut self.causes;
+            causes.passes_host_link(event.ticket(), leaves, transmission);
         }
         let reaches = leaves + route.delay_before();
         // There, others can come between; else it is there already.
@@ -369,6 +438,7 @@ impl<Q: EventQueue> Network<Q> {
     fn enter_port(&mut self, time: Time, event: Event, route: &Route) {
         let port = route.port(event.hop(), &self.hops);
         let packet = self.packet(&event, route);
+        self.causes.reaches_port(event.ticket(), time);
         #[cfg(test)]
         self.fingerprint.add(time, port, &packet, event.seq);
         if self.capture.is_some() {
@@ -376,7 +446,7 @@ impl<Q: EventQueue> Network<Q> {
         }
         match self.ports[port].arrive(time, packet, route.class) {
             Transmission::Waits => self.store(time, port, &(packet, route.class), &event),
-            transmission => self.pass(time, event, transmission, route),
+            transmission => self.pass(time, event, (port, transmission), route),
         }
     }
 
@@ -384,7 +454,9 @@ impl<Q: EventQueue> Network<Q> {
     fn store(&mut self, time: Time, port: usize, packet: &(Packet, u16), event: &Event) {
         let (routes, options) = (&self.routes[event.conn as usize], &self.options);
         let details = || details(routes, event, &options.peek(event.options));
+        let from = self.dropped.len();
         let sent = self.ports[port].take_in(time, *packet, *event, details, &mut self.dropped);
+        self.note_dropped(port, from);
         if let Some((event, transmission)) = sent {
             self.served(time, port, event, transmission);
         } else if self.ports[port].is_held() {
@@ -398,7 +470,10 @@ impl<Q: EventQueue> Network<Q> {
 
     /// The wire of a port falls free.
     pub(crate) fn depart(&mut self, time: Time, port: usize) {
-        match self.ports[port].depart(time, &mut self.dropped) {
+        let from = self.dropped.len();
+        let sent = self.ports[port].depart(time, &mut self.dropped);
+        self.note_dropped(port, from);
+        match sent {
             Some((event, transmission)) => self.served(time, port, event, transmission),
             None => self.depart_later(port),
         }
@@ -416,14 +491,24 @@ impl<Q: EventQueue> Network<Q> {
         let departure = self.ports[port].next_departure();
         self.event_queue.set_departure(port, departure);
         let route = *self.routes[event.conn as usize].of(event.sender());
-        self.pass(time, event, transmission, &route);
+        self.pass(time, event, (port, transmission), &route);
     }
 
     /// The port has decided what becomes of a packet.
     #[inline(always)]
-    fn pass(&mut self, now: Time, event: Event, transmission: Transmission, route: &Route) {
+    fn pass(
+        &mut self,
+        now: Time,
+        event: Event,
+        (port, transmission): (usize, Transmission),
+        route: &Route,
+    ) {
         match transmission {
             Transmission::Arrives(time, ecn) => {
+                if E::Causes::ON {
+                    let size = route.ip_size(&event) + self.options.len(event.options);
+                    self.note_served(port, size, &event, time);
+                }
                 let sender = event.sender();
                 let hop = event.hop() + 1;
                 if hop < route.hops {
@@ -436,13 +521,17 @@ impl<Q: EventQueue> Network<Q> {
                     let receiver = self.routes[event.conn as usize].of(sender.other());
                     let size = route.ip_size(&event) + self.options.len(event.options);
                     arrives = down.transmit(receiver.node as usize, time, size);
+                    let transmission = down.transmission_time(size);
+                    let causes = &mut self.causes;
+                    causes.passes_host_link(event.ticket(), arrives, transmission);
                 }
                 // The host is behind its link, which serves in the order of arrival.
                 arrives += route.delay_behind();
                 self.event_queue.push(arrives, event.passed_on(sender, ecn));
             }
             Transmission::Waits => {}
-            Transmission::Dropped | Transmission::Lost(_) => self.dropped.push((now, event)),
+            Transmission::Dropped(reason) => self.lose(now, event, port, Some(reason)),
+            Transmission::Lost(_) => self.lose(now, event, port, None),
         }
     }
 

@@ -30,7 +30,8 @@ impl OptionsAside {
         }
     }
 
-    fn keep(&mut self, options: &Options) -> Ticket {
+    /// Keeps them, even if there are none.
+    pub(crate) fn keep(&mut self, options: &Options) -> Ticket {
         if let Some(ticket) = self.free.pop() {
             self.kept[ticket as usize - 1] = *options;
             return ticket;

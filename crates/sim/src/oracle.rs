@@ -8,6 +8,7 @@ use aqmlab_net::{Rate, Time};
 use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
 
+use crate::engine::Plain;
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next, WheelQueue};
 use crate::fingerprint::Fingerprint;
@@ -16,7 +17,7 @@ use crate::wheel::Wheel;
 use crate::world::{Shortcuts, World};
 
 /// A heap in which departures are entries like all others.
-struct HeapQueue {
+pub(crate) struct HeapQueue {
     heap: BinaryHeap<Reverse<Entry>>,
     pushed: u64,
     /// Which entry of each port counts.
@@ -129,11 +130,12 @@ impl<const SHIFT: u32> EventQueue for OddWheel<SHIFT> {
     }
 }
 
-fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
+fn run<Q: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("no file {name}"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let mut world = World::<A>::new(&scenario, shortcuts, Box::new(Discard), Memory::UNLIMITED)
-        .expect("a world");
+    let mut world =
+        World::<Plain<Q>>::new(&scenario, shortcuts, Box::new(Discard), Memory::UNLIMITED)
+            .expect("a world");
     world.run_until(Time::NEVER).expect("the run succeeds");
     let (mut summary, fingerprint) = world.end_with_fingerprint(&scenario);
     // How many events there were is what differs.
@@ -385,8 +387,12 @@ fn computed_departures_count_as_the_events_that_they_stand_for() {
             changeable,
             ..Shortcuts::default()
         };
-        let world =
-            World::<WheelQueue>::new(&scenario, shortcuts, Box::new(Discard), Memory::UNLIMITED);
+        let world = World::<Plain<WheelQueue>>::new(
+            &scenario,
+            shortcuts,
+            Box::new(Discard),
+            Memory::UNLIMITED,
+        );
         let mut world = world.expect("a world");
         world.run_until(Time::NEVER).expect("the run succeeds");
         world.end(&scenario).expect("nothing is written")

@@ -3,23 +3,24 @@
 use aqmlab_net::{Role, Time};
 use aqmlab_tcp::{Outbox, RoundTrip, Segment, SegmentKind};
 
+use crate::breakdown::Causes;
+use crate::engine::Engine;
 use crate::event::{Event, Kind};
-use crate::event_queue::EventQueue;
 use crate::network::Network;
 
 /// Where the end point at one side of a connection puts what it sends: on the network at once.
-pub(crate) struct Outgoing<'a, A> {
-    network: &'a mut Network<A>,
+pub(crate) struct Outgoing<'a, E: Engine> {
+    network: &'a mut Network<E>,
     now: Time,
     connection: u32,
     sender: Role,
     sent: u32,
 }
 
-impl<'a, A> Outgoing<'a, A> {
+impl<'a, E: Engine> Outgoing<'a, E> {
     #[inline]
     pub(crate) const fn new(
-        network: &'a mut Network<A>,
+        network: &'a mut Network<E>,
         now: Time,
         connection: u32,
         sender: Role,
@@ -34,7 +35,7 @@ impl<'a, A> Outgoing<'a, A> {
     }
 }
 
-impl<A> Outgoing<'_, A> {
+impl<E: Engine> Outgoing<'_, E> {
     /// How many segments it has sent.
     #[inline]
     pub(crate) const fn sent(&self) -> u32 {
@@ -42,7 +43,7 @@ impl<A> Outgoing<'_, A> {
     }
 }
 
-impl<A: EventQueue> Outbox for Outgoing<'_, A> {
+impl<E: Engine> Outbox for Outgoing<'_, E> {
     fn send(&mut self, segment: Segment) {
         self.send_common(segment);
     }
@@ -51,6 +52,9 @@ impl<A: EventQueue> Outbox for Outgoing<'_, A> {
     fn send_common(&mut self, segment: Segment) {
         self.sent += 1;
         let options = self.network.put_options(&segment.options);
+        let (now, index, sender) = (self.now, self.connection, self.sender);
+        let causes = self.network.causes_mut();
+        causes.leaves(options, index, sender, &segment, now);
         let kind = Kind::AtPort(self.sender);
         let event = Event::segment(kind, self.connection, &segment, options);
         self.network.send(self.now, event);

@@ -13,8 +13,10 @@
 //! nothing else depends on when a host does something: the connections of users who wait for one
 //! another's responses are not shifted, nor those whose hosts share a link or remember their peers.
 
-use aqmlab_link::{AccessLinks, Port};
+use aqmlab_link::{AccessLinks, Dropped, Port};
 use aqmlab_net::{Rate, Role, Time};
+#[cfg(feature = "breakdown")]
+use aqmlab_record::PortParts;
 use aqmlab_record::{
     Exchange, Flow, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, TraceRow,
     View,
@@ -24,10 +26,12 @@ use aqmlab_stacks::Stack as _;
 use aqmlab_tcp::{Delivered, Events};
 use aqmlab_traffic::{Action, Answered, AppAction, Received, Source};
 
+use crate::breakdown::Causes;
 use crate::capture::Capture;
 use crate::connection::{Application, Connection};
 use crate::connections::Connections;
 use crate::datagrams::DatagramFlows;
+use crate::engine::Engine;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
 use crate::guests::{Guest, Guests};
@@ -96,12 +100,12 @@ impl Default for Shortcuts {
 }
 
 /// A run under way.
-pub(crate) struct World<Q> {
+pub(crate) struct World<E: Engine> {
     seed: u64,
     /// The time at the host that acts.
     now: Time,
     span: MeasuredSpan,
-    network: Network<Q>,
+    network: Network<E>,
     hosts: Hosts,
     connections: Connections,
     datagrams: DatagramFlows,
@@ -127,7 +131,7 @@ fn fastest_rate(link: &Link) -> Rate {
     changes.fold(link.rate, Ord::max)
 }
 
-impl<Q: EventQueue> World<Q> {
+impl<E: Engine> World<E> {
     /// The world of a scenario at time 0, before anything happens.
     pub(crate) fn new(
         scenario: &Scenario,
@@ -178,6 +182,15 @@ impl<Q: EventQueue> World<Q> {
             .collect();
         let of_ports = ports.iter().map(Port::stats);
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
+        #[cfg(feature = "breakdown")]
+        if E::Causes::ON {
+            let ports = links.iter().zip(&names);
+            let ports = ports.map(|(link, name)| PortParts {
+                name: name.clone(),
+                has_ring: link.hidden_ring()[0] > 0,
+            });
+            metrics.begin_breakdowns(ports.collect())?;
+        }
         let mut capture = None;
         if let Some(wanted) = &scenario.measure.capture
             && let Some(sink) = metrics.capture()?
@@ -190,7 +203,8 @@ impl<Q: EventQueue> World<Q> {
         let hops = (hops, hosts.have_single_hops());
         let access = AccessLinks::new(&network.hosts, clocks.len());
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
-        let event_queue = Q::new(ports.len(), fastest.expect("a network has links"));
+        let event_queue =
+            <E::Queue as EventQueue>::new(ports.len(), fastest.expect("a network has links"));
         let period = Time::from_nanos(span.end.as_nanos() / CHECKPOINTS + 1);
         let mut world = Self {
             seed: scenario.seed,
@@ -449,6 +463,7 @@ impl<Q: EventQueue> World<Q> {
         } else {
             let class = usize::from(connection.class);
             self.network.count_dropped();
+            self.network.causes_mut().dropped(event, None, None);
             self.segment_lost(self.now, class, event);
         }
         self.network.take_options(event.options);
@@ -483,6 +498,7 @@ impl<Q: EventQueue> World<Q> {
     fn resume(&mut self, time: Time, role: Role, event: &Event) {
         if let Some(now) = self.connections.on_resume(time, event, &self.network) {
             self.now = now;
+            self.network.causes_mut().resumes(event.conn, role, now);
             self.play(event.conn, role);
             self.schedule(event.conn, role);
         } else {
@@ -591,18 +607,21 @@ impl<Q: EventQueue> World<Q> {
     fn notify_all_losses(&mut self, acting: Option<u32>) {
         // Nobody sends anything meanwhile, so the list does not grow.
         let mut dropped = self.network.take_drops();
-        for (time, event) in dropped.drain(..) {
+        for Dropped {
+            at, item: event, ..
+        } in dropped.drain(..)
+        {
             self.network.count_dropped();
             self.network.take_options(event.options);
             match self.connections.get_mut(event.conn) {
                 Some(connection) => {
                     connection.in_network -= 1;
                     let class = usize::from(connection.class);
-                    self.segment_lost(time, class, &event);
+                    self.segment_lost(at, class, &event);
                 }
                 None => {
-                    if !self.guest_loses(&event, time) {
-                        self.datagrams.on_lost(&event, time);
+                    if !self.guest_loses(&event, at) {
+                        self.datagrams.on_lost(&event, at);
                     }
                 }
             }
@@ -644,6 +663,7 @@ impl<Q: EventQueue> World<Q> {
             self.connections.remember(index, &self.network);
         }
         self.connections.remove(index);
+        self.network.causes_mut().closes(index);
     }
 
     /// What a connection has done so far.
@@ -691,6 +711,7 @@ impl<Q: EventQueue> World<Q> {
                 AppAction::Pause(time) => {
                     let kind = Kind::Resume(role);
                     let network = &mut self.network;
+                    network.causes_mut().pauses(index, role, now);
                     return self.connections.push(kind, index, now + time, network);
                 }
                 AppAction::Write { bytes, close } => {
@@ -712,6 +733,7 @@ impl<Q: EventQueue> World<Q> {
                 AppAction::Asked => {
                     let class = self.class_of(index);
                     self.metrics.on_exchange_start(class, now);
+                    self.network.causes_mut().asks(index, now);
                 }
                 AppAction::Answered(exchange) => {
                     self.record_exchange(index, &exchange);
@@ -740,6 +762,8 @@ impl<Q: EventQueue> World<Q> {
         };
         let token = app.token;
         self.metrics.on_exchange(&exchange);
+        let causes = self.network.causes_mut();
+        causes.explain(index, &exchange, &mut self.metrics);
         if self.classes[class].listens {
             let source = &mut self.classes[class].source;
             source.on_answered(end, token, &mut self.actions);
@@ -797,6 +821,12 @@ impl<Q: EventQueue> World<Q> {
         let connection = self.connections.get(index).map(|it| it.class);
         let class = connection.or_else(|| self.guests.get(index).map(|it| it.class));
         class.map_or(0, usize::from)
+    }
+
+    /// The network, to interfere with it.
+    #[cfg(test)]
+    pub(crate) const fn network_mut(&mut self) -> &mut Network<E> {
+        &mut self.network
     }
 
     /// [`end`](Self::end), with the hash of what reached the ports.

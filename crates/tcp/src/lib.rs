@@ -26,7 +26,7 @@ mod sender;
 
 pub use context::Context;
 pub use control::{CongestionControlKind, ControlMetrics};
-pub use endpoint::{Endpoint, Events};
+pub use endpoint::{Endpoint, Events, SendLimit, Timers};
 pub use peer_metrics::PeerMetrics;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use aqmlab_aqm::Details;
-use aqmlab_link::{Port, Transmission};
+use aqmlab_link::{Dropped, Port, Transmission};
 use aqmlab_net::{Ecn, RandomStream, Time};
 use aqmlab_record::MeasuredSpan;
 use aqmlab_scenario::Measure;
@@ -50,7 +50,7 @@ struct Driven<'a> {
     port: Port<usize>,
     arrivals: &'a [Arrival],
     fates: Vec<Option<Fate>>,
-    dropped: Vec<(Time, usize)>,
+    dropped: Vec<Dropped<usize>>,
     stats: Option<String>,
     computed: u64,
 }
@@ -94,14 +94,14 @@ impl<'a> Driven<'a> {
         if let Some((number, transmission)) = sent {
             let fate = match transmission {
                 Transmission::Arrives(at, ecn) => Fate::Arrived(at, ecn),
-                Transmission::Dropped => Fate::Dropped(now),
+                Transmission::Dropped(_) => Fate::Dropped(now),
                 Transmission::Lost(at) => Fate::Lost(at),
                 Transmission::Waits => unreachable!("the port has told"),
             };
             self.settle(number, fate);
         }
-        for (at, number) in std::mem::take(&mut self.dropped) {
-            self.settle(number, Fate::Dropped(at));
+        for Dropped { at, item, .. } in std::mem::take(&mut self.dropped) {
+            self.settle(item, Fate::Dropped(at));
         }
     }
 

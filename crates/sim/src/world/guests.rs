@@ -8,15 +8,15 @@ use aqmlab_traffic::{Connect, Script};
 
 use super::World;
 use crate::connection::Application;
+use crate::engine::Engine;
 use crate::event::Event;
-use crate::event_queue::EventQueue;
 use crate::guests::Guest;
 use crate::hosts::{Ends, Headers};
 
 /// UDP payload of an acknowledgement, about: for the round trip on an idle path.
 const ACK: u32 = 35;
 
-impl<Q: EventQueue> World<Q> {
+impl<E: Engine> World<E> {
     /// Opens a connection of a class between two ends that are not ours. Their clocks are not
     /// shifted.
     pub(super) fn open_guest(&mut self, class: usize, connect: Connect, ends: [End; 2]) {

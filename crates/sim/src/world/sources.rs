@@ -8,14 +8,14 @@ use aqmlab_traffic::{Action, Connect, Exchange, OpenDatagrams, Script};
 use super::World;
 use crate::connection::Opening;
 use crate::datagrams::HEADER;
+use crate::engine::Engine;
 use crate::event::Event;
-use crate::event_queue::EventQueue;
 use crate::hosts::{Ends, Headers};
 
 /// Where initial sequence numbers do not matter.
 const AT_ISN: InitialRecover = InitialRecover::InitialSequenceNumber;
 
-impl<Q: EventQueue> World<Q> {
+impl<E: Engine> World<E> {
     /// Carries out what the source of `class` asked for.
     pub(super) fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.

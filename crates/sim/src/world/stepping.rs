@@ -10,8 +10,8 @@ use aqmlab_tcp::Probe;
 use aqmlab_traffic::Quality;
 
 use super::World;
+use crate::engine::Engine;
 use crate::event::{Event, Kind};
-use crate::event_queue::EventQueue;
 
 /// What changes during a run.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub struct Observation {
     pub received: Vec<u64>,
 }
 
-impl<Q: EventQueue> World<Q> {
+impl<E: Engine> World<E> {
     /// Makes the next change of the schedule, whose time has come.
     pub(super) fn change_next(&mut self) -> Result<(), RunError> {
         let Some(change) = self.schedule.due.pop_front() else {

@@ -2,8 +2,11 @@
 //! [`Handshake`], the [`Receiver`] and the [`Sender`].
 
 mod opening;
+mod timers;
 
 use aqmlab_net::Time;
+
+pub use timers::{SendLimit, Timers};
 
 use crate::agreed::Agreed;
 use crate::context::Context;

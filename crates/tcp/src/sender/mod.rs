@@ -128,6 +128,14 @@ impl Sender {
         self.space.wake_at()
     }
 
+    /// When the timers of retransmission, of reordering and of the tail loss probe expire.
+    pub(crate) fn timers(&self) -> [Time; 3] {
+        match &self.kind {
+            Kind::Rack(sender) if self.space.una() > 0 => sender.timers(),
+            _ => [self.space.retransmit_at, Time::NEVER, Time::NEVER],
+        }
+    }
+
     /// Seeds the draws of the random delay before segments.
     pub(crate) fn seed(&mut self, seed: u64) {
         if let Kind::Classic(sender) = &mut self.kind {

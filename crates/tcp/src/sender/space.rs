@@ -155,6 +155,11 @@ impl Space {
         self.retransmit_at.min(self.hold_until)
     }
 
+    /// When the next segment may leave; [`Time::NEVER`]: none is held back.
+    pub(crate) fn hold_until(&self) -> Time {
+        self.hold_until
+    }
+
     /// Whether the time is over for which something was held back; it is held back no longer.
     pub(crate) fn is_released(&mut self, now: Time) -> bool {
         let is_over = self.hold_until <= now;
@@ -287,7 +292,7 @@ impl Space {
     }
 
     #[inline]
-    pub(super) fn deadline(&self, cx: &Context<'_>) -> Time {
+    pub(crate) fn deadline(&self, cx: &Context<'_>) -> Time {
         self.rto.deadline(cx.profile, cx.host, cx.now)
     }
 

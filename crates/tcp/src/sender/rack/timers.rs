@@ -9,6 +9,11 @@ use crate::segment::Outbox;
 use crate::sender::space::Space;
 
 impl RackSender {
+    /// When the timers of retransmission, of reordering and of the probe expire.
+    pub(in crate::sender) fn timers(&self) -> [Time; 3] {
+        [self.rto_at, self.reo_at, self.pto_at]
+    }
+
     pub(super) fn restart_rto(&mut self, space: &mut Space, cx: &Context<'_>) {
         self.rto_at = space.deadline(cx);
     }

@@ -1,0 +1,133 @@
+//! Why a response took so long: the critical path from its request to its last byte, and what each
+//! step on it waited for.
+//!
+//! What a connection does now has one cause, the event that is being handled. The connection keeps
+//! the *current vector*: the parts of the time since its exchange began, which add up to that time.
+//!
+//! - A segment that leaves takes the vector with it. On its way propagation, transmission and waits
+//!   are added. Where it arrives, its vector becomes the current one.
+//! - A timer or a pause keeps the vector of the moment in which it was set. When it ends, the time
+//!   since then is added, and that becomes the current vector.
+//! - A segment that is sent again takes the vector of its first transmission, and the time since
+//!   then, divided among timers and recovery. Else the path would lead through the segments that
+//!   overtook the lost one, and a loss would look like one more round trip.
+//! - The vector that is current when the response is complete is its breakdown.
+//!
+//! Each step adds by how much the clock has advanced, so the sum is exact by construction.
+//!
+//! Times are those of the hosts. Where their clocks are shifted, the delay before the first port is
+//! added, and the delay behind the last one is not: it only undoes the shift.
+
+#[cfg(feature = "breakdown")]
+mod paths;
+#[cfg(all(test, feature = "breakdown"))]
+mod tests;
+#[cfg(feature = "breakdown")]
+mod vectors;
+
+use aqmlab_aqm::Reason;
+use aqmlab_link::Served;
+use aqmlab_net::{Role, Time};
+use aqmlab_record::{Exchange, Metrics};
+use aqmlab_tcp::{Context, Endpoint, Segment, SendLimit, Timers};
+
+use crate::event::Event;
+use crate::options::Ticket;
+
+#[cfg(feature = "breakdown")]
+pub(crate) use paths::Paths;
+
+/// What a world remembers of the causes of events. It is told of each step of each segment, and of
+/// each timer; connections are named by their slots.
+pub(crate) trait Causes {
+    /// Whether it remembers anything: else nobody need tell it.
+    const ON: bool;
+
+    /// Of a world with so many ports.
+    fn new(ports: usize) -> Self;
+
+    // ---- connections ----
+
+    /// A connection begins in a slot, and with it perhaps an exchange.
+    fn opens(&mut self, _slot: u32, _now: Time) {}
+
+    /// An exchange begins on a connection that is there.
+    fn asks(&mut self, _slot: u32, _now: Time) {}
+
+    /// A connection is over, and nothing of it is on its way.
+    fn closes(&mut self, _slot: u32) {}
+
+    // ---- what happens at an end ----
+
+    /// A segment arrives at an end, whose sender had this limit.
+    fn arrives(&mut self, _event: &Event, _now: Time, _limit: Option<SendLimit>) {}
+
+    /// A timer of an end expires, `timers` as they were; `paced`: segments leave at a rate.
+    fn expires(&mut self, _slot: u32, _role: Role, _now: Time, _timers: &Timers, _paced: bool) {}
+
+    /// The application of an end pauses.
+    fn pauses(&mut self, _slot: u32, _role: Role, _now: Time) {}
+
+    /// Its pause is over.
+    fn resumes(&mut self, _slot: u32, _role: Role, _now: Time) {}
+
+    /// An end point has done what the event made it do; `before` are its timers before that.
+    fn acted(
+        &mut self,
+        _slot: u32,
+        _role: Role,
+        _before: &Timers,
+        _end: &Endpoint,
+        _cx: &Context<'_>,
+    ) {
+    }
+
+    /// An exchange is over: where its time went, if that is known.
+    fn explain(&mut self, _slot: u32, _exchange: &Exchange, _metrics: &mut Metrics) {}
+
+    // ---- segments ----
+
+    /// A segment leaves its end point, with this ticket.
+    fn leaves(
+        &mut self,
+        _ticket: Ticket,
+        _slot: u32,
+        _sender: Role,
+        _segment: &Segment,
+        _now: Time,
+    ) {
+    }
+
+    /// A host's own link has sent it by `done`, in the time of `transmission`.
+    fn passes_host_link(&mut self, _ticket: Ticket, _done: Time, _transmission: Time) {}
+
+    /// When it has reached the port at which it is.
+    fn reached(&self, _ticket: Ticket) -> Time {
+        Time::ZERO
+    }
+
+    /// It reaches a port.
+    fn reaches_port(&mut self, _ticket: Ticket, _now: Time) {}
+
+    /// A port has served it, and it arrives behind the link.
+    fn passes_port(&mut self, _ticket: Ticket, _port: usize, _served: &Served, _arrives: Time) {}
+
+    /// It is dropped at a port for this reason; without a reason it is lost at random: on the wire, or
+    /// without a port on the way of its connection.
+    fn dropped(&mut self, _event: &Event, _port: Option<usize>, _reason: Option<Reason>) {}
+
+    /// Nothing more comes of it.
+    fn forgets(&mut self, _ticket: Ticket) {}
+}
+
+/// Remembers nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unobserved;
+
+impl Causes for Unobserved {
+    const ON: bool = false;
+
+    fn new(_ports: usize) -> Self {
+        Self
+    }
+}

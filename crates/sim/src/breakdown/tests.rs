@@ -1,0 +1,378 @@
+//! Where the time of single responses goes, to the nanosecond.
+//!
+//! 8 Mbit/s both ways without framing, a round trip of 100 ms, segments of 960 bytes: data take 1 ms, an
+//! ACK 40 us, a SYN 44, a request of 360 bytes 400. One connection on an idle network; some of its
+//! segments are dropped as they leave. Times below are in microseconds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use aqmlab_net::Role;
+use aqmlab_record::{
+    Breakdown, ClassMetrics, Exchange, Flow, LinkStats, LossOnPath, LostSegment, PARTS_OF_PORT,
+    Part, PathCount, QueueSamples, Records, RunError, TraceRow,
+};
+use aqmlab_scenario::Scenario;
+
+use super::*;
+use crate::engine::{Engine, Explained};
+use crate::event_queue::WheelQueue;
+use crate::memory::Memory;
+use crate::oracle::HeapQueue;
+use crate::world::{Shortcuts, World};
+
+/// A response, and where its time went.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    response: u64,
+    parts: Vec<u64>,
+    counts: Vec<u64>,
+    loss: Option<LossOnPath>,
+}
+
+impl Row {
+    fn part(&self, part: Part) -> u64 {
+        self.parts[part as usize]
+    }
+
+    fn count(&self, what: PathCount) -> u64 {
+        self.counts[what as usize]
+    }
+}
+
+/// Keeps the rows.
+#[derive(Clone, Default)]
+struct Rows(Arc<Mutex<Vec<Row>>>);
+
+impl Records for Rows {
+    fn begin(&mut self, _classes: &[String], _probes: &[&'static str]) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn response(&mut self, _row: &Exchange) {}
+
+    fn breakdown(&mut self, row: &Exchange, breakdown: &Breakdown<'_>) {
+        let row = Row {
+            response: row.response_time().as_nanos(),
+            parts: breakdown.parts.to_vec(),
+            counts: breakdown.counts.to_vec(),
+            loss: breakdown.loss,
+        };
+        assert_eq!(row.parts.iter().sum::<u64>(), row.response, "{row:?}");
+        self.0.lock().unwrap().push(row);
+    }
+
+    fn flow(&mut self, _row: &Flow) {}
+
+    fn trace(&mut self, _row: &TraceRow) {}
+
+    fn queue(&mut self, _samples: &QueueSamples) {}
+
+    fn check(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn finish(
+        self: Box<Self>,
+        _classes: &[ClassMetrics],
+        _links: &[&LinkStats],
+    ) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn run_with<E: Engine<Causes = Paths>>(
+    scenario: &Scenario,
+    doomed: [&[u32]; 2],
+    shortcuts: Shortcuts,
+) -> Vec<Row> {
+    let rows = Rows::default();
+    let records = Box::new(rows.clone());
+    let mut world = World::<E>::new(scenario, shortcuts, records, Memory::UNLIMITED).unwrap();
+    for (sender, numbers) in Role::BOTH.into_iter().zip(doomed) {
+        world.network_mut().doom(sender, numbers);
+    }
+    world.run_until(Time::NEVER).unwrap();
+    assert_eq!(world.network_mut().causes_mut().held(), (0, 0), "forgotten");
+    world.end(scenario).unwrap();
+    let rows = rows.0.lock().unwrap();
+    rows.clone()
+}
+
+const NONE: Shortcuts = Shortcuts {
+    computed_departures: false,
+    shifted_clocks: false,
+    changeable: false,
+};
+
+/// The rows of a run, which every machinery gives.
+fn run(scenario: &Scenario, doomed: [&[u32]; 2]) -> Vec<Row> {
+    let rows = run_with::<Explained<WheelQueue>>(scenario, doomed, Shortcuts::default());
+    let slow = run_with::<Explained<HeapQueue>>(scenario, doomed, NONE);
+    assert_eq!(slow, rows, "the slow machinery");
+    let computed = Shortcuts {
+        computed_departures: true,
+        ..NONE
+    };
+    let unshifted = run_with::<Explained<WheelQueue>>(scenario, doomed, computed);
+    assert_eq!(unshifted, rows, "clocks that are not shifted");
+    let changeable = Shortcuts {
+        changeable: true,
+        ..Shortcuts::default()
+    };
+    let stepped = run_with::<Explained<WheelQueue>>(scenario, doomed, changeable);
+    assert_eq!(stepped, rows, "a world that can change");
+    rows
+}
+
+const RFC: &str = "profile = 'rfc', mss = '960 bytes'";
+
+/// A scenario of one class over the network of these cases; `hosts` adds to it.
+fn scenario(class: &str, tcp: &str, hosts: &str, folder: &Path) -> Scenario {
+    let text = format!(
+        "[measure]\nwarm_up = '0 s'\nduration = '60 s'\nrecord = []\nbreakdown = true\n\
+         [topology]\nkind = 'dumbbell'\n{hosts}\n\
+         [topology.bottleneck]\nrate = '8 Mbit/s'\nframing = 'none'\ndelay = '0 s'\n\
+         discipline = {{ kind = 'droptail', limit = '100 packets' }}\n\
+         [[traffic]]\nname = 'one'\n{class}\ntcp = {{ {tcp} }}\n"
+    );
+    Scenario::load_text(&text, folder, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// A folder of this test's own, that goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("aqmlab-breakdown-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What the segments of a connection are that are dropped, client's and server's.
+type Doomed = [&'static [u32]; 2];
+
+/// Parts in microseconds that are not 0.
+type Expected = &'static [(Part, u64)];
+
+/// The exchanges of a connection vector whose ADUs are these lines, with other keys of the stack and of
+/// the hosts.
+fn recorded(adus: &str, tcp: &str, hosts: &str, doomed: Doomed) -> Vec<Row> {
+    let folder = Folder::new();
+    let vector = format!("S 0 1 100 5000\nr 100000\n{adus}");
+    fs::write(folder.0.join("one.cvec"), vector).unwrap();
+    let class = "kind = 'vectors'\nfile = 'one.cvec'\ncopies = 1\nrtt = { kind = 'vector' }";
+    let tcp = format!("{RFC}{tcp}");
+    run(&scenario(class, &tcp, hosts, &folder.0), doomed)
+}
+
+/// A single exchange of 360 bytes and so many.
+fn exchange(bytes: u64, tcp: &str, doomed: Doomed) -> Row {
+    let adus = format!("I 0 0 360\nA 0 1 {bytes}\nA 5000000 0 0\n");
+    let rows = recorded(&adus, tcp, "", doomed);
+    assert_eq!(rows.len(), 1);
+    rows[0].clone()
+}
+
+/// The waits of the server's segments and of the client's, and all transmission of the links.
+fn ports(row: &Row) -> [u64; 3] {
+    let [forward, reverse] = [0, 1].map(|port| Part::ALL.len() + PARTS_OF_PORT * port);
+    assert_eq!((row.parts[forward + 1], row.parts[reverse + 1]), (0, 0));
+    [
+        row.parts[forward],
+        row.parts[reverse],
+        row.parts[forward + 2] + row.parts[reverse + 2],
+    ]
+}
+
+/// Compares a row with the parts that are not 0: `[T, Wu, Wd]` of the ports, D of all propagation
+/// behind the handshake, and others.
+#[track_caller]
+fn check(row: &Row, response: u64, [data, transmission, up, down]: [u64; 4], others: Expected) {
+    let of_data = [
+        Part::PropagationExchange,
+        Part::PropagationSlowStart,
+        Part::PropagationCongestionAvoidance,
+        Part::PropagationReceiveWindow,
+        Part::PropagationRecovery,
+    ];
+    let mut found: Vec<(Part, u64)> = Vec::new();
+    for part in Part::ALL {
+        if row.part(part) > 0 && !of_data.contains(&part) {
+            found.push((part, row.part(part)));
+        }
+    }
+    let expected: Vec<_> = others.iter().map(|(part, us)| (*part, us * 1000)).collect();
+    assert_eq!(found, expected, "{row:?}");
+    let propagation: u64 = of_data.iter().map(|part| row.part(*part)).sum();
+    assert_eq!(propagation, data * 1000, "propagation of data");
+    assert_eq!(ports(row), [down * 1000, up * 1000, transmission * 1000]);
+    assert_eq!(row.response, response * 1000);
+}
+
+const HANDSHAKE: (Part, u64) = (Part::PropagationHandshake, 100_000);
+const SERVER: (Part, u64) = (Part::Application, 1);
+
+#[test]
+fn a_short_response_takes_two_round_trips() {
+    let row = exchange(960, "", [&[], &[]]);
+    check(&row, 201_529, [100_000, 1_488, 40, 0], &[HANDSHAKE, SERVER]);
+    assert_eq!(row.count(PathCount::TripsHandshake), 2);
+    assert_eq!(row.count(PathCount::TripsExchange), 2);
+    assert_eq!(row.loss, None);
+}
+
+#[test]
+fn a_lost_syn_or_its_answer_waits_for_the_clients_timer() {
+    let parts = [HANDSHAKE, (Part::SynTimeout, 1_000_000), SERVER];
+    for doomed in [[&[1][..], &[]], [&[], &[1]]] {
+        let row = exchange(960, "", doomed);
+        check(
+            &row,
+            1_201_529,
+            [100_000, 1_488, 40, 0],
+            Vec::leak(parts.to_vec()),
+        );
+        assert_eq!(row.count(PathCount::SynTimeouts), 1);
+    }
+    // The SYN was lost on the way of this path, and its answer is no segment of it.
+    let loss = exchange(960, "", [&[1], &[]]).loss.unwrap();
+    assert_eq!((loss.segment, loss.reason), (LostSegment::Syn, "forced"));
+    assert_eq!((loss.time, loss.port), (Time::from_secs(1), Some(0)));
+}
+
+#[test]
+fn a_lost_request_or_response_waits_for_a_timer() {
+    let parts: Expected = &[HANDSHAKE, (Part::Timeout, 1_000_000), SERVER];
+    let row = exchange(960, "", [&[3], &[]]);
+    check(&row, 1_201_489, [100_000, 1_488, 0, 0], parts);
+    let row = exchange(960, "", [&[], &[2]]);
+    check(&row, 1_201_529, [100_000, 1_488, 40, 0], parts);
+    assert_eq!(row.count(PathCount::Losses), 1);
+    let parts: Expected = &[HANDSHAKE, (Part::Timeout, 3_000_000), SERVER];
+    let row = exchange(960, "", [&[], &[2, 4]]);
+    check(&row, 3_201_529, [100_000, 1_488, 40, 0], parts);
+    assert_eq!(row.count(PathCount::Timeouts), 2);
+}
+
+#[test]
+fn a_window_costs_round_trips() {
+    let row = exchange(9_600, "", [&[], &[]]);
+    check(
+        &row,
+        407_609,
+        [300_000, 3_568, 40, 4_000],
+        &[HANDSHAKE, SERVER],
+    );
+    let trips = |what| row.count(what);
+    assert_eq!(
+        [PathCount::TripsExchange, PathCount::TripsSlowStart].map(trips),
+        [2, 4]
+    );
+    assert_eq!(row.part(Part::PropagationSlowStart), 200_000_000);
+}
+
+#[test]
+fn fast_retransmit_is_recovery_without_a_timer() {
+    let row = exchange(9_600, "", [&[], &[5]]);
+    let parts: Expected = &[HANDSHAKE, (Part::RecoveryFast, 203_080), SERVER];
+    check(&row, 608_689, [300_000, 3_568, 40, 2_000], parts);
+    assert_eq!(row.loss.unwrap().segment, LostSegment::Data);
+}
+
+#[test]
+fn two_losses_wait_for_the_timer_and_for_its_repair() {
+    let row = exchange(9_600, "", [&[], &[5, 6]]);
+    let parts: Expected = &[
+        HANDSHAKE,
+        (Part::Timeout, 1_000_000),
+        (Part::RecoveryBeforeTimer, 101_040),
+        (Part::RecoveryBehindTimer, 101_040),
+        SERVER,
+    ];
+    check(&row, 1_607_689, [300_000, 3_568, 40, 2_000], parts);
+}
+
+#[test]
+fn delayed_acks_are_waited_for() {
+    let row = exchange(1_920, ", initial_window = 1", [&[], &[]]);
+    let parts: Expected = &[HANDSHAKE, (Part::DelayedAck, 200_000), SERVER];
+    check(&row, 502_569, [200_000, 2_528, 40, 0], parts);
+    assert_eq!(row.count(PathCount::DelayedAcks), 1);
+}
+
+#[test]
+fn a_lost_ack_is_the_delay_of_the_next_one() {
+    let row = exchange(3_840, "", [&[], &[]]);
+    check(
+        &row,
+        303_569,
+        [200_000, 2_528, 40, 1_000],
+        &[HANDSHAKE, SERVER],
+    );
+    let row = exchange(3_840, "", [&[4], &[]]);
+    let parts: Expected = &[HANDSHAKE, (Part::DelayedAck, 200_000), SERVER];
+    check(&row, 504_569, [200_000, 2_528, 40, 2_000], parts);
+    let row = exchange(3_840, "", [&[4, 5], &[]]);
+    let parts: Expected = &[HANDSHAKE, (Part::Timeout, 1_000_000), SERVER];
+    check(&row, 1_302_569, [200_000, 2_528, 40, 0], parts);
+    assert_eq!(row.count(PathCount::FirstCopiesArrived), 1);
+    assert_eq!(row.loss, None);
+}
+
+#[test]
+fn a_second_exchange_begins_with_its_request() {
+    let adus = "I 0 0 360\nA 0 1 960\nI 0 500000 360\nA 0 30000 960\nA 5000000 0 0\n";
+    let rows = recorded(adus, "", "", [&[], &[]]);
+    check(
+        &rows[0],
+        201_529,
+        [100_000, 1_488, 40, 0],
+        &[HANDSHAKE, SERVER],
+    );
+    let thinks: Expected = &[(Part::Application, 30_000)];
+    check(&rows[1], 131_400, [100_000, 1_400, 0, 0], thinks);
+}
+
+#[test]
+fn hosts_links_have_parts_of_their_own() {
+    let adus = "I 0 0 360\nA 0 1 960\nA 5000000 0 0\n";
+    let rows = recorded(adus, "", "[topology.hosts]\nrate = '4 Mbit/s'", [&[], &[]]);
+    let parts: Expected = &[
+        HANDSHAKE,
+        (Part::TransmissionHosts, 6_560),
+        (Part::WaitHosts, 156),
+        SERVER,
+    ];
+    check(&rows[0], 208_205, [100_000, 1_488, 0, 0], parts);
+}
+
+#[test]
+fn a_response_may_end_with_a_fin() {
+    let class = "kind = 'poisson'\nrate = '0.2 /s'\nrtt = { kind = 'constant', rtt = '100 ms' }\n\
+                 request = { kind = 'constant', size = '360 bytes' }\n\
+                 response = { kind = 'constant', size = '960 bytes' }";
+    let scenario = scenario(class, RFC, "", Path::new("."));
+    let row = &run(&scenario, [&[], &[]])[0];
+    check(row, 201_568, [100_000, 528, 40, 1_000], &[HANDSHAKE]);
+    let row = &run(&scenario, [&[], &[3]])[0];
+    let parts: Expected = &[
+        HANDSHAKE,
+        (Part::Timeout, 1_000_000),
+        (Part::RecoveryBeforeTimer, 301_040),
+    ];
+    check(row, 1_501_608, [100_000, 528, 40, 0], parts);
+    assert_eq!(row.loss.unwrap().segment, LostSegment::Fin);
+}

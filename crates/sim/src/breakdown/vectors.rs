@@ -1,0 +1,180 @@
+//! Vectors of parts, which several holders share until one of them changes its own.
+
+use aqmlab_net::Time;
+use aqmlab_record::{PARTS_OF_PORT, Part, PathCount};
+
+/// A vector, by its place.
+pub(super) type Vector = u32;
+
+/// Words of a vector before its parts: when its exchange began, and up to when it accounts.
+const HEAD: usize = 2;
+const ORIGIN: usize = 0;
+const UNTIL: usize = 1;
+
+/// Words behind its counts: the loss that cost most, and what it cost.
+const TAIL: usize = 2;
+
+/// All vectors of a world: words of one stretch of memory. Free places are used again in the order
+/// last in, first out.
+#[derive(Debug)]
+pub(super) struct Vectors {
+    /// Parts of a vector.
+    parts: usize,
+    words: Vec<u64>,
+    /// How many hold each of them.
+    holders: Vec<u32>,
+    free: Vec<Vector>,
+}
+
+impl Vectors {
+    pub(super) fn new(ports: usize) -> Self {
+        Self {
+            parts: Part::ALL.len() + PARTS_OF_PORT * ports,
+            words: Vec::new(),
+            holders: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    const fn stride(&self) -> usize {
+        HEAD + self.parts + PathCount::ALL.len() + TAIL
+    }
+
+    const fn word(&self, vector: Vector, word: usize) -> usize {
+        vector as usize * self.stride() + word
+    }
+
+    /// A place that nobody holds yet, with whatever was there.
+    fn place(&mut self) -> Vector {
+        let vector = self.free.pop().unwrap_or_else(|| {
+            let words = self.words.len() + self.stride();
+            self.words.resize(words, 0);
+            self.holders.push(0);
+            (self.holders.len() - 1) as Vector
+        });
+        self.holders[vector as usize] = 1;
+        vector
+    }
+
+    /// The vector of an exchange that begins now.
+    pub(super) fn begin(&mut self, origin: Time) -> Vector {
+        let vector = self.place();
+        self.reset(vector, origin);
+        vector
+    }
+
+    fn reset(&mut self, vector: Vector, origin: Time) {
+        let first = self.word(vector, 0);
+        let stride = self.stride();
+        self.words[first..first + stride].fill(0);
+        self.words[first + ORIGIN] = origin.as_nanos();
+        self.words[first + UNTIL] = origin.as_nanos();
+    }
+
+    /// One more holds it.
+    pub(super) fn share(&mut self, vector: Vector) -> Vector {
+        self.holders[vector as usize] += 1;
+        vector
+    }
+
+    /// One less holds it.
+    pub(super) fn release(&mut self, vector: Vector) {
+        let holders = &mut self.holders[vector as usize];
+        *holders -= 1;
+        if *holders == 0 {
+            self.free.push(vector);
+        }
+    }
+
+    /// A holder gives up a vector for the same one that nobody else holds.
+    pub(super) fn own(&mut self, vector: Vector) -> Vector {
+        if self.holders[vector as usize] == 1 {
+            return vector;
+        }
+        self.release(vector);
+        self.copy(vector)
+    }
+
+    /// The same vector once more, which nobody else holds.
+    pub(super) fn copy(&mut self, vector: Vector) -> Vector {
+        let copy = self.place();
+        let (from, to) = (self.word(vector, 0), self.word(copy, 0));
+        let stride = self.stride();
+        self.words.copy_within(from..from + stride, to);
+        copy
+    }
+
+    /// The same of the exchange that began at `origin`: of another one nothing remains.
+    pub(super) fn rebase(&mut self, vector: Vector, origin: Time) -> bool {
+        let is_older = self.origin(vector) != origin;
+        if is_older {
+            self.reset(vector, origin);
+        }
+        is_older
+    }
+
+    pub(super) fn origin(&self, vector: Vector) -> Time {
+        Time::from_nanos(self.words[self.word(vector, ORIGIN)])
+    }
+
+    /// Up to when it accounts.
+    pub(super) fn until(&self, vector: Vector) -> Time {
+        Time::from_nanos(self.words[self.word(vector, UNTIL)])
+    }
+
+    /// From now on it accounts up to `until`: what was added covers that.
+    pub(super) fn set_until(&mut self, vector: Vector, until: Time) {
+        let word = self.word(vector, UNTIL);
+        self.words[word] = until.as_nanos();
+    }
+
+    /// A part takes the time up to `until`. The vector is its holder's [own](Self::own).
+    pub(super) fn charge(&mut self, vector: Vector, part: Part, until: Time) {
+        let time = until - self.until(vector);
+        self.add(vector, part as usize, time);
+        self.set_until(vector, until);
+    }
+
+    /// A part takes so much more, which [`set_until`](Self::set_until) is to cover.
+    pub(super) fn add(&mut self, vector: Vector, part: usize, time: Time) {
+        debug_assert_eq!(self.holders[vector as usize], 1, "it is shared");
+        let word = self.word(vector, HEAD + part);
+        self.words[word] += time.as_nanos();
+    }
+
+    pub(super) fn count(&mut self, vector: Vector, what: PathCount) {
+        let word = self.word(vector, HEAD + self.parts + what as usize);
+        self.words[word] += 1;
+    }
+
+    pub(super) fn parts(&self, vector: Vector) -> &[u64] {
+        let first = self.word(vector, HEAD);
+        &self.words[first..first + self.parts]
+    }
+
+    pub(super) fn counts(&self, vector: Vector) -> &[u64] {
+        let first = self.word(vector, HEAD + self.parts);
+        &self.words[first..first + PathCount::ALL.len()]
+    }
+
+    /// What the loss that cost most has cost, and a word that its holder understands; no time: there
+    /// is none.
+    pub(super) fn loss(&self, vector: Vector) -> (Time, u64) {
+        let first = self.word(vector, HEAD + self.parts + PathCount::ALL.len());
+        (Time::from_nanos(self.words[first]), self.words[first + 1])
+    }
+
+    /// A loss has cost so much; the one that cost most remains.
+    pub(super) fn note_loss(&mut self, vector: Vector, time: Time, word: u64) {
+        if time > self.loss(vector).0 {
+            let first = self.word(vector, HEAD + self.parts + PathCount::ALL.len());
+            (self.words[first], self.words[first + 1]) = (time.as_nanos(), word);
+        }
+    }
+
+    /// Vectors that somebody holds.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.holders.len() - self.free.len()
+    }
+}

@@ -1,0 +1,32 @@
+//! What a world is built with: one parameter for all that has several kinds.
+
+use std::marker::PhantomData;
+
+use crate::breakdown::{Causes, Unobserved};
+use crate::event_queue::EventQueue;
+
+/// What a world is built with.
+pub(crate) trait Engine {
+    /// What gives it the next event.
+    type Queue: EventQueue;
+    /// What it remembers of the causes of events.
+    type Causes: Causes;
+}
+
+/// Remembers no causes: its worlds pay nothing for them.
+pub(crate) struct Plain<Q>(PhantomData<Q>);
+
+impl<Q: EventQueue> Engine for Plain<Q> {
+    type Queue = Q;
+    type Causes = Unobserved;
+}
+
+/// Breaks down the time of each response.
+#[cfg(feature = "breakdown")]
+pub(crate) struct Explained<Q>(PhantomData<Q>);
+
+#[cfg(feature = "breakdown")]
+impl<Q: EventQueue> Engine for Explained<Q> {
+    type Queue = Q;
+    type Causes = crate::breakdown::Paths;
+}

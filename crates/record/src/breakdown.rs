@@ -66,8 +66,8 @@ macro_rules! parts {
                 wait_s: f64 = "wait", MILLISECONDS;
                 /// Waiting in the device ring.
                 ring_s: f64 = "wait in the device ring", MILLISECONDS;
-                /// Transmission on the wire, framing included. Of a router's processor: its time for
-                /// the packet.
+                /// Transmission on the wire, framing included, or a router's processor at work on the
+                /// packet.
                 transmission_s: f64 = "transmission", MILLISECONDS;
                 /// Share of the responses whose longest wait for something lost began with a drop
                 /// here, by the discipline's reason; `wire`: lost at random on the wire.

@@ -183,7 +183,7 @@ impl Connections {
         event: &Event,
         network: &mut Network<E>,
     ) -> Option<(&mut Connection, Time, Delivered)> {
-        // The slow path does the same, and tells what is to be known of causes.
+        // The slow path does the same, and reports the causes.
         if E::Causes::ON {
             return None;
         }

@@ -37,7 +37,7 @@ use crate::options::Ticket;
 #[cfg(feature = "breakdown")]
 pub(crate) use paths::Paths;
 
-/// What a world remembers of the causes of events. It is told of each step of each segment, and of
+/// What a world remembers of the causes of events. It hears of each step of each segment, and of
 /// each timer; connections are named by their slots.
 pub(crate) trait Causes {
     /// Whether it remembers anything: else nobody need tell it.

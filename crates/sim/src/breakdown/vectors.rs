@@ -86,7 +86,7 @@ impl Vectors {
         }
     }
 
-    /// A holder gives up a vector for the same one that nobody else holds.
+    /// A holder gives up a vector for an equal vector that nobody else holds.
     pub(super) fn own(&mut self, vector: Vector) -> Vector {
         if self.holders[vector as usize] == 1 {
             return vector;
@@ -104,7 +104,7 @@ impl Vectors {
         copy
     }
 
-    /// The same of the exchange that began at `origin`: of another one nothing remains.
+    /// The vector of the exchange that began at `origin`: nothing remains of another exchange.
     pub(super) fn rebase(&mut self, vector: Vector, origin: Time) -> bool {
         let is_older = self.origin(vector) != origin;
         if is_older {

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use aqmlab_aqm::{Counters, Reason};
 use aqmlab_capture::{CaptureWriter, Checksums};
-use aqmlab_link::Transmission;
+use aqmlab_link::{Dropped, Transmission};
 use aqmlab_net::{Ecn, Time};
 
 use crate::due::EventQueue;
@@ -64,11 +64,11 @@ pub(crate) struct Tap {
 
 impl Tap {
     /// Whether it matters why the discipline has decided as it has.
-    pub(crate) fn wants_reasons<T>(sent: Option<&Transmission>, dropped: &[(Time, T)]) -> bool {
+    pub(crate) fn wants_reasons<T>(sent: Option<&Transmission>, dropped: &[Dropped<T>]) -> bool {
         let is_signal = |sent: &Transmission| {
             matches!(
                 sent,
-                Transmission::Dropped | Transmission::Arrives(_, Ecn::Ce)
+                Transmission::Dropped(_) | Transmission::Arrives(_, Ecn::Ce)
             )
         };
         !dropped.is_empty() || sent.is_some_and(is_signal)

@@ -133,8 +133,6 @@ parts! {
     RecoveryFast, recovery_fast, "fast recovery";
     /// Waiting for the timer of a delayed ACK.
     DelayedAck, delayed_ack, "delayed ACK";
-    /// Waiting because a short segment is not sent while data are out (Nagle's rule).
-    Nagle, nagle, "Nagle";
     /// Waiting because segments leave at a rate.
     Pacing, pacing, "pacing";
     /// Pauses of the applications: the server's think time, the client's between two parts.

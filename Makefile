@@ -163,10 +163,13 @@ site: build $(STAMPS)/requirements-docs  ## the documentation site, in out/site/
 
 # The playground. Only its own targets need Node and the compiler's target for WebAssembly.
 WASM := target/wasm32-unknown-unknown/wasm/aqmlab_wasm.wasm
+# Messages of failures name files of crates, without the folder that this machine keeps them in.
+SOURCES := $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/
 
 .PHONY: playground playground-tools test-playground
 playground: playground-tools  ## the simulator in the browser, in site/playground: open index.html
-	cargo build --locked --profile wasm --target wasm32-unknown-unknown -p aqmlab-wasm
+	CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='--remap-path-prefix=$(SOURCES)=' \
+		cargo build --locked --profile wasm --target wasm32-unknown-unknown -p aqmlab-wasm
 	cargo build --locked --release --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen
 	target/bindgen/release/aqmlab-bindgen $(WASM) web/pkg
 	cd web && npx vite build --logLevel warn

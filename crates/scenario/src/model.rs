@@ -64,6 +64,7 @@ pub struct Measure {
     pub record: Vec<Record>,
     /// Whether the time of each response is broken down into its parts, in `breakdown.parquet` and in
     /// the summary.
+    #[cfg(feature = "breakdown")]
     #[param(default, unwritten)]
     pub breakdown: bool,
     /// Connections to follow in `flow_trace.parquet`; left out: none.

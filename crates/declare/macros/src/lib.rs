@@ -158,7 +158,9 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
         let param = Param::take(field)?;
         let ident = field.ident.clone().expect("the fields are named");
         let key = LitStr::new(&ident.to_string(), ident.span());
-        keys.push(key.clone());
+        let is_cfg = |attribute: &&Attribute| attribute.path().is_ident("cfg");
+        let cfg: Vec<Attribute> = field.attrs.iter().filter(is_cfg).cloned().collect();
+        keys.push(quote!(#(#cfg)* #key));
         let ty = field.ty.clone();
         let inner = optional(&ty).unwrap_or(&ty);
         if param.changeable {
@@ -181,7 +183,7 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
                         fn #is_default(value: &#ty) -> bool { *value == Self::#function() }
                     });
                 }
-                defaults.push(quote!(#ident: Self::#function(),));
+                defaults.push(quote!(#(#cfg)* #ident: Self::#function(),));
             }
             has_default => {
                 match has_default.is_some() || optional(&ty).is_some() {
@@ -194,7 +196,7 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
                         .attrs
                         .push(parse_quote!(#[serde(skip_serializing_if = #path)]));
                 }
-                defaults.push(quote!(#ident: ::core::default::Default::default(),));
+                defaults.push(quote!(#(#cfg)* #ident: ::core::default::Default::default(),));
             }
         }
         let mut of_the_value = Vec::new();

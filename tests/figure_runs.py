@@ -39,6 +39,7 @@ def figure_runs(
                 [
                     ("topology.bottleneck.forward.discipline", queue),
                     ("seed", str(seed)),
+                    ("measure.breakdown", "true"),
                     ("measure.record", '["responses", "flows", "queue", "sojourn"]'),
                     (
                         "measure.flow_trace",

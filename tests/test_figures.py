@@ -27,6 +27,7 @@ from aqmlab.results.distributions import Distribution
 from aqmlab.results.links import LinkDirection
 from aqmlab.sweeps.campaign import sweep
 from aqmlab.sweeps.file import Sweep
+from broken_down import two_queues
 from conftest import SMALL
 from figure_runs import axes, colliding, data_of, figure_runs, rows, subtitle, title
 from made_runs import made_run
@@ -174,6 +175,8 @@ def chart_of(name: str, found: list[Run], swept: list[Run], look: figures.Look) 
     """A chart of a kind, of runs that it needs."""
     options: dict[str, dict[str, Any]] = {"heat-map": {"x": "discipline", "y": "limit"}}
     chosen = swept if name in {"parameter", "utilization-delay"} else found
+    if name == "why":
+        chosen = two_queues((1, 2, 3))
     if name == "heat-map":
         pytest.skip("has a sweep of its own below")
     return kinds.kind(name).draw(chosen, look=look, **options.get(name, {}))

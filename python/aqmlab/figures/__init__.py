@@ -25,6 +25,7 @@ from aqmlab.figures.kinds.heat_map import heat_map
 from aqmlab.figures.kinds.parameter import parameter
 from aqmlab.figures.kinds.throughput_delay import throughput_delay
 from aqmlab.figures.kinds.utilization_delay import utilization_delay
+from aqmlab.figures.kinds.why import why
 from aqmlab.figures.theme import Look
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "select",
     "throughput_delay",
     "utilization_delay",
+    "why",
 ]
 
 # What 0.2 called them.

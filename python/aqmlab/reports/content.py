@@ -18,6 +18,7 @@ from aqmlab.reports.playground import fragment
 from aqmlab.reports.tables import fidelity_table, tail_table, trace_table, within_table
 from aqmlab.results import tables
 from aqmlab.results.baseline import Baseline, scenarios_of
+from aqmlab.results.breakdown import has_breakdown
 from aqmlab.results.compare import ALL, Difference, differences
 from aqmlab.results.conclusion import conclusion
 from aqmlab.results.families import family_titles
@@ -27,6 +28,7 @@ from aqmlab.results.metrics import look_up
 from aqmlab.results.queues import link_at
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate
+from aqmlab.results.why import reasons
 
 __all__ = ["Report", "compose"]
 
@@ -225,7 +227,10 @@ def _of_scenario(
         subjects=list(dict.fromkeys(str(run.scenario.get("title") or "") for run in runs)),
         groups=groups,
         facts=_facts(groups),
-        words=[(entry.label, _in_words(entry, changes)) for entry in groups[:_MOST_WORDS]],
+        words=[
+            (entry.label, " ".join([_in_words(entry, changes), *_why(entry)]))
+            for entry in groups[:_MOST_WORDS]
+        ],
         summary=tables.comparison(groups),
         details=tables.all_numbers(groups),
         reasons=tables.reasons(groups),
@@ -319,6 +324,13 @@ def _listed(seeds: Sequence[int]) -> str:
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds[:6])) + (", ..." if len(seeds) > 6 else "")
+
+
+def _why(entry: Group) -> list[str]:
+    """What its slowest responses waited for, if its runs say so."""
+    if not all(map(has_breakdown, entry.runs)):
+        return []
+    return [reason.text for reason in reasons([entry])[:1]]
 
 
 def _in_words(entry: Group, changes: Sequence[Difference]) -> str:

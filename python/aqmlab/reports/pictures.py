@@ -18,7 +18,9 @@ from aqmlab.figures.kinds.delay import delay
 from aqmlab.figures.kinds.fairness import fairness
 from aqmlab.figures.kinds.flows import flows
 from aqmlab.figures.kinds.throughput_delay import throughput_delay
+from aqmlab.figures.kinds.why import why
 from aqmlab.figures.theme import Look
+from aqmlab.results.breakdown import has_breakdown
 from aqmlab.results.families import families
 from aqmlab.results.run import Run
 
@@ -80,6 +82,8 @@ def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:
         yield "delay", delay
     if recorded("sojourn"):
         yield "wait", partial(cdf, of="delay")
+    if all(map(has_breakdown, runs)):
+        yield "why", why
     if configurations > 1:
         yield "throughput-delay", throughput_delay
     if max(len(run.scenario.get("traffic", ())) for run in runs) > 1:

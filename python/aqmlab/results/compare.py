@@ -44,6 +44,7 @@ __all__ = [
     "differences",
     "distances",
     "kolmogorov_distance",
+    "pairs_of",
 ]
 
 
@@ -208,7 +209,7 @@ def _summary_differences(
     baseline: Group, other: Group, path: tuple[str, str], metrics: Sequence[Metric]
 ) -> list[Difference]:
     """The differences of one group in numbers of one class, which have no blocks of time."""
-    pairs = _pairs(baseline, other)
+    pairs = pairs_of(baseline, other)
     if len(pairs) == 1 < max(len(baseline.runs), len(other.runs)):
         pairs = []  # one pair has no interval, all runs together have one
     found, basis = _over_runs(baseline, other, path, metrics, pairs)
@@ -218,7 +219,7 @@ def _summary_differences(
     ]
 
 
-def _pairs(baseline: Group, other: Group) -> list[tuple[Run, Run]]:
+def pairs_of(baseline: Group, other: Group) -> list[tuple[Run, Run]]:
     """The runs that had the same users."""
     by_seed = {run.seed: run for run in baseline.runs}
     return [
@@ -230,7 +231,7 @@ def _pairs(baseline: Group, other: Group) -> list[tuple[Run, Run]]:
 
 def _class_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
     """The differences of one group in one class."""
-    pairs = _pairs(baseline, other)
+    pairs = pairs_of(baseline, other)
     if not pairs and len(baseline.runs) == len(other.runs) == 1:
         found = _blocks_of(baseline.first, other.first, traffic)
     else:

@@ -233,7 +233,7 @@ RENAMED: Mapping[str, str] = _SCHEMA["renamed"]
 
 def metric_key(name: str) -> str:
     """The key of a metric, given by its short name or in full, such as ``responses.web.p50_s``."""
-    if re.fullmatch(r"(links|responses|flows|quality)(\.[\w -]+){2,}", name):
+    if re.fullmatch(r"(links|responses|flows|quality|breakdown)(\.[\w -]+){2,}", name):
         stem, _, last = name.rpartition(".")
         if (renamed := RENAMED.get(last)) is not None:
             raise AqmlabError(f'"{name}" is called {stem}.{renamed}')

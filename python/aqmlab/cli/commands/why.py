@@ -1,0 +1,118 @@
+"""``aqmlab why``: where the time of responses went."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.text import Text
+
+from aqmlab._util.console import out, print_json, print_tsv, show
+from aqmlab._util.markup import rendered
+from aqmlab._util.table import TableModel
+from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format, named_as_options
+from aqmlab.cli.planning import kept
+from aqmlab.errors import AqmlabError
+from aqmlab.results import why
+from aqmlab.results.breakdown import check_breakdown
+from aqmlab.results.groups import Group, group
+from aqmlab.results.run import Run
+from aqmlab.results.sources import gather, stated_baselines
+from aqmlab.results.story import NOT_SHOWN, Story, story
+from aqmlab.results.why import Change
+
+__all__ = ["command"]
+
+
+_Shown: TypeAlias = list[str | Text | TableModel]
+_WIDTH = 80
+"""Columns of a paragraph."""
+_COMPARED = ("all", "slowest_10")
+"""Bands whose differences between queues are shown."""
+
+
+def command(
+    places: Runs,
+    response: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Show the story of one response: row N of responses.parquet, from 1.",
+        ),
+    ] = None,
+    slowest: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="K", help="Show the story of the K-th slowest response."),
+    ] = None,
+    traffic: Annotated[
+        str | None,
+        typer.Option("--class", metavar="NAME", help="Class of traffic; default: each of them."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="Baseline: label of a run; default: drop-tail."),
+    ] = None,
+    where: Where = None,
+    as_json: Json = False,
+    as_tsv: Tsv = False,
+    markup: Format = None,
+) -> None:
+    """Show where the time of responses went: why were they slow?
+
+    Divides the response times of runs with measure.breakdown = true into parts: distance, queues,
+    timers, recovery. The parts add up to the response time exactly. Prints a table and a paragraph
+    for each class and queue, and the differences between queues by part. Runs that differ only in
+    their seed form a group.
+    """
+    check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
+    if response is not None and slowest is not None:
+        raise AqmlabError("--response and --slowest: found both; give one of them")
+    found = kept(places, where) if where else gather(places, needs_tables=False)
+    with named_as_options(["response", "slowest", "class"]):
+        if response is not None or slowest is not None:
+            told = _story(found, response, slowest, traffic)
+            parts: _Shown = [*told.head(), "", told.table(), "", *told.losses(), NOT_SHOWN]
+            content = told.to_json()
+            rows = [content]
+        else:
+            check_breakdown(found)
+            groups = group(found)
+            changes = why.changes(groups, baseline or stated_baselines(places), traffic)
+            parts = _parts(groups, changes, traffic)
+            content = why.content(groups, changes, traffic)
+            rows = why.rows(groups, traffic)
+    if as_json:
+        print_json(content)
+    elif as_tsv:
+        print_tsv(rows)
+    elif markup is not None:
+        out(rendered(markup, parts))
+    else:
+        show(*parts)
+
+
+def _story(
+    found: list[Run], response: int | None, slowest: int | None, traffic: str | None
+) -> Story:
+    """The story of one response of the only run."""
+    if len(found) > 1:
+        given = "response" if response is not None else "slowest"
+        raise AqmlabError(f"{given}: is of one run; found {len(found)} runs, name one of them")
+    return story(found[0], response=response, slowest=slowest or 1, traffic=traffic)
+
+
+def _parts(groups: list[Group], changes: list[Change], traffic: str | None) -> _Shown:
+    """Of each class and queue a table and a paragraph, then the differences between queues."""
+    by_label = {one.label: one for one in groups}
+    parts: _Shown = []
+    for reason in why.reasons(groups, traffic):
+        parts += [*([""] if parts else []), why.band_table(by_label[reason.run], reason.traffic)]
+        parts += ["", *textwrap.wrap(reason.text, _WIDTH)]
+    for band in _COMPARED:
+        for table in why.changes_tables(changes, band):
+            parts += ["", table]
+    for sentence in why.change_sentences(changes):
+        parts += ["", *textwrap.wrap(sentence, _WIDTH)]
+    return parts

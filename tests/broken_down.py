@@ -19,7 +19,7 @@ PARTS = (
     *("propagation_congestion_avoidance", "propagation_receive_window", "propagation_recovery"),
     *("transmission_hosts", "wait_hosts", "syn_timeout", "timeout", "tail_loss_probe"),
     *("reordering_timer", "recovery_before_timer", "recovery_behind_timer", "recovery_fast"),
-    *("delayed_ack", "nagle", "pacing", "application", "hold_up", "other_timer", "carried_over"),
+    *("delayed_ack", "pacing", "application", "hold_up", "other_timer", "carried_over"),
 )
 """The parts that every network has, in the order of the engine."""
 SIDES = ("forward", "reverse")
@@ -42,9 +42,9 @@ def breakdown_table(queue_ms: float, timer_share: float, seed: int) -> pa.Table:
     keys = [*PARTS]
     keys += [f"{what}_bottleneck_{side}" for side in SIDES for what in ("wait", "transmission")]
     means = {**_MEANS, "wait_bottleneck_forward": queue_ms}
-    parts = {
-        key: (random.exponential(1e6 * means.get(key, 0), RESPONSES)).astype("u8") for key in keys
-    }
+    parts = {key: np.zeros(RESPONSES, "u8") for key in keys}
+    for key, mean in means.items():
+        parts[key] = random.exponential(1e6 * mean, RESPONSES).astype("u8")
     lost = random.random(RESPONSES) < timer_share
     parts["timeout"] = np.where(lost, 1_000_000_000, 0).astype("u8")
     parts["syn_timeout"] = np.where(lost & (random.random(RESPONSES) < 0.3), 3_000_000_000, 0)

@@ -131,9 +131,9 @@ def test_differences_between_queues_are_taken_seed_by_seed() -> None:
 
 def test_a_sentence_says_what_a_queue_changes() -> None:
     [text] = why.change_sentences(why.changes(group(two_queues())))
-    assert text.startswith("Against droptail 20, the slowest 10 % of responses take 1.57 s longer")
-    assert "1.90 s more waiting for retransmission timers" in text
-    assert "265 ms less in queues" in text
+    assert text.startswith("Against droptail 20, the slowest 10 % of responses take 528 ms longer")
+    assert "950 ms more waiting for retransmission timers" in text
+    assert "381 ms less in queues" in text
 
 
 def test_a_run_without_a_breakdown_is_refused() -> None:

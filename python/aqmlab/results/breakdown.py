@@ -85,7 +85,7 @@ _RECOVERY = Cause(
 _TRANSMISSION = Cause("transmission", "being transmitted bit by bit")
 _HOSTS = Cause("waits at hosts", "at the hosts, behind other packets")
 _ACK = Cause("delayed ACKs", "waiting for delayed acknowledgements")
-_RULES = Cause("Nagle and pacing", "held back by rules of the sender")
+_RULES = Cause("pacing", "held back by the pace of the sender")
 _APPLICATION = Cause("application", "waiting for the application at either end")
 _OTHER = Cause("other parts", "for other reasons")
 CAUSES = (
@@ -149,8 +149,6 @@ _FIXED = (
          "until duplicate or selective ACKs showed the loss"),
     Part("delayed_ack", "delayed ACK", _ACK,
          "until the receiver acknowledged a single segment"),
-    Part("nagle", "Nagle's rule", _RULES,
-         "a short segment waited for an ACK"),
     Part("pacing", "pacing", _RULES,
          "segments left at the sender's rate"),
     Part("application", "application", _APPLICATION,

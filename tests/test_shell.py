@@ -212,11 +212,12 @@ def test_a_flood_loses_what_the_link_cannot_carry() -> None:
     answer = shell("--rate", "2/2", "--buffer", "10 packets", program=FLOOD)
     assert answer.returncode == 0, answer.stderr
     _, up = directions()
-    # 500 datagrams of 1000 bytes at 4 Mbit/s over 2 Mbit/s, where ten wait 40 ms.
+    # 500 datagrams of 1000 bytes at 4 Mbit/s over 2 Mbit/s. The last of ten waits for nine others,
+    # 4 ms each, and for the rest of the one that is being sent; the router may be 1 ms late.
     assert up["arrived_packets"] == 500
     waiting = up["arrived_packets"] - up["dropped_packets"] - up["departed_packets"]
     assert 0 <= waiting <= 11
-    assert up["sojourn_max_s"] == pytest.approx(0.042, abs=0.003)
+    assert 0.036 <= up["sojourn_max_s"] <= 0.041
     carried = up["departed_packets"] * 8000 / (float(answer.stdout) * 2e6)
     assert carried < 1.1
     if not Run.open("run").invalid:

@@ -67,24 +67,24 @@ _WAY = Cause(
 _QUEUE = Cause("queues", "in queues", "A queue holds packets that arrive faster than they leave.")
 _SYN = Cause(
     "SYN time-outs",
-    "waiting for retransmission timers",
-    "A sender that gets no answer waits for such a timer, mostly a second or longer, until it "
-    "sends the lost packet again.",
+    "waiting for a timer that repeats a lost packet",
+    "A sender that gets no answer waits until its timer ends, mostly a second or longer. Then it "
+    "sends the packet again.",
 )
 _TIMEOUT = Cause("time-outs", _SYN.doing, _SYN.gloss)
 _PROBE = Cause(
     "probe and reordering timers",
-    "waiting for the timers with which a sender looks for losses",
-    "These timers are shorter than retransmission timers.",
+    "waiting for a short timer that asks whether a packet is lost",
+    "Senders of today ask after about two round trips.",
 )
 _RECOVERY = Cause(
     "recovery",
-    "between a loss and its repair, apart from timers",
+    "between a loss and its repair, apart from such timers",
     "The answers to later packets show the sender what is missing.",
 )
-_TRANSMISSION = Cause("transmission", "being transmitted bit by bit")
+_TRANSMISSION = Cause("transmission", "entering links, bit by bit")
 _HOSTS = Cause("waits at hosts", "at the hosts, behind other packets")
-_ACK = Cause("delayed ACKs", "waiting for delayed acknowledgements")
+_ACK = Cause("delayed ACKs", "waiting for a receiver that delays its answer")
 _RULES = Cause("pacing", "held back by the pace of the sender")
 _APPLICATION = Cause("application", "waiting for the application at either end")
 _OTHER = Cause("other parts", "for other reasons")

@@ -84,7 +84,6 @@ class Story:
         table.add_number("ms")
         table.add_number("%")
         table.add_number("count")
-        table.add_text("what happened")
         found = self.parts
         one = len({at.link for key in found if (at := part(key).at) is not None}) < 2
         for key, time in found.items():
@@ -94,9 +93,8 @@ class Story:
                 _exact(time),
                 Cell(f"{share:.1f}", bar=Bar(0, share)),
                 self._count(key),
-                part(key).story or "-",
             )
-        table.add_row("response time", Cell(_exact(self.response_ns), "clear"), "100.0", "-", "-")
+        table.add_row("response time", Cell(_exact(self.response_ns), "clear"), "100.0", "-")
         return table
 
     def _count(self, key: str) -> str:

@@ -93,8 +93,8 @@ def band_table(group: Group, traffic: str) -> TableModel:
     named = part_names(keys)
     several = len(group.runs) > 1
     what = "mean ms and 95 % interval" if several else "mean ms and share"
-    responses = "responses" if traffic == ALL else f"responses of {traffic}"
-    title = f"{group.label}: where the time of {responses} goes, {what}, {format_seeds([group])}"
+    responses = "response times" if traffic == ALL else f"response times of {traffic}"
+    title = f"{group.label}: parts of {responses}, {what}, {format_seeds([group])}"
     table = TableModel(title, name=f"why-{traffic}")
     table.add_key("part")
     for name in BANDS.values():
@@ -184,7 +184,7 @@ def _paragraph(group: Group, traffic: str) -> str:
         text += "of their time " if not clauses else ""
         text += _queue_words(tail) if one.doing == "in queues" else one.doing
         if one.doing == _TIMERS and (after := _after(bands[_TAIL])):
-            text += f" after {after}"
+            text += f" ({after})"
         clauses.append(text)
     of_class = "" if traffic == ALL else f" of {traffic}"
     lost_tail, lost_all = (_percent(_lost(bands[band])) for band in (_TAIL, ALL))
@@ -199,7 +199,7 @@ def _paragraph(group: Group, traffic: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-_TIMERS = "waiting for retransmission timers"
+_TIMERS = part("timeout").cause.doing
 
 
 @dataclass(frozen=True)
@@ -233,14 +233,14 @@ def _queue_words(parts: Mapping[str, float]) -> str:
 
 
 _REASONS = {
-    "early": "early drops",
-    "overflow": "drops at a full queue",
-    "wire": "random losses on the wire",
+    "early": "dropped by a queue that was not full",
+    "overflow": "dropped by a full queue",
+    "wire": "lost at random on a wire",
 }
 
 
 def _after(bands: Sequence[Band]) -> str:
-    """Why most of the packets were lost; empty if there is no main reason."""
+    """Why most of the packets were lost; empty if none was lost at a port."""
     found: dict[str, float] = {}
     for band in bands:
         for (_, reason), share in band.reasons.items():
@@ -250,8 +250,8 @@ def _after(bands: Sequence[Band]) -> str:
     most = max(found, key=found.__getitem__)
     share = found[most] / sum(found.values())
     if share <= 0.5:
-        return "drops of several kinds"
-    words = _REASONS.get(most, f"drops ({most.replace('_', ' ')})")
+        return "dropped for several reasons"
+    words = _REASONS.get(most, f"dropped: {most.replace('_', ' ')}")
     return words if share > 0.9 else f"mostly {words}"
 
 
@@ -404,10 +404,10 @@ def _changes_table(found: Sequence[Change], baseline: str, traffic: str, band: s
     named = part_names(keys)
     bases = ", ".join(dict.fromkeys(one.basis for one in found))
     sure = any(not math.isnan(one.estimate.low) for one in found)
-    about = f"with 95 % intervals ({bases})" if sure else f"{bases}: no intervals"
-    whose = "all responses" if band == ALL else f"the {BANDS[band]} of responses"
+    about = f"95 % intervals, {bases}" if sure else f"{bases}, no interval"
+    whose = "all responses" if band == ALL else BANDS[band]
     whose += "" if traffic == ALL else f" of {traffic}"
-    table = TableModel(f"against {baseline}: change in {whose}, ms, {about}")
+    table = TableModel(f"{whose} against {baseline}: change in ms, {about}")
     table.add_key("part")
     for run in runs:
         table.add_number(run)

@@ -73,7 +73,8 @@ def command(
     with named_as_options(["response", "slowest", "class"]):
         if response is not None or slowest is not None:
             told = _story(found, response, slowest, traffic)
-            parts: _Shown = [*told.head(), "", told.table(), "", *told.losses(), NOT_SHOWN]
+            parts: _Shown = [*told.head(), "", told.table(), ""]
+            parts += textwrap.wrap(" ".join([*told.losses(), NOT_SHOWN]), _WIDTH)
             content = told.to_json()
             rows = [content]
         else:

@@ -129,6 +129,12 @@ def test_a_wrong_buffer_is_named(size: str) -> None:
         (["--scenario", "none.toml", "--rate", "3", "true"], "--rate: found one beside --scenario"),
         (["--net", "moon", "true"], '--net: found "moon"; expected none, local, host, all, or'),
         (["--net", "none,all", "true"], '--net: found "none,all"; expected'),
+        (["--queue", "pie,,", "true"], '--queue: found "pie,,", where a name is missing'),
+        (["--queue", "pie", "--queue", "pie", "true"], "--queue: found pie twice; --repeat"),
+        (
+            ["--queue", "a,b", "--queue-down", "pie", "--queue-up", "pie", "true"],
+            "--queue: found several beside --queue-down and --queue-up",
+        ),
         (["--out", ".", "true"], "--out: . is there already"),
     ],
 )
@@ -194,6 +200,41 @@ def test_a_program_is_behind_the_queue() -> None:
         ended = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
         assert "fq-codel" in ended.stdout or Path("delays.svg").is_file()
+
+
+ONCE = """
+import os, sys, time, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+opener.open("http://100.64.0.1:8000/100kB").read()
+time.sleep(0.2 * ("-2" in os.environ["AQMLAB_RUN"]))
+sys.exit(3 * os.environ["AQMLAB_RUN"].endswith("codel-2"))
+"""
+
+
+@live
+def test_queues_take_turns_and_are_compared() -> None:
+    queues = ["--queue", "droptail:100 ms", "--queue", '{ kind = "codel", target = "9 ms" },codel']
+    answer = shell("--rate", "8/2", *queues, "--repeat", "2", "--seed", "5", program=ONCE)
+    assert answer.returncode == 3, answer.stderr
+    folders = ["droptail-100-ms", "kind-codel-target-9-ms", "codel"]
+    runs = [Run.open(f"run/{name}-{number}") for number in (1, 2) for name in folders]
+    assert [run.seed for run in runs] == [5] * 3 + [6] * 3
+    said = answer.stderr.splitlines()
+    order = [line.split(": ")[2] for line in said[:6]]
+    assert order == ["droptail:100 ms", '{ kind = "codel", target = "9 ms" }', "codel"] * 2
+    assert "codel: ended with status 3 after" in said[5]
+    assert said[6].startswith("queues beside each other, 2 runs each")
+    rows = {line.split("  ")[0]: line for line in said[8:11]}
+    assert list(rows) == order[:3]
+    times = [run.summary["measured_s"] for run in runs if run.scenario["seed"] == 6]
+    assert min(times) > 0.3
+    # Repetitions that took another time are of one group; so are simulated runs beside them.
+    simulate = ["run", "run/codel-1/scenario.toml", "--seeds", "5..6", "--out", "sim"]
+    for command in (simulate, ["compare", "run", "sim"]):
+        ended = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+    assert "2 seeds each" in ended.stdout
+    assert "droptail 100000 bytes" in ended.stdout
 
 
 FLOOD = """

@@ -96,6 +96,13 @@ def show(*parts: str | Text | TableModel) -> None:
             console.print(drawn(part), crop=False)
 
 
+def tell(*parts: str | Text | TableModel) -> None:
+    """Texts and tables on standard error, as :func:`show` has them."""
+    console = _console(sys.stderr)
+    for part in parts:
+        console.print(drawn(part), crop=False)
+
+
 def drawn(part: str | Text | TableModel) -> str | Text | Drawing:
     """What a console can print."""
     if isinstance(part, TableModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ def write_run(
     started: datetime,
     wall_s: float,
     cpu_s: float,
+    program: Sequence[str] = (),
 ) -> Run:
     """Writes the scenario, the summary and what made them; then the manifest.
 
@@ -43,11 +45,14 @@ def write_run(
         started: when it began.
         wall_s: how long it took, in seconds.
         cpu_s: CPU time that it took, in seconds.
+        program: the words of the program that was behind the link; none of its users was there.
 
     Returns:
         The run. None of its files is read for it.
     """
     metadata = described(scenario, key=key, load=load, started=started, wall_s=wall_s, cpu_s=cpu_s)
+    if program:
+        metadata["program"] = list(program)
     written = {file: source.content for file, source in _plugins(scenario).items()}
     written["scenario.toml"] = scenario.effective.encode()
     for name, content in (("summary.json", json.loads(summary)), ("metadata.json", metadata)):

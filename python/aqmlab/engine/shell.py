@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aqmlab import _native
 from aqmlab.engine.finished import write_run
@@ -171,7 +171,7 @@ class FileLink:
     """
 
     file: Path
-    bottleneck: dict[str, object]
+    bottleneck: dict[str, Any]
     rtt_s: float
     jitter_s: float = 0.0
 
@@ -197,9 +197,9 @@ class FileLink:
     def __str__(self) -> str:
         """The link in a few words."""
         down, up = (self.bottleneck[way] for way in ("forward", "reverse"))
-        kinds = [way["discipline"]["kind"] for way in (down, up)]  # type: ignore[index]
+        kinds = [way["discipline"]["kind"] for way in (down, up)]
         queues = kinds[0] if kinds[0] == kinds[1] else f"{kinds[0]} (down), {kinds[1]} (up)"
-        rates = f"{down['rate']} down, {up['rate']} up"  # type: ignore[index]
+        rates = f"{down['rate']} down, {up['rate']} up"
         return f"{rates}, {time_text(self.rtt_s)}, {queues} ({self.file.name})"
 
     def scenario(self, title: str, seed: int, duration_s: float) -> Scenario:
@@ -239,6 +239,10 @@ def _stands_for_program(
         "traffic": [{"name": "program", "kind": "bulk", "flows": 1, "tcp": "linux", "rtt": rtt}],
     }
     return Scenario.from_dict(content)
+
+
+_Shown = tuple[float, int, int, int, int, float, float]
+"""What the engine shows of a direction: the fields of :class:`Seen`."""
 
 
 class Seen(NamedTuple):
@@ -300,6 +304,8 @@ class Outcome:
     """What its packets met."""
     status: int | None
     """Its exit status as shells have it; none if the time was over first."""
+    was_signalled: bool = False
+    """Whether a signal came for it."""
 
 
 def run_program(
@@ -331,9 +337,8 @@ def run_program(
     ):
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), time.process_time()
 
-        def tell(passed_s: float, *links: tuple[float | int, ...]) -> int:
-            down, up = (Seen(*link) for link in links)  # type: ignore[arg-type]
-            tick(passed_s, (down, up))
+        def tell(passed_s: float, down: _Shown, up: _Shown) -> int:
+            tick(passed_s, (Seen(*down), Seen(*up)))
             return signals.next()
 
         try:
@@ -359,8 +364,9 @@ def run_program(
             started=started,
             wall_s=time.perf_counter() - wall,
             cpu_s=time.process_time() - cpu,
+            program=[os.fsdecode(word) for word in arguments],
         )
-    return Outcome(run, status)
+    return Outcome(run, status, signals.seen > 0)
 
 
 def _environment(target: Path) -> list[bytes]:

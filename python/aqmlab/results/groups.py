@@ -152,7 +152,13 @@ def transfer_classes(groups: Sequence[Group]) -> list[str]:
 
 
 def _configuration(run: Run) -> str:
-    """What the runs of a configuration share: scenario without seed and title, engine, world."""
+    """What the runs of a configuration share: scenario without seed and title, engine, world.
+
+    A program takes as long as it takes: the measured time of its runs is a result.
+    """
     scenario = {key: run.scenario[key] for key in run.scenario if key not in ("seed", "title")}
+    if run.metadata.get("program"):
+        measure = {key: it for key, it in scenario["measure"].items() if key != "duration"}
+        scenario["measure"] = measure
     engine = look_up(run.metadata, ("versions", "engine")) or run.summary.get("version")
-    return json.dumps([scenario, engine, run.world], sort_keys=True)
+    return json.dumps([scenario, engine, run.world, run.metadata.get("program")], sort_keys=True)

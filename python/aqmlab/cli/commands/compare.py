@@ -255,8 +255,10 @@ def _tables_of(part: _Part, *, every: bool) -> list[str | Text | TableModel]:
         found = cli_tables.apart(tables.key_numbers_table(part.groups, part.differences))
     if not part.differences and len(part.groups) > 1:
         names = ", ".join(group.label for group in part.groups)
-        hint = "none of them is drop-tail, and no --baseline LABEL names one of"
-        found += ["", f"nothing is compared: {hint} {names}"]
+        hint = f"none of them is drop-tail, and no --baseline LABEL names one of {names}"
+        if all(group.first.metadata.get("program") for group in part.groups):
+            hint = "aqmlab sees the links, not what the program's users get"
+        found += ["", f"nothing is compared: {hint}"]
     if every and part.distances:
         found += ["", *cli_tables.apart(tables.distances(part.distances))]
     return found

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
 
-from aqmlab._util.console import say, show
+from aqmlab._util.console import say, show, tell
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Seed, one_seed
+from aqmlab.cli.shell_tables import ending, series_table, summary_lines
 from aqmlab.cli.shell_view import View, output_in
 from aqmlab.engine import privileges
 from aqmlab.engine.doctor import State, findings
@@ -35,14 +37,16 @@ from aqmlab.engine.shell import (
     trace_rate_bps,
 )
 from aqmlab.errors import AqmlabError
-from aqmlab.results.run import Run
-from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, rate_text
+from aqmlab.scenario import vary
+from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time
+from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["CONTEXT", "command"]
 
 CONTEXT = {"allow_interspersed_args": False}
 """What follows the program's name belongs to the program."""
 _RATE = "20/2"
+_MOST_REPEATS = 1000
 _CANNOT_RUN = 125
 """Exit status where no program can be run."""
 
@@ -84,11 +88,13 @@ def command(
         typer.Option(metavar="TIME", help="Round trip of the empty link, in ms; default: 20 ms."),
     ] = None,
     queue: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="QUEUE",
+            metavar="QUEUE,...",
             help="Queue of both directions: a name of `aqmlab list disciplines` or presets, "
-            "NAME:BUFFER, or a TOML table; default: droptail.",
+            "NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs behind "
+            "each, and a table compares them.",
+            show_default=False,
         ),
     ] = None,
     queue_down: Annotated[
@@ -142,6 +148,15 @@ def command(
         str | None,
         typer.Option("--for", metavar="TIME", help="End the program after TIME: '30 s', '5 min'."),
     ] = None,
+    repeat: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=_MOST_REPEATS,
+            help="Run it so often behind each queue, with the seeds N, N + 1, ...",
+        ),
+    ] = 1,
     seed: Seed = None,
     pcap: Annotated[
         bool,
@@ -166,7 +181,9 @@ def command(
     directory: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="The run directory; default: runs/shell-PROGRAM-TIME."
+            "--out",
+            metavar="DIR",
+            help="The run directory, or the folder of several; default: runs/shell-PROGRAM-TIME.",
         ),
     ] = None,
 ) -> None:
@@ -199,55 +216,154 @@ def command(
         check_control("--control", control),
         check_control("--far-control", far_control),
     )
+    given = {
+        "--rate": rate,
+        "--down": down,
+        "--up": up,
+        "--queue": queue,
+        "--queue-down": queue_down,
+        "--queue-up": queue_up,
+        "--buffer": buffer,
+        "--loss": loss or None,
+    }
     rtt_s = None if rtt is None else parsed_rtt(rtt)
-    if scenario is not None:
-        given = {
-            "--rate": rate,
-            "--down": down,
-            "--up": up,
-            "--queue": queue,
-            "--queue-down": queue_down,
-            "--queue-up": queue_up,
-            "--buffer": buffer,
-            "--loss": loss or None,
-        }
-        for name, value in given.items():
-            if value is not None:
-                raise AqmlabError(f"{name}: found one beside --scenario, whose link says it")
-        link: Link | FileLink = FileLink.load(scenario, rtt_s, _jitter(jitter))
-    else:
-        rates = parsed_rates(rate or _RATE)
-        down_bps, trace_down = _way("--down", down, rates[0])
-        up_bps, trace_up = _way("--up", up, rates[1])
-        link = Link(
-            down_bps=down_bps,
-            up_bps=up_bps,
-            rtt_s=Link.rtt_s if rtt_s is None else rtt_s,
-            jitter_s=_jitter(jitter),
-            loss=loss,
-            queue_down=queue_down or queue or Link.queue_down,
-            queue_up=queue_up or queue or Link.queue_up,
-            buffer=buffer,
-            trace_down=trace_down,
-            trace_up=trace_up,
-        )
-    title = shlex.join(words)[:60]
-    content = link.scenario(title, one_seed(seed) or 1, _duration(duration))
-    if pcap:
-        content = content.with_overrides({"measure.capture": "bottleneck"})
+    links = (
+        _made_links(given, queue, rtt_s, _jitter(jitter))
+        if scenario is None
+        else {scenario.stem: _file_link(scenario, given, rtt_s, _jitter(jitter))}
+    )
     target = directory or _default_path(Path(path).name)
     if os.path.lexists(target):
         raise AqmlabError(f"--out: {target} is there already; choose another place")
     if directory is not None:
         check_output_folder(directory)
+    first_seed, longest_s = one_seed(seed) or 1, _duration(duration)
+    runs = []
+    for number in range(repeat):
+        for name, link in links.items():
+            content = link.scenario(shlex.join(words)[:60], first_seed + number, longest_s)
+            if pcap:
+                content = content.with_overrides({"measure.capture": "bottleneck"})
+            place = _place(target, list(links), name, number if repeat > 1 else None)
+            runs.append(_Planned(name, link, content, place))
     privileges.require_for_program()
     if program is None:
-        say(f"{link}; exit ends it")
+        say(f"{runs[0].link}; exit ends it")
     file = os.fspath(Path(path).absolute())
+
+    def run(planned: _Planned) -> Outcome:
+        watched = _watch(planned.link, view=view)
+        return run_program(
+            planned.scenario, planned.place, (file, words), planned.link, nets, tcp, watched
+        )
+
+    if len(runs) == 1:
+        outcome = run(runs[0])
+        for line in summary_lines(outcome, runs[0].link, Path(path).name):
+            say(line)
+        raise typer.Exit(outcome.status or 0)
+    raise typer.Exit(_series(runs, run, target))
+
+
+class _Planned(NamedTuple):
+    """A run of a program."""
+
+    name: str
+    """That of its queue."""
+    link: Link | FileLink
+    scenario: Scenario
+    place: Path
+
+
+def _series(runs: Sequence[_Planned], run: Callable[[_Planned], Outcome], target: Path) -> int:
+    """Runs a program several times; the first exit status that is not 0. A signal ends it."""
+    series: dict[str, list[Outcome]] = {}
+    status = 0
+    for count, planned in enumerate(runs, 1):
+        outcome = run(planned)
+        series.setdefault(planned.name, []).append(outcome)
+        status = status or outcome.status or 0
+        trust = "INVALID" if outcome.run.invalid else "valid"
+        say(f"{count} of {len(runs)}: {planned.name}: {ending(outcome)}, {trust}")
+        if outcome.was_signalled:
+            say("a signal ended the series")
+            break
+    tell(series_table(series))
+    say(f"the runs are in {target}; aqmlab compare {shlex.quote(os.fspath(target))} says more")
+    return status
+
+
+def _file_link(
+    scenario: Path, given: Mapping[str, object], rtt_s: float | None, jitter_s: float
+) -> FileLink:
+    """The link of a scenario."""
+    for name, value in given.items():
+        if value is not None:
+            raise AqmlabError(f"{name}: found one beside --scenario, whose link says it")
+    return FileLink.load(scenario, rtt_s, jitter_s)
+
+
+def _made_links(
+    given: Mapping[str, Any], queues: Sequence[str] | None, rtt_s: float | None, jitter_s: float
+) -> dict[str, Link]:
+    """The links of some options, by the names of their queues."""
+    rates = parsed_rates(given["--rate"] or _RATE)
+    down_bps, trace_down = _way("--down", given["--down"], rates[0])
+    up_bps, trace_up = _way("--up", given["--up"], rates[1])
+    queue_down, queue_up = given["--queue-down"], given["--queue-up"]
+    names = _queues(queues)
+    if len(names) > 1 and queue_down and queue_up:
+        raise AqmlabError(
+            "--queue: found several beside --queue-down and --queue-up; leave out one of these"
+        )
+    return {
+        name: Link(
+            down_bps=down_bps,
+            up_bps=up_bps,
+            rtt_s=Link.rtt_s if rtt_s is None else rtt_s,
+            jitter_s=jitter_s,
+            loss=given["--loss"] or 0.0,
+            queue_down=queue_down or name,
+            queue_up=queue_up or name,
+            buffer=given["--buffer"],
+            trace_down=trace_down,
+            trace_up=trace_up,
+        )
+        for name in names
+    }
+
+
+def _queues(texts: Sequence[str] | None) -> list[str]:
+    """The queues that were asked for, each once."""
+    if not texts:
+        return [Link.queue_down]
+    try:
+        found = [name for text in texts for name in vary.split(text)]
+    except AqmlabError:
+        raise AqmlabError(f'--queue: found "{texts[0][:40]}", where a name is missing') from None
+    for name in found:
+        if found.count(name) > 1:
+            raise AqmlabError(f"--queue: found {name[:40]} twice; --repeat runs it again")
+    return found
+
+
+def _place(target: Path, names: Sequence[str], name: str, number: int | None) -> Path:
+    """The run directory of a queue, and of a repetition if there are several."""
+    if len(names) == 1 and number is None:
+        return target
+    short = [re.sub(r"[^A-Za-z0-9.]+", "-", it).strip("-")[:40] for it in names]
+    place = names.index(name)
+    folder = short[place]
+    if short.count(folder) > 1:
+        folder += f"-q{place + 1}"
+    return target / (folder if number is None else f"{folder}-{number + 1}")
+
+
+def _watch(link: Link | FileLink, *, view: bool) -> Callable[[Path], AbstractContextManager[Tick]]:
+    """Who watches a link: the view, if it is wanted."""
 
     @contextmanager
     def watched(folder: Path) -> Iterator[Tick]:
-        """Draws what the link is doing, if that is wanted."""
         if not view:
             yield lambda _passed_s, _links: None
             return
@@ -257,10 +373,7 @@ def command(
                 console = stack.enter_context(output_in(folder / "output.txt"))
             yield stack.enter_context(View(str(link), console)).update
 
-    outcome = run_program(content, target, (file, words), link, nets, tcp, watched)
-    for line in _summary(outcome, link, Path(path).name):
-        say(line)
-    raise typer.Exit(outcome.status or 0)
+    return watched
 
 
 def _examine() -> None:
@@ -331,81 +444,3 @@ def _default_path(name: str) -> Path:
     while os.path.lexists(path):
         path, number = first.with_name(f"{first.name}-{number}"), number + 1
     return path
-
-
-def _summary(outcome: Outcome, link: Link | FileLink, name: str) -> list[str]:
-    """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
-    run = outcome.run
-    directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
-    end = "was ended" if outcome.status is None else f"ended with status {outcome.status}"
-    rows = [("", "down", "up")]
-    rows += [
-        (label, shown(directions[0]), shown(directions[1]))
-        for label, shown in (
-            ("rate", lambda it: f"{rate_text(it['throughput_bps'])} ({it['utilization']:.0%})"),
-            ("queueing", _queueing),
-            ("lost", _lost),
-            ("marked", lambda it: _count(it["marked_packets"], it["mark_rate"])),
-        )
-    ]
-    return [
-        f"{name} {end} after {run.summary['measured_s']:.1f} s: {link}",
-        *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
-        *_outside(run),
-        f"  {_health(run)}",
-        f"  run directory: {run.path}",
-    ]
-
-
-def _outside(run: Run) -> list[str]:
-    """What the gateway met beyond the link, if the program could reach anything there."""
-    met = run.summary["live"].get("outside")
-    if met is None:
-        return []
-    text = f"{met['connections']} connections"
-    if met["connections"]:
-        times = (1e3 * met["connect_p50_s"], 1e3 * met["connect_max_s"])
-        text += " made in {:.1f} ms (p50), {:.1f} ms at most".format(*times)
-    for key, what in (
-        ("refused", "refused"),
-        ("unreachable", "not reached"),
-        ("datagram_flows", "flows of datagrams"),
-    ):
-        if met[key]:
-            text += f", {met[key]} {what}"
-    return [f"  outside  {text}"]
-
-
-def _queueing(direction: dict[str, Any]) -> str:
-    """How long packets were in the queue."""
-    shown = [
-        f"{word} {1e3 * direction[key]:.1f}"
-        for word, key in (
-            ("p50", "sojourn_p50_s"),
-            ("p95", "sojourn_p95_s"),
-            ("max", "sojourn_max_s"),
-        )
-        if direction[key] is not None
-    ]
-    return f"{', '.join(shown)} ms" if shown else "no packet"
-
-
-def _lost(direction: dict[str, Any]) -> str:
-    """Packets that the queue dropped, and that the link lost."""
-    text = _count(direction["dropped_packets"], direction["loss_rate"])
-    if lost := direction["wire_lost_packets"]:
-        text += f", {lost} on the wire"
-    return text
-
-
-def _count(packets: int, share: float | None) -> str:
-    """Packets, and their share."""
-    return f"{packets} packets ({share or 0.0:.2%})"
-
-
-def _health(run: Run) -> str:
-    """Whether the run is valid, and why it is not."""
-    if not run.invalid:
-        late = max(it["late_p99_s"] for it in run.summary["live"]["router"].values())
-        return f"valid: 99 of 100 packets left within {1e3 * late:.2f} ms of their time"
-    return f"INVALID: {'; '.join(run.invalid)}"

@@ -1,0 +1,137 @@
+"""What became of programs behind queues, in lines and in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from aqmlab._util.table import TableModel
+from aqmlab.engine.shell import FileLink, Link, Outcome
+from aqmlab.results.formats import format_estimate
+from aqmlab.results.run import Run
+from aqmlab.results.statistics import estimate
+from aqmlab.scenario.quantities import rate_text
+
+__all__ = ["ending", "series_table", "summary_lines"]
+
+
+def ending(outcome: Outcome) -> str:
+    """How a program ended, and when."""
+    end = "was ended" if outcome.status is None else f"ended with status {outcome.status}"
+    return f"{end} after {outcome.run.summary['measured_s']:.1f} s"
+
+
+def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
+    """A row for each queue: the program's time, and what the link did, with intervals."""
+    counts = {len(outcomes) for outcomes in series.values()}
+    each = f", {max(counts)} runs each; ± is half of the 95 % interval" if max(counts) > 1 else ""
+    table = TableModel(f"queues beside each other{each}")
+    table.add_key("queue")
+    table.add_number("time s")
+    for way in ("down", "up"):
+        table.add_number(f"{way} Mbit/s")
+        table.add_number(f"{way} p95 ms")
+        table.add_number(f"{way} lost %")
+    table.add_number("valid")
+    for name, outcomes in series.items():
+        runs = [outcome.run for outcome in outcomes]
+        cells = [_mean([run.summary["measured_s"] for run in runs], "{:.2f}")]
+        for way in ("forward", "reverse"):
+            ways = [run.summary["links"]["bottleneck"][way] for run in runs]
+            for key, factor, form in (
+                ("throughput_bps", 1e-6, "{:.2f}"),
+                ("sojourn_p95_s", 1e3, "{:.1f}"),
+                ("loss_rate", 1e2, "{:.2f}"),
+            ):
+                values = [factor * it[key] for it in ways if it[key] is not None]
+                cells.append(_mean(values, form))
+        cells.append(f"{sum(not run.invalid for run in runs)} of {len(runs)}")
+        table.add_row(name, *cells)
+    return table
+
+
+def _mean(values: Sequence[float], form: str) -> str:
+    """The mean of some values, which are not negative, with its interval."""
+    write: Callable[[float], str] = form.format
+    if not values:
+        return "-"
+    if len(set(map(write, values))) == 1:
+        return write(values[0])
+    return format_estimate(estimate(values, bounds=(0.0, float("inf"))), write)
+
+
+def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[str]:
+    """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
+    run = outcome.run
+    directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
+    rows = [("", "down", "up")]
+    rows += [
+        (label, shown(directions[0]), shown(directions[1]))
+        for label, shown in (
+            ("rate", lambda it: f"{rate_text(it['throughput_bps'])} ({it['utilization']:.0%})"),
+            ("queueing", _queueing),
+            ("lost", _lost),
+            ("marked", lambda it: _count(it["marked_packets"], it["mark_rate"])),
+        )
+    ]
+    return [
+        f"{name} {ending(outcome)}: {link}",
+        *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
+        *_outside(run),
+        f"  {_health(run)}",
+        f"  run directory: {run.path}",
+    ]
+
+
+def _outside(run: Run) -> list[str]:
+    """What the gateway met beyond the link, if the program could reach anything there."""
+    met = run.summary["live"].get("outside")
+    if met is None:
+        return []
+    text = f"{met['connections']} connections"
+    if met["connections"]:
+        times = (1e3 * met["connect_p50_s"], 1e3 * met["connect_max_s"])
+        text += " made in {:.1f} ms (p50), {:.1f} ms at most".format(*times)
+    for key, what in (
+        ("refused", "refused"),
+        ("unreachable", "not reached"),
+        ("datagram_flows", "flows of datagrams"),
+    ):
+        if met[key]:
+            text += f", {met[key]} {what}"
+    return [f"  outside  {text}"]
+
+
+def _queueing(direction: dict[str, Any]) -> str:
+    """How long packets were in the queue."""
+    shown = [
+        f"{word} {1e3 * direction[key]:.1f}"
+        for word, key in (
+            ("p50", "sojourn_p50_s"),
+            ("p95", "sojourn_p95_s"),
+            ("max", "sojourn_max_s"),
+        )
+        if direction[key] is not None
+    ]
+    return f"{', '.join(shown)} ms" if shown else "no packet"
+
+
+def _lost(direction: dict[str, Any]) -> str:
+    """Packets that the queue dropped, and that the link lost."""
+    text = _count(direction["dropped_packets"], direction["loss_rate"])
+    if lost := direction["wire_lost_packets"]:
+        text += f", {lost} on the wire"
+    return text
+
+
+def _count(packets: int, share: float | None) -> str:
+    """Packets, and their share."""
+    return f"{packets} packets ({share or 0.0:.2%})"
+
+
+def _health(run: Run) -> str:
+    """Whether the run is valid, and why it is not."""
+    if not run.invalid:
+        late = max(it["late_p99_s"] for it in run.summary["live"]["router"].values())
+        return f"valid: 99 of 100 packets left within {1e3 * late:.2f} ms of their time"
+    return f"INVALID: {'; '.join(run.invalid)}"

@@ -30,6 +30,7 @@ INDEXES = (
     "how-to/index.md",
     "how-to/notebook.md",
     "labs/index.md",
+    "labs/worksheets/index.md",
     "traffic/index.md",
     "congestion-controls/index.md",
     "reference.md",

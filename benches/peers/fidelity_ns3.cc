@@ -1,11 +1,11 @@
-// Endless TCP transfers through one queue disc of ns-3: `make peers-fidelity`.
+// Endless TCP transfers, and datagrams, through one queue disc of ns-3: `make peers-fidelity`, `make card-rows`.
 //
 // Measures from `warm_up` on for `seconds` and prints, each on a line of its own: the bits of data per
-// second that receivers passed on, and of the forward queue disc the packets that came, those that it
-// dropped and the time average of the packets in it.
+// second that receivers passed on, together and of each sender, and of the forward queue disc the packets
+// that came, those that it dropped, the time average of the packets in it, and percentiles of their waits.
 //
 // Below the queue disc the device keeps one packet waiting: with flow control it stops the queue disc
-// when it has it. A host for each transfer and half of its round-trip time on either side, as in aqmlab.
+// when it has it. A host for each sender and half of its round-trip time on either side, as in aqmlab.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -14,6 +14,7 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include <algorithm>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -24,20 +25,29 @@ using namespace ns3;
 namespace
 {
 
+// A transfer without end, or datagrams at a rate.
+struct Sender
+{
+    std::string control;  // type of its congestion control; `datagrams`: none
+    double rtt = 0.1;     // seconds
+    double start = 0;     // seconds
+    double within = 0;    // seconds after `start`
+    double rate = 0;      // of datagrams, bits per second
+};
+
 struct Parameters
 {
     double seconds = 10;
     double warmUp = 10;
     uint32_t seed = 1;
-    uint32_t flows = 10;
+    std::string senders; // each `control/rtt/start/within/rate`, commas between them
     std::string rate = "10000000bps";
-    double shortest = 0.084;    // round-trip times, seconds
-    double longest = 0.124;
-    double startWithin = 1;     // seconds
     uint32_t segment = 1460;    // bytes of data
     uint32_t window = 65535;    // bytes
     uint32_t initialWindow = 3; // segments
     double rtoMin = 1;          // seconds
+    double delayedAck = 0.2;    // seconds
+    bool scaling = false;       // of windows
     bool ecn = false;
     std::string discipline = "ns3::FifoQueueDisc";
     std::string settings;       // attributes: A=1,B=2
@@ -46,13 +56,12 @@ struct Parameters
 void
 SetTcp(const Parameters& p)
 {
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
                        TypeIdValue(TcpPrrRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(false));
+    Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(p.scaling));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(p.ecn ? "On" : "Off"));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(p.rtoMin)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(p.segment));
@@ -60,7 +69,23 @@ SetTcp(const Parameters& p)
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(p.window));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(p.window));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
-    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(Seconds(p.delayedAck)));
+}
+
+std::vector<Sender>
+Senders(const std::string& text)
+{
+    std::vector<Sender> found;
+    std::istringstream senders(text);
+    for (std::string one; std::getline(senders, one, ',');)
+    {
+        std::replace(one.begin(), one.end(), '/', ' ');
+        Sender sender;
+        std::istringstream(one) >> sender.control >> sender.rtt >> sender.start >> sender.within >>
+            sender.rate;
+        found.push_back(sender);
+    }
+    return found;
 }
 
 // A queue disc by its name; its attributes are set as defaults of its type, or of the type that they name.
@@ -111,9 +136,43 @@ class Integral
     uint32_t packets = 0;
 };
 
+// How long packets waited that left in the measured time.
+class Waits
+{
+  public:
+    Waits(const Ptr<QueueDisc>& queue, double from)
+        : from(from)
+    {
+        queue->TraceConnectWithoutContext("SojournTime", MakeCallback(&Waits::Left, this));
+    }
+
+    double Percentile(double share)
+    {
+        if (waits.empty())
+        {
+            return 0;
+        }
+        std::sort(waits.begin(), waits.end());
+        return waits[static_cast<size_t>(share * (waits.size() - 1))];
+    }
+
+  private:
+    void Left(Time wait)
+    {
+        if (Simulator::Now().GetSeconds() >= from)
+        {
+            waits.push_back(wait.GetSeconds());
+        }
+    }
+
+    double from;
+    std::vector<double> waits;
+};
+
 struct Counts
 {
-    double bytes = 0;
+    std::vector<double> bytes;
+    double total = 0;
     double arrived = 0;
     double dropped = 0;
     double integral = 0;
@@ -125,7 +184,8 @@ Count(const ApplicationContainer& sinks, const Ptr<QueueDisc>& queue, Integral& 
     Counts found;
     for (uint32_t i = 0; i < sinks.GetN(); ++i)
     {
-        found.bytes += DynamicCast<PacketSink>(sinks.Get(i))->GetTotalRx();
+        found.bytes.push_back(DynamicCast<PacketSink>(sinks.Get(i))->GetTotalRx());
+        found.total += found.bytes.back();
     }
     found.arrived = queue->GetStats().nTotalReceivedPackets;
     found.dropped = queue->GetStats().nTotalDroppedPackets;
@@ -140,9 +200,10 @@ Run(const Parameters& p)
     RngSeedManager::SetRun(p.seed);
     SetTcp(p);
 
+    const std::vector<Sender> senders = Senders(p.senders);
     NodeContainer routers(2);
-    NodeContainer clients(p.flows);
-    NodeContainer servers(p.flows);
+    NodeContainer clients(senders.size());
+    NodeContainer servers(senders.size());
     Ipv4StaticRoutingHelper routing;
     InternetStackHelper internet;
     internet.SetRoutingHelper(routing);
@@ -168,9 +229,9 @@ Run(const Parameters& p)
         ->AddNetworkRouteTo("10.1.0.0", side, middle.GetAddress(0), 1);
 
     std::vector<Ipv4Address> clientAddresses;
-    for (uint32_t host = 0; host < p.flows; ++host)
+    for (uint32_t host = 0; host < senders.size(); ++host)
     {
-        const double rtt = p.shortest + (p.longest - p.shortest) * host / (p.flows - 1);
+        const double rtt = senders[host].rtt;
         const auto join = [&](const Ptr<Node>& node, uint32_t router) {
             PointToPointHelper link;
             link.SetDeviceAttribute("DataRate", StringValue("10Gbps"));
@@ -193,28 +254,54 @@ Run(const Parameters& p)
     }
 
     const uint16_t port = 80;
-    PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port));
-    const ApplicationContainer sinks = sink.Install(clients);
+    const uint32_t headers = 28; // of IPv4 and UDP
+    ApplicationContainer sinks;
     const Ptr<UniformRandomVariable> start = CreateObject<UniformRandomVariable>();
-    for (uint32_t flow = 0; flow < p.flows; ++flow)
+    for (uint32_t host = 0; host < senders.size(); ++host)
     {
-        BulkSendHelper sender("ns3::TcpSocketFactory",
-                              InetSocketAddress(clientAddresses[flow], port));
-        sender.SetAttribute("MaxBytes", UintegerValue(0));
-        sender.SetAttribute("SendSize", UintegerValue(p.segment));
-        sender.Install(servers.Get(flow)).Start(Seconds(start->GetValue(0, p.startWithin)));
+        const Sender& sender = senders[host];
+        const InetSocketAddress there(clientAddresses[host], port);
+        const InetSocketAddress any(Ipv4Address::GetAny(), port);
+        const Time at = Seconds(sender.start + start->GetValue(0, sender.within));
+        if (sender.control == "datagrams")
+        {
+            const uint32_t size = p.segment + 40;
+            UdpClientHelper datagrams(there);
+            datagrams.SetAttribute("MaxPackets", UintegerValue(0));
+            datagrams.SetAttribute("PacketSize", UintegerValue(size - headers));
+            datagrams.SetAttribute("Interval", TimeValue(Seconds(8.0 * size / sender.rate)));
+            datagrams.Install(servers.Get(host)).Start(at);
+            sinks.Add(PacketSinkHelper("ns3::UdpSocketFactory", any).Install(clients.Get(host)));
+            continue;
+        }
+        servers.Get(host)->GetObject<TcpL4Protocol>()->SetAttribute(
+            "SocketType",
+            TypeIdValue(TypeId::LookupByName("ns3::" + sender.control)));
+        BulkSendHelper transfer("ns3::TcpSocketFactory", there);
+        transfer.SetAttribute("MaxBytes", UintegerValue(0));
+        transfer.SetAttribute("SendSize", UintegerValue(p.segment));
+        transfer.Install(servers.Get(host)).Start(at);
+        sinks.Add(PacketSinkHelper("ns3::TcpSocketFactory", any).Install(clients.Get(host)));
     }
 
     Integral integral(queue);
+    Waits waits(queue, p.warmUp);
     Counts before;
     Simulator::Schedule(Seconds(p.warmUp), [&] { before = Count(sinks, queue, integral); });
     Simulator::Stop(Seconds(p.warmUp + p.seconds));
     Simulator::Run();
     const Counts after = Count(sinks, queue, integral);
-    std::cout << "goodput_bps " << (after.bytes - before.bytes) * 8 / p.seconds << '\n'
+    std::cout << "goodput_bps " << (after.total - before.total) * 8 / p.seconds << '\n'
               << "arrived_packets " << after.arrived - before.arrived << '\n'
               << "dropped_packets " << after.dropped - before.dropped << '\n'
-              << "queue_mean_packets " << (after.integral - before.integral) / p.seconds << '\n';
+              << "queue_mean_packets " << (after.integral - before.integral) / p.seconds << '\n'
+              << "wait_p50_s " << waits.Percentile(0.5) << '\n'
+              << "wait_p95_s " << waits.Percentile(0.95) << '\n';
+    for (size_t i = 0; i < senders.size(); ++i)
+    {
+        std::cout << "goodput_bps_of_" << i << ' '
+                  << (after.bytes[i] - before.bytes[i]) * 8 / p.seconds << '\n';
+    }
     Simulator::Destroy();
 }
 
@@ -228,15 +315,14 @@ main(int argc, char** argv)
     options.AddValue("seconds", "measured time", p.seconds);
     options.AddValue("warm_up", "time before it", p.warmUp);
     options.AddValue("seed", "run of the random numbers", p.seed);
-    options.AddValue("flows", "number of transfers", p.flows);
+    options.AddValue("senders", "each control/rtt/start/within/rate, commas between them", p.senders);
     options.AddValue("rate", "rate of the bottleneck", p.rate);
-    options.AddValue("shortest", "shortest round-trip time in seconds", p.shortest);
-    options.AddValue("longest", "longest round-trip time in seconds", p.longest);
-    options.AddValue("start_within", "transfers start within this time, in seconds", p.startWithin);
     options.AddValue("segment", "bytes of data in a segment", p.segment);
     options.AddValue("window", "send and receive buffer in bytes", p.window);
     options.AddValue("initial_window", "initial window in segments", p.initialWindow);
     options.AddValue("rto_min", "smallest retransmission time-out in seconds", p.rtoMin);
+    options.AddValue("delayed_ack", "delay of ACKs in seconds", p.delayedAck);
+    options.AddValue("scaling", "whether windows are scaled", p.scaling);
     options.AddValue("ecn", "whether senders use ECN", p.ecn);
     options.AddValue("discipline", "type of the queue disc", p.discipline);
     options.AddValue("settings", "its attributes, A=1,B=2", p.settings);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.validation.simulators import called, parsed, plain
 
-__all__ = ["NOTES", "PROGRAM", "options", "prepare", "run"]
+__all__ = ["NOTES", "PROGRAM", "options", "prepare", "printed", "run"]
 
 
 PROGRAM = Path("benches/peers/fidelity_ns3.cc")
@@ -44,6 +44,12 @@ NOTES = (
     ),
 )
 """What is equal, and what is not."""
+_CONTROLS = {"reno": "TcpNewReno", "cubic": "TcpCubic"}
+"""By name: ns-3's types of congestion controls."""
+_LARGEST_PLAIN_WINDOW = 65535
+"""Bytes; larger windows are scaled (RFC 7323)."""
+_PACKET = 1500
+"""Bytes of a packet, for limits in bytes: ns-3's FQ-CoDel counts packets only."""
 _ECN_KINDS = ("red", "codel", "fq-codel", "pie")
 
 
@@ -76,10 +82,20 @@ def prepare(folder: Path) -> None:
 
 def run(scenario: Scenario, folder: Path) -> tuple[dict[str, float], str]:
     """ns-3's numbers for a scenario, by metric, and its version."""
-    program = folder / PROGRAM.stem
+    numbers, _ = parsed("ns-3", _called(scenario, folder))
+    return numbers, _version(called("ns-3", ["ldd", folder / PROGRAM.stem], "ldd"))
+
+
+def printed(scenario: Scenario, folder: Path) -> dict[str, float]:
+    """Everything that the program prints for a scenario, by name."""
+    lines = (line.split() for line in _called(scenario, folder).splitlines())
+    return {name: float(value) for name, value in lines}
+
+
+def _called(scenario: Scenario, folder: Path) -> str:
+    """What the program prints."""
     words = [f"--{name}={value}" for name, value in options(scenario.data).items()]
-    numbers, _ = parsed("ns-3", called("ns-3", [program, *words], scenario.name))
-    return numbers, _version(called("ns-3", ["ldd", program], "ldd"))
+    return called("ns-3", [folder / PROGRAM.stem, *words], scenario.name)
 
 
 def _version(linked: str) -> str:
@@ -89,33 +105,49 @@ def _version(linked: str) -> str:
 
 
 def options(scenario: Mapping[str, Any]) -> dict[str, object]:
-    """The options of ns-3's program for an effective scenario like ``dumbbell-ns3.toml``."""
-    measure, [traffic] = scenario["measure"], scenario["traffic"]
-    link, stack = scenario["topology"]["bottleneck"]["forward"], traffic["tcp"]
+    """The options of ns-3's program for an effective scenario: endless transfers, datagrams."""
+    measure, link = scenario["measure"], scenario["topology"]["bottleneck"]["forward"]
+    stack = next(one["tcp"] for one in scenario["traffic"] if one["kind"] == "bulk")
     kind, settings = _discipline(link["discipline"], link["rate"])
+    window = int(plain(stack["send_buffer"]))
     return {
         "seconds": plain(measure["duration"]),
         "warm_up": plain(measure["warm_up"]),
         "seed": scenario["seed"],
-        "flows": traffic["flows"],
+        "senders": ",".join(one for traffic in scenario["traffic"] for one in _senders(traffic)),
         "rate": f"{plain(link['rate']):.0f}bps",
-        "shortest": plain(traffic["rtt"]["min"]),
-        "longest": plain(traffic["rtt"]["max"]),
-        "start_within": plain(traffic["start_within"]),
         "segment": int(plain(stack["mss"])),
-        "window": int(plain(stack["send_buffer"])),
+        "window": window,
+        "scaling": int(window > _LARGEST_PLAIN_WINDOW),
         "initial_window": stack["initial_window"],
         "rto_min": plain(stack["rto_min"]),
+        "delayed_ack": plain(stack["delayed_ack"]["delay"]),
         "ecn": int(stack["ecn"]),
         "discipline": f"ns3::{kind}QueueDisc",
         "settings": ",".join(f"{name}={value}" for name, value in settings.items()),
     }
 
 
+def _senders(traffic: Mapping[str, Any]) -> Iterator[str]:
+    """The senders of a class, as the program reads them."""
+    count, rtt = traffic["flows"], traffic["rtt"]
+    ends = (rtt["rtt"], rtt["rtt"]) if rtt["kind"] == "constant" else (rtt["min"], rtt["max"])
+    shortest, longest = map(plain, ends)
+    start, within = plain(traffic["start"]), plain(traffic["start_within"])
+    for host in range(count):
+        own = shortest + (longest - shortest) * host / max(1, count - 1)
+        if traffic["kind"] == "cbr":
+            yield f"datagrams/{own:.9g}/{start:g}/{within:g}/{plain(traffic['rate']):.0f}"
+        else:
+            control = _CONTROLS[traffic["tcp"]["congestion_control"]["kind"]]
+            yield f"{control}/{own:.9g}/{start:g}/{within:g}/0"
+
+
 def _discipline(ours: Mapping[str, Any], rate: str) -> tuple[str, dict[str, object]]:
     """ns-3's name of a discipline and its attributes."""
     kind = ours["kind"]
-    settings: dict[str, object] = {"MaxSize": f"{int(plain(ours['limit']))}p"}
+    limit = plain(ours["limit"]) / (_PACKET if ours["limit"].endswith("bytes") else 1)
+    settings: dict[str, object] = {"MaxSize": f"{int(limit)}p"}
     if kind in _ECN_KINDS:
         settings["UseEcn"] = "true" if ours["ecn"] else "false"
     if kind in ("codel", "fq-codel"):

@@ -16,7 +16,7 @@ _TIME_LIMIT_S = 3600
 _UNITS = (
     {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
     | {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
-    | {"bytes": 1, "kB": 1e3, "packets": 1}
+    | {"bytes": 1, "kB": 1e3, "MiB": 2**20, "packets": 1}
 )
 _COUNTS = {"goodput_bps", "arrived_packets", "dropped_packets", "queue_mean_packets"}
 """The numbers that a program prints; beside them its simulator's version, if that knows it."""

@@ -55,6 +55,7 @@ _NOT_SAID = frozenset(
         "every",
         "tcp.profile",
         "tcp.congestion_control",
+        "tcp.timestamps",
     ]
 )
 """Keys of a class that labels leave out."""

@@ -194,7 +194,7 @@ def cell_of(kind: str, found: Values) -> Cell:
         f"{found['long']} {found['control']}, name=long, start_within=2 s"
         if kind == QUEUE.name
         else f"{found['long']} subject, name=subject, start_within=2 s; "
-        f"{found['other']} cubic, name=other, start_within=2 s"
+        f"{found['other']} cubic, name=other, tcp.timestamps=true, start_within=2 s"
     )
     classes = [
         under_test,

@@ -220,9 +220,10 @@ responsiveness: build  ## does RPM show what users feel? docs/responsiveness.md;
 	$(BIN)/python -m aqmlab.validation.responsiveness $(ARGS)
 
 .PHONY: leaderboard
-leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue side by side: docs/leaderboard.md
+leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue and control side by side: docs/leaderboard.md
 	$(BIN)/aqmlab evaluate --all --out out/cards $(ARGS)
-	cp out/cards/leaderboard.csv docs/leaderboard.csv
+	$(BIN)/aqmlab evaluate --all-controls --out out/cards $(ARGS)
+	cp out/cards/leaderboard.csv out/cards/controls.csv docs/
 	AQMLAB_REWRITE=1 $(BIN)/python -m pytest tests/test_leaderboard.py -q -k page
 
 .PHONY: figures

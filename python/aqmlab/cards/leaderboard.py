@@ -1,4 +1,4 @@
-"""Cards of many queues side by side: a table that can be sorted, and what it does not say."""
+"""Cards of many queues, or controls, side by side: a sortable table, and what it does not say."""
 
 from __future__ import annotations
 
@@ -13,40 +13,97 @@ from pathlib import Path
 from aqmlab._util.files import write_text
 from aqmlab._util.table import TableModel
 from aqmlab.cards.card import Card, about_seeds
-from aqmlab.cards.kinds import QUEUE
+from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import VERSION, Area
 
-__all__ = ["LIMITS", "Entry", "entries", "markdown", "read", "rows_of", "table", "write"]
+__all__ = [
+    "CONTROLS",
+    "QUEUES",
+    "Board",
+    "Entry",
+    "entries",
+    "markdown",
+    "read",
+    "rows_of",
+    "table",
+    "write",
+]
 
 
 _HERE = Path(__file__).parent
-LIMITS = (
-    "Parameters are defaults, or listed. A queue that is tuned for its link can do better.",
-    "Authors tuned most queues on tests of their own, which may resemble these or not.",
-    "The quick tier has 27 settings and three seeds: look at the intervals.",
-    "All queues get the same buffer in bytes, not the one that their authors recommend.",
-    "Senders do not use ECN in the quick tier. Queues that mark show nothing of it.",
-    "There is no overall rank: which area matters is your decision.",
-)
-"""What a table of grades does not say."""
 _SCORED = ("grade", "score", "low", "high")
 
 
 @dataclass(frozen=True)
+class Board:
+    """A table of cards."""
+
+    about: Kind
+    file: str
+    """The name of its files, without their endings."""
+    table: str
+    """The table of its entries."""
+    pages: str
+    """The folder of the documentation that has a page for each."""
+    scale: str
+    """What 0 and 1 are, in words."""
+    limits: Sequence[str]
+    """What a table of grades does not say."""
+
+
+QUEUES = Board(
+    about=QUEUE,
+    file="leaderboard",
+    table="queues.csv",
+    pages="disciplines",
+    scale="0 is drop-tail with the same buffer, 1 the median of the baselines.",
+    limits=(
+        "Parameters are defaults, or listed. A queue that is tuned for its link can do better.",
+        "Authors tuned most queues on tests of their own, which may resemble these or not.",
+        "The quick tier has 27 settings and three seeds: look at the intervals.",
+        "All queues get the same buffer in bytes, not the one that their authors recommend.",
+        "Senders do not use ECN in the quick tier. Queues that mark show nothing of it.",
+        "There is no overall rank: which area matters is your decision.",
+    ),
+)
+"""The queue disciplines that ship with the package."""
+CONTROLS = Board(
+    about=CONTROL,
+    file="controls",
+    table="controls.csv",
+    pages="congestion-controls",
+    scale="1 is CUBIC in the same place, 0 half as good: twice the delay or half the rate.",
+    limits=(
+        "CUBIC is the yardstick, not the best: a control may differ from it and be good.",
+        "Parameters are defaults. A control that is tuned for its path can do better.",
+        "The quick tier has 56 settings and three seeds: look at the intervals.",
+        "Queues are drop-tail in the quick tier. DCTCP and Prague are made for queues that mark.",
+        "Round trips are 20 to 120 ms: controls for data centres are not at home there.",
+        "Most rates are 10 to 50 Mbit/s: controls for long fat paths are not at home there.",
+        "LEDBAT++ is meant to yield to others. No test asks how well it does that.",
+        "There is no overall rank: which area matters is your decision.",
+    ),
+)
+"""The congestion controls that ship with the package."""
+
+
+@dataclass(frozen=True)
 class Entry:
-    """A queue of the table."""
+    """A queue or a control of a table."""
 
     kind: str
-    queue: str
+    text: str
     """As ``aqmlab evaluate`` names it."""
+    ecn: str
+    """ECN of a control's flows."""
     chosen: str
     """Why it has these parameters; empty: it has its defaults."""
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
-    """Every queue discipline that ships with the package."""
-    with (_HERE / "suites" / "queues.csv").open(encoding="utf-8", newline="") as file:
+def entries(board: Board = QUEUES) -> tuple[Entry, ...]:
+    """Everything of its kind that ships with the package."""
+    with (_HERE / "suites" / board.table).open(encoding="utf-8", newline="") as file:
         return tuple(Entry(**row) for row in csv.DictReader(file))
 
 
@@ -57,7 +114,7 @@ def rows_of(cards: Sequence[tuple[Entry, Card]]) -> list[dict[str, str]]:
         failed = [gate.rule.name for gate in card.gates if gate.passed is False]
         row = {
             "kind": entry.kind,
-            "queue": entry.queue,
+            card.kind: entry.text,
             "chosen": entry.chosen,
             "gates_failed": " ".join(failed),
         }
@@ -91,37 +148,38 @@ def read(path: Path) -> list[dict[str, str]]:
         return [*csv.DictReader(file)]
 
 
-def _areas(rows: Sequence[Mapping[str, str]]) -> list[str]:
+def _areas(rows: Sequence[Mapping[str, str]], board: Board) -> list[str]:
     """The areas that have a score somewhere."""
-    return [name for name in QUEUE.areas if any(row[f"{name}_score"] for row in rows)]
+    return [name for name in board.about.areas if any(row[f"{name}_score"] for row in rows)]
 
 
-def table(rows: Sequence[Mapping[str, str]]) -> TableModel:
+def table(rows: Sequence[Mapping[str, str]], board: Board = QUEUES) -> TableModel:
     """Grades for a terminal."""
-    names = _areas(rows)
+    names = _areas(rows, board)
     made = TableModel()
-    made.add_key("queue")
+    made.add_key(board.about.name)
     for name in names:
         made.add_number(name)
     made.add_text("gates failed")
     for row in rows:
         cells = (row[f"{name}_grade"] for name in names)
-        made.add_row(row["queue"].partition(":")[0], *cells, row["gates_failed"].replace(" ", ", "))
+        named = row[board.about.name].partition(":")[0]
+        made.add_row(named, *cells, row["gates_failed"].replace(" ", ", "))
     return made
 
 
-def markdown(rows: Sequence[Mapping[str, str]]) -> str:
+def markdown(rows: Sequence[Mapping[str, str]], board: Board = QUEUES) -> str:
     """The table of docs/leaderboard.md: scores and grades, without the intervals of the CSV."""
-    return "\n".join(_markdown(rows)) + "\n"
+    return "\n".join(_markdown(rows, board)) + "\n"
 
 
-def _markdown(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    names = _areas(rows)
-    yield f"| queue | {' | '.join(names)} | gates failed |"
+def _markdown(rows: Sequence[Mapping[str, str]], board: Board) -> Iterator[str]:
+    names = _areas(rows, board)
+    yield f"| {board.about.name} | {' | '.join(names)} | gates failed |"
     yield f"| --- |{' ---: |' * len(names)} --- |"
     for row in rows:
         cells = [_cell(row, name).partition(" (")[0] for name in names]
-        link = f"[{row['kind']}](disciplines/{row['kind']}.md)"
+        link = f"[{row['kind']}]({board.pages}/{row['kind']}.md)"
         failed = row["gates_failed"].replace(" ", ", ") or "none"
         yield f"| {link} | {' | '.join(cells)} | {failed} |"
 
@@ -140,13 +198,16 @@ def _short(text: str) -> str:
     return f"{float(text) + 0.0:.2f}".replace("-0.00", "0.00") if text else ""
 
 
-def write(rows: Sequence[Mapping[str, str]], cards: Sequence[str], folder: Path) -> list[Path]:
-    """Writes ``leaderboard.csv`` and ``leaderboard.html``.
+def write(
+    rows: Sequence[Mapping[str, str]], cards: Sequence[str], folder: Path, board: Board = QUEUES
+) -> list[Path]:
+    """Writes the table as CSV, and as a web page.
 
     Args:
         rows: those of :func:`rows_of`.
         cards: the folder of each row's card, relative to `folder`.
         folder: where they go.
+        board: whose rows they are.
     """
     import jinja2
 
@@ -159,18 +220,18 @@ def write(rows: Sequence[Mapping[str, str]], cards: Sequence[str], folder: Path)
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    names = _areas(rows)
+    names = _areas(rows, board)
     page = environment.get_template("leaderboard.html").render(
         areas=names,
         rows=[
             (row, card, [(row[f"{name}_score"], _cell(row, name)) for name in names])
             for row, card in zip(rows, cards, strict=True)
         ],
-        limits=LIMITS,
+        board=board,
         about=rows[0],
         sort=(_HERE / "templates" / "sort.js").read_text(encoding="utf-8"),
     )
-    files = [folder / "leaderboard.csv", folder / "leaderboard.html"]
+    files = [folder / f"{board.file}{ending}" for ending in (".csv", ".html")]
     write_text(files[0], stream.getvalue())
     write_text(files[1], page)
     return files

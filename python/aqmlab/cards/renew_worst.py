@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--search", type=Path, default=Path("out/worst"), help="folder of searches")
     parser.add_argument("--out", type=Path, default=FOLDER / "worst", help="folder of scenarios")
     given = parser.parse_args(arguments)
-    chosen = {entry.kind: entry.queue for entry in entries()}
+    chosen = {entry.kind: entry.text for entry in entries()}
     rows = []
     for queue in given.queues:
         found = worst(

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measured(seeds: Sequence[int], store: Store, jobs: int | None) -> list[dict[str, Any]]:
     """The numbers of each link and queue: means over the seeds."""
     both = [of_row[-1] for row in rows("access") if (of_row := cells(row))]
-    queues = [Role(entry.kind, named(entry.queue)) for entry in entries()]
+    queues = [Role(entry.kind, named(entry.text)) for entry in entries()]
     planned = jobs_in(both, lambda _: queues, seeds)
     with Progress("responsiveness") as progress, schedulers.scheduler(None, jobs) as pool:
         told = progress.task("runs")

@@ -19,7 +19,6 @@ from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.evaluation import evaluate
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.regression import Comparison
-from aqmlab.cards.roles import BASELINES
 from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
@@ -52,6 +51,10 @@ def command(
         typer.Option(
             "--all", help="Make the cards of every shipped discipline, and a table of their grades."
         ),
+    ] = False,
+    all_controls: Annotated[
+        bool,
+        typer.Option("--all-controls", help="The same of every shipped congestion control."),
     ] = False,
     suite: Annotated[
         str | None,
@@ -184,14 +187,22 @@ def command(
     wanted = None if weights is None else _weights(weights, CONTROL if control else QUEUE)
     numbers = None if seeds is None else vary.seeds(seeds)
     how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "store": store, "say": say}
-    if everything:
-        others = {"QUEUE": queue, "--control": control, "--suite": suite, "--write": write}
-        _refuse_beside("--all", {**others, "--against": against, "--worst": worst or None})
-        baselines = _split(baseline) or BASELINES
+    if everything or all_controls:
+        others = {
+            "QUEUE": queue,
+            "--control": control,
+            "--suite": suite,
+            "--write": write,
+            "--against": against,
+            "--worst": worst or None,
+            "--all-controls": (everything and all_controls) or None,
+        }
+        _refuse_beside("--all" if everything else "--all-controls", others)
         _all(
+            leaderboard.QUEUES if everything else leaderboard.CONTROLS,
             directory,
             tier=tier,
-            baselines=baselines,
+            baselines=_split(baseline) or None,
             only=words,
             seeds=numbers,
             how=how,
@@ -252,10 +263,11 @@ def command(
 
 
 def _all(
+    board: leaderboard.Board,
     directory: Path | None,
     *,
     tier: str,
-    baselines: Sequence[str],
+    baselines: Sequence[str] | None,
     only: Sequence[str],
     seeds: Sequence[int] | None,
     how: Mapping[str, Any],
@@ -266,9 +278,12 @@ def _all(
     check_output_folder(folder)
     cards = []
     with Progress("evaluate") as progress:
-        for entry in leaderboard.entries():
+        for entry in leaderboard.entries(board):
+            is_queue = board is leaderboard.QUEUES
             card = evaluate(
-                entry.queue,
+                entry.text if is_queue else None,
+                control=None if is_queue else entry.text,
+                ecn=entry.ecn,
                 tier=tier,
                 baselines=baselines,
                 only=only,
@@ -280,13 +295,13 @@ def _all(
             cards.append((entry, card))
     rows = leaderboard.rows_of(cards)
     names = {entry.kind: evaluate_tables.folder_name(card.name) for entry, card in cards}
-    files = leaderboard.write(rows, [names[row["kind"]] for row in rows], folder)
+    files = leaderboard.write(rows, [names[row["kind"]] for row in rows], folder, board)
     if as_json:
         print_json(rows)
         return
-    show(leaderboard.table(rows))
+    show(leaderboard.table(rows, board))
     out("")
-    for limit in leaderboard.LIMITS:
+    for limit in board.limits:
         for line in textwrap.wrap(limit, 80, initial_indent="- ", subsequent_indent="  "):
             out(line)
     out("")

@@ -35,6 +35,7 @@ __all__ = [
     "Link",
     "Net",
     "Outcome",
+    "Program",
     "Seen",
     "Tcp",
     "Tick",
@@ -296,6 +297,17 @@ Tick = Callable[[float, tuple[Seen, Seen]], object]
 """Called now and then with the seconds that have passed, and what both directions are doing."""
 
 
+class Program(NamedTuple):
+    """A program and its arguments."""
+
+    path: str
+    """Its file."""
+    arguments: Sequence[str]
+    """Its name, and what follows it."""
+    named: Sequence[str]
+    """What the run directory calls it: runs of a group have the same."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a program."""
@@ -311,7 +323,7 @@ class Outcome:
 def run_program(
     scenario: Scenario,
     target: Path,
-    program: tuple[str, Sequence[str]],
+    program: Program,
     link: Link | FileLink,
     nets: Collection[Net],
     tcp: Tcp,
@@ -322,13 +334,13 @@ def run_program(
     Args:
         scenario: the link, and the longest time.
         target: the run directory.
-        program: its file, and its name and arguments.
+        program: what is run.
         link: what the scenario was made of.
         nets: what the program reaches.
         tcp: how the kernel's TCP is set.
         watched: who watches; gets the folder that becomes the run directory.
     """
-    path, arguments = program
+    path, arguments, named = program
     environment = _environment(target)
     with (
         workspace(target) as folder,
@@ -364,7 +376,7 @@ def run_program(
             started=started,
             wall_s=time.perf_counter() - wall,
             cpu_s=time.process_time() - cpu,
-            program=[os.fsdecode(word) for word in arguments],
+            program=named,
         )
     return Outcome(run, status, signals.seen > 0)
 

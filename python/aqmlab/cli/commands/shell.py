@@ -20,9 +20,12 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Seed, one_seed
+from aqmlab.cli.shell_mahimahi import Mahimahi
+from aqmlab.cli.shell_mahimahi import read as read_mahimahi
 from aqmlab.cli.shell_tables import ending, series_table, summary_lines
 from aqmlab.cli.shell_view import View, output_in
 from aqmlab.engine import privileges
+from aqmlab.engine.attach import run_beside
 from aqmlab.engine.doctor import State, findings
 from aqmlab.engine.shell import (
     LONGEST_S,
@@ -30,6 +33,7 @@ from aqmlab.engine.shell import (
     Link,
     Net,
     Outcome,
+    Program,
     Tcp,
     Tick,
     check_control,
@@ -174,6 +178,22 @@ def command(
             "the run directory. Without a terminal: a line every 10 s.",
         ),
     ] = False,
+    mm: Annotated[
+        bool,
+        typer.Option(
+            "--mm",
+            help="What follows are the words of mahimahi's mm-delay and mm-link, then the program: "
+            "--mm up.trace down.trace --downlink-queue=codel -- PROGRAM.",
+        ),
+    ] = False,
+    attach: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Run the program beside one that is running: in its network, behind its link. DIR "
+            "is the other's run directory.",
+        ),
+    ] = None,
     doctor: Annotated[
         bool,
         typer.Option("--doctor", help="Say what this machine allows, with cures, and run nothing."),
@@ -206,17 +226,10 @@ def command(
     if doctor:
         _examine()
         return
-    words = list(program or [os.environ.get("SHELL") or "/bin/sh"])
-    path = shutil.which(words[0])
-    if path is None:
-        raise AqmlabError(f"program: found {words[0]}, which is no program of your PATH")
-    nets = _nets(net)
-    tcp = Tcp(
-        ecn,
-        check_control("--control", control),
-        check_control("--far-control", far_control),
-    )
-    given = {
+    if attach is not None:
+        words = list(program or [os.environ.get("SHELL") or "/bin/sh"])
+        raise typer.Exit(run_beside(attach, [_found(words[0]), *words[1:]]))
+    given: dict[str, Any] = {
         "--rate": rate,
         "--down": down,
         "--up": up,
@@ -227,21 +240,33 @@ def command(
         "--loss": loss or None,
     }
     rtt_s = None if rtt is None else parsed_rtt(rtt)
+    if mm:
+        line = _mahimahi(program or [], given, scenario)
+        program, given, rtt_s = line.program, {**given, **line.options()}, rtt_s or line.rtt_s
+    nets = _nets(net)
+    subject = _subject(program)
+    longest_s = _duration(duration)
+    tcp = Tcp(
+        ecn,
+        check_control("--control", control),
+        check_control("--far-control", far_control),
+    )
     links = (
         _made_links(given, queue, rtt_s, _jitter(jitter))
         if scenario is None
         else {scenario.stem: _file_link(scenario, given, rtt_s, _jitter(jitter))}
     )
-    target = directory or _default_path(Path(path).name)
+    target = directory or _default_path(subject.name)
     if os.path.lexists(target):
         raise AqmlabError(f"--out: {target} is there already; choose another place")
     if directory is not None:
         check_output_folder(directory)
-    first_seed, longest_s = one_seed(seed) or 1, _duration(duration)
+    first_seed = one_seed(seed) or 1
     runs = []
     for number in range(repeat):
         for name, link in links.items():
-            content = link.scenario(shlex.join(words)[:60], first_seed + number, longest_s)
+            title = shlex.join(subject.words)[:60]
+            content = link.scenario(title, first_seed + number, longest_s)
             if pcap:
                 content = content.with_overrides({"measure.capture": "bottleneck"})
             place = _place(target, list(links), name, number if repeat > 1 else None)
@@ -249,20 +274,49 @@ def command(
     privileges.require_for_program()
     if program is None:
         say(f"{runs[0].link}; exit ends it")
-    file = os.fspath(Path(path).absolute())
 
     def run(planned: _Planned) -> Outcome:
         watched = _watch(planned.link, view=view)
-        return run_program(
-            planned.scenario, planned.place, (file, words), planned.link, nets, tcp, watched
-        )
+        own = Program(subject.path, subject.words, subject.words)
+        return run_program(planned.scenario, planned.place, own, planned.link, nets, tcp, watched)
 
     if len(runs) == 1:
         outcome = run(runs[0])
-        for line in summary_lines(outcome, runs[0].link, Path(path).name):
-            say(line)
+        for said in summary_lines(outcome, runs[0].link, subject.name):
+            say(said)
         raise typer.Exit(outcome.status or 0)
     raise typer.Exit(_series(runs, run, target))
+
+
+def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path | None) -> Mahimahi:
+    """What mahimahi's words say, which nothing else may say."""
+    for name, value in {**given, "--scenario": scenario}.items():
+        if value is not None and name != "--loss":
+            raise AqmlabError(f"{name}: found one beside --mm, whose words say it")
+    return read_mahimahi(words)
+
+
+class _Subject(NamedTuple):
+    """What is behind the link."""
+
+    name: str
+    path: str
+    words: list[str]
+
+
+def _subject(program: Sequence[str] | None) -> _Subject:
+    """The program that was asked for."""
+    words = list(program or [os.environ.get("SHELL") or "/bin/sh"])
+    path = _found(words[0])
+    return _Subject(Path(path).name, path, words)
+
+
+def _found(name: str) -> str:
+    """The file of a program."""
+    path = shutil.which(name)
+    if path is None:
+        raise AqmlabError(f"program: found {name}, which is no program of your PATH")
+    return os.fspath(Path(path).absolute())
 
 
 class _Planned(NamedTuple):

@@ -12,6 +12,7 @@ import pypdf
 import pytest
 from aqmlab.cards.criteria import criteria
 from aqmlab.cards.page import page
+from aqmlab.cards.scoring import size
 from aqmlab.errors import AqmlabError
 from conftest import ROOT, Cli
 
@@ -250,6 +251,22 @@ def test_criteria_are_those_of_the_rfc(cubic: package.Card) -> None:
     assert not found["5.3.1"].later
 
 
+def test_the_sentence_names_the_worst(store: Path) -> None:
+    card = card_of("bernoulli-1", store, "a-base", "a-cubic", "a-flows-fair", seeds="1..3")
+    found = re.search(r"worse in \d+, above all (.+?) in (a-\w+) \((.+?); (.+?)\)", card.sentence)
+    assert found, card.sentence
+    number, test, scenario, _ = found.groups()
+    number = {"Jain's index of equal flows": "Jain"}.get(number, number)
+    assert scenario == {row.id: row.scenario for row in card.rows}[test]
+    sizes = {
+        one.measure.measure: size(one)
+        for each in card.tests
+        for one in each.measures
+        if each.id == test and one.better is False
+    }
+    assert number == max(sizes, key=lambda name: sizes[name])
+
+
 def test_a_control_is_read_back(cubic: package.Card) -> None:
     Path("card.json").write_text(json.dumps(cubic.to_json()))
     again = package.Card.load("card.json")
@@ -327,6 +344,10 @@ def test_the_command_writes_the_card(aqmlab: Cli, store: Path) -> None:
     assert max(map(len, answer.out.rstrip().splitlines())) <= 80
     page_text = Path("runs/cards/codel/card.html").read_text()
     assert "one long flow" in page_text
+    assert "prefers-color-scheme: dark" in page_text
+    for drawn in re.findall(r"<svg.*?</svg>", page_text, re.DOTALL):
+        assert "var(--text)" in drawn
+        assert not re.search("#[0-9a-f]{6}", drawn), "a colour that does not follow the theme"
     assert not re.search(r"""(?:src|href)=["'](?!#)""", page_text)
     [sheet] = pypdf.PdfReader("runs/cards/codel/card.pdf").pages
     text = sheet.extract_text()

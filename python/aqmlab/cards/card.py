@@ -29,6 +29,21 @@ __all__ = ["TIERS", "Card", "about_seeds", "card_rows"]
 
 TIERS = ("quick", "standard", "full")
 """Each has the tests of those before it."""
+_NAMED = 2
+"""How many of the worst tests the sentence names."""
+_PLAIN = {
+    "probe p99": "the slowest new connections with a short answer (probe p99)",
+    "RPM": "round trips per minute under load (RPM)",
+    "MOS": "the opinion score of calls (MOS)",
+    "Jain": "Jain's index of equal flows",
+    "harm to rate": "what others lose of their rate",
+    "harm to RTT": "what others lose by longer round trips",
+    "harm to loss": "what others lose by losses",
+    "100 kB": "the time of 100 kB",
+    "1 MB": "the time of 1 MB",
+    "4 MB": "the time of 4 MB",
+}
+"""Numbers in the sentence whose names need a word more."""
 _MAX_BYTES = 64 * 2**20
 
 
@@ -187,13 +202,24 @@ class Card:
             return "One seed cannot tell a difference from chance: nothing is compared."
         rest = len(telling) - len(better) - len(worse)
         parts = [
-            f"{word} in {len(found)}{_largest(found)}"
-            for word, found in (("better", better), ("worse", worse))
+            f"{word} in {len(found)}, {self._most(found, named)}"
+            for word, found, named in (("better", better, 1), ("worse", worse, _NAMED))
             if found
         ]
-        last = f"no clear difference that matters in {rest}"
+        if rest or not parts:
+            parts.append(f"no clear difference that matters in {rest}")
         whom = "the median of the baselines" if self.about is QUEUE else self.about.called
-        return f"Beside {whom}, of {len(telling)} numbers: {'; '.join([*parts, last])}."
+        return f"Beside {whom}, of {len(telling)} numbers: {'; '.join(parts)}."
+
+    def _most(self, found: Sequence[tuple[Test, MeasureScore]], named: int) -> str:
+        """The largest differences among some, each of another test, in words."""
+        about = {row.id: row.scenario for row in self.rows}
+        largest: dict[str, str] = {}
+        for test, one in sorted(found, key=lambda pair: -scoring.size(pair[1])):
+            name = one.measure.measure
+            words = f"{_PLAIN.get(name, name)} in {test.id} ({about[test.id]}; {change(one)})"
+            largest.setdefault(test.id, words)
+        return f"above all {' and '.join([*largest.values()][:named])}"
 
     @property
     def not_tested(self) -> list[tuple[str, str]]:
@@ -268,15 +294,6 @@ class Card:
             )
         except (KeyError, TypeError, ValueError):
             raise AqmlabError(f"{path}: is damaged; make the card again") from None
-
-
-def _largest(found: Sequence[tuple[Test, MeasureScore]]) -> str:
-    """The largest relative difference among some, in brackets."""
-    relative = [pair for pair in found if pair[1].is_relative]
-    if not relative:
-        return ""
-    test, one = max(relative, key=lambda pair: abs(pair[1].difference.mean))
-    return f" (most: {one.measure.measure} of {test.id}, {change(one)})"
 
 
 def change(one: MeasureScore) -> str:

@@ -24,6 +24,7 @@ from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.pictures import areas_svg, waits_svg
 from aqmlab.cards.scoring import VERSION
 from aqmlab.figures.files import check_address_space
+from aqmlab.reports.charts import PALETTE
 
 __all__ = ["write_html", "write_pdf"]
 
@@ -67,6 +68,7 @@ def write_html(card: Card, path: Path) -> None:
         tests=lines.worst_first(card.tests),
         about=about,
         lines=lines,
+        palette=PALETTE,
         pictures=[areas_svg(card), waits_svg(card)],
     )
     write_text(path, text)
@@ -76,7 +78,9 @@ def write_pdf(card: Card, path: Path) -> None:
     """Writes the page of the terminal on A4, with its pictures beside it."""
     check_address_space()
     text = [line for part in lines.page(card) for line in _plain(part)]
-    pictures = [one for one in (areas_svg(card, 250), waits_svg(card, 250)) if one]
+    pictures = [
+        one for one in (areas_svg(card, 250, "light"), waits_svg(card, 250, "light")) if one
+    ]
     drawn = vl_convert.svg_to_pdf(_sheet(text, pictures))
     book = pypdf.PdfWriter()
     for one in pypdf.PdfReader(io.BytesIO(drawn)).pages:

@@ -15,6 +15,7 @@ from aqmlab._util.table import TableModel
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import VERSION, Area
+from aqmlab.reports.charts import PALETTE
 
 __all__ = [
     "CONTROLS",
@@ -229,6 +230,7 @@ def write(
         ],
         board=board,
         about=rows[0],
+        palette=PALETTE,
         sort=(_HERE / "templates" / "sort.js").read_text(encoding="utf-8"),
     )
     files = [folder / f"{board.file}{ending}" for ending in (".csv", ".html")]

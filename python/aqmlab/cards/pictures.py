@@ -12,18 +12,17 @@ from aqmlab.cards.card import Card
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, Area, Test
 from aqmlab.figures.files import Chart, svg
-from aqmlab.figures.theme import THEMES
+from aqmlab.figures.theme import THEMES, Theme, ThemeName
 
 __all__ = ["areas_svg", "waits_svg"]
 
 
-_THEME = THEMES["light"]
-_OWN = _THEME.text
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
-def areas_svg(card: Card, width: int = 420) -> str:
+def areas_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> str:
     """Scores of the candidate with their intervals, and those of the baselines, by area."""
+    theme = THEMES[colours_of]
     names = [area.name for area in card.areas if area.score is not None]
     rows = _scores("candidate", card.areas)
     others = sorted(name for name in card.baselines if name != card.about.anchor)
@@ -39,7 +38,9 @@ def areas_svg(card: Card, width: int = 420) -> str:
         else "score: 1 is CUBIC",
     )
     y = alt.Y("area:N", sort=names, title=None)
-    colours = alt.Scale(domain=["candidate", *others], range=[_OWN, *_THEME.series[: len(others)]])
+    colours = alt.Scale(
+        domain=["candidate", *others], range=[theme.text, *theme.series[: len(others)]]
+    )
     shapes = alt.Scale(
         domain=["candidate", *others],
         range=["circle", *["square", "triangle-up", "diamond", "cross", "triangle-down"] * 4][
@@ -49,13 +50,13 @@ def areas_svg(card: Card, width: int = 420) -> str:
     data = alt.InlineData(values=rows)
     zero = (
         alt.Chart(alt.InlineData(values=[{"score": 0.0}, {"score": 1.0}]))
-        .mark_rule(color=_THEME.axis, strokeDash=[3, 3])
+        .mark_rule(color=theme.axis, strokeDash=[3, 3])
         .encode(x="score:Q")
     )
     spans = (
         alt.Chart(data)
         .transform_filter("datum.queue === 'candidate' && isValid(datum.low)")
-        .mark_rule(strokeWidth=3, color=_OWN)
+        .mark_rule(strokeWidth=3, color=theme.text)
         .encode(x=alt.X("low:Q"), x2="high:Q", y=y)
     )
     points = (
@@ -69,7 +70,7 @@ def areas_svg(card: Card, width: int = 420) -> str:
         )
     )
     chart = alt.layer(zero, spans, points).properties(width=width, height=30 * max(1, len(names)))
-    return _drawn(chart)
+    return _drawn(chart, theme)
 
 
 def _scores(queue: str, areas: Sequence[Area]) -> list[dict[str, Any]]:
@@ -87,11 +88,12 @@ def _scores(queue: str, areas: Sequence[Area]) -> list[dict[str, Any]]:
     ]
 
 
-def waits_svg(card: Card, width: int = 420) -> str:
+def waits_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> str:
     """Wait against goodput over the tests that measure both: from drop-tail to the candidate.
 
     Empty if no test measures both.
     """
+    theme = THEMES[colours_of]
     pairs = []
     start, middle = ("drop-tail", "baselines' median")
     if card.about is not QUEUE:
@@ -103,9 +105,9 @@ def waits_svg(card: Card, width: int = 420) -> str:
     if not pairs:
         return ""
     looks = {
-        start: (_THEME.axis, "square"),
-        middle: (_THEME.series[0], "diamond"),
-        "candidate": (_OWN, "circle"),
+        start: (theme.axis, "square"),
+        middle: (theme.series[0], "diamond"),
+        "candidate": (theme.text, "circle"),
     }
     domain = [name for name in looks if name]
     colours = alt.Scale(domain=domain, range=[looks[name][0] for name in domain])
@@ -116,7 +118,7 @@ def waits_svg(card: Card, width: int = 420) -> str:
     lines = (
         alt.Chart(data)
         .transform_filter("datum.place !== 1")
-        .mark_line(color=_THEME.axis, strokeWidth=1)
+        .mark_line(color=theme.axis, strokeWidth=1)
         .encode(x=x, y=y, detail="test:N", order="place:Q")
     )
     points = (
@@ -132,10 +134,10 @@ def waits_svg(card: Card, width: int = 420) -> str:
     words = (
         alt.Chart(data)
         .transform_filter("datum.queue === 'candidate'")
-        .mark_text(align="left", dx=7, dy=3, color=_OWN, fontSize=10)
+        .mark_text(align="left", dx=7, dy=3, color=theme.text, fontSize=10)
         .encode(x=x, y=y, text="test:N")
     )
-    return _drawn(alt.layer(lines, points, words).properties(width=width, height=220))
+    return _drawn(alt.layer(lines, points, words).properties(width=width, height=220), theme)
 
 
 def _pair(test: Test, start: str, middle: str) -> list[dict[str, Any]] | None:
@@ -166,20 +168,22 @@ def _pair(test: Test, start: str, middle: str) -> list[dict[str, Any]] | None:
     ]
 
 
-def _drawn(chart: Chart) -> str:
+def _drawn(chart: Chart, theme: Theme) -> str:
     """A chart as SVG."""
     configured = chart.configure(
         font=_FONT,
         background="transparent",
         view=alt.ViewConfig(stroke=None),
         axis=alt.AxisConfig(
-            labelColor=_THEME.text,
-            titleColor=_THEME.text,
-            gridColor=_THEME.grid,
+            labelColor=theme.text,
+            titleColor=theme.text,
+            gridColor=theme.grid,
             labelFontSize=11,
             titleFontSize=11,
             titleFontWeight="normal",
         ),
-        legend=alt.LegendConfig(orient="bottom", columns=3, labelFontSize=11, columnPadding=18),
+        legend=alt.LegendConfig(
+            orient="bottom", columns=3, labelColor=theme.text, labelFontSize=11, columnPadding=18
+        ),
     )
     return svg(configured.to_dict())

@@ -33,6 +33,7 @@ __all__ = [
     "points",
     "scored_controls",
     "scored_tests",
+    "size",
     "step",
 ]
 
@@ -408,6 +409,13 @@ def step(measure: Measure) -> float:
     if measure.letter == "D" and measure.unit == "%":
         return math.log(CONSTANTS["control_loss_factor"])
     return _STEPS[measure.letter]
+
+
+def size(one: MeasureScore) -> float:
+    """How large a difference is, in steps of a control's card; of goodput, in points."""
+    if one.measure.letter == "G":
+        return abs(math.expm1(one.difference.mean)) / CONSTANTS["goodput_lost_per_point"]
+    return abs(one.difference.mean) / step(one.measure)
 
 
 def points(measure: Measure, mine: float, theirs: float) -> float:

@@ -11,6 +11,7 @@ import pytest
 from aqmlab.cards import baselines
 from aqmlab.cards.campaign import jobs_of
 from aqmlab.cards.candidates import named
+from aqmlab.cards.evaluation import baseline_jobs
 from aqmlab.cards.roles import tier_cells
 from aqmlab.cards.suites import measures
 from conftest import ROOT
@@ -40,9 +41,18 @@ def test_they_are_those_of_fresh_runs(fresh: package.Card, tmp_path: Path) -> No
 
 @CURRENT
 def test_they_cover_the_quick_tier() -> None:
-    planned = jobs_of(tier_cells("quick"), [named("droptail"), named("cake")], [1, 2, 3])
-    assert len(baselines.shipped(planned)) == len({job.scenario.key for job in planned})
+    planned = baseline_jobs("quick")
+    assert len(baselines.shipped(planned)) == len(planned) > 700
     assert baselines.FILE.stat().st_size < 1_000_000
+
+
+def test_a_tier_has_the_runs_of_those_before_it() -> None:
+    few = ("a-base", "a-web", "c-alone")
+    quick, standard = (
+        {job.scenario.key for job in baseline_jobs(tier, few)} for tier in ("quick", "standard")
+    )
+    assert len(quick) == 3 * (3 * 5 + 16 * 2), "a seed has 3 cells of queues, 16 of controls"
+    assert quick < standard
 
 
 def test_numbers_of_anything_else_are_not_taken(

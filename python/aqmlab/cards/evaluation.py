@@ -14,7 +14,7 @@ from aqmlab._util.words import counted
 from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import Job, Made, estimated_seconds, jobs_in, make, missing
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control
-from aqmlab.cards.card import TIERS, Card
+from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.generator import Cell
 from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
@@ -26,7 +26,7 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.vary import seeds as parsed_seeds
 
-__all__ = ["SEEDS", "evaluate", "numbers_of_baselines"]
+__all__ = ["SEEDS", "baseline_jobs", "evaluate", "numbers_of_baselines"]
 
 
 SEEDS: Mapping[str, Sequence[int]] = {
@@ -119,6 +119,28 @@ def evaluate(
     return _card(about, made, planned)
 
 
+def baseline_jobs(tier: str, only: Sequence[str] = ()) -> list[Job]:
+    """The runs of cards that are none of a candidate, of a tier and of those before it, each once.
+
+    Args:
+        tier: the largest tier.
+        only: tests; none: all.
+    """
+    found: dict[str, Job] = {}
+    for upto in TIERS[: TIERS.index(tier) + 1]:
+        for kind, _, roles, _ in (
+            queue_roles(DROPTAIL, BASELINES),
+            control_roles(CUBIC, "none", CONTROLS),
+        ):
+            own = [row.id for row in card_rows(upto, kind) if row.id in only]
+            if only and not own:
+                continue
+            for job in jobs_in(tier_cells(upto, own, kind), roles, SEEDS[upto]):
+                if job.queue != "candidate":
+                    found.setdefault(job.scenario.key, job)
+    return [*found.values()]
+
+
 def numbers_of_baselines(
     tier: str, *, jobs: int | None = None, store: str | os.PathLike[str] | None = None
 ) -> list[tuple[Job, dict[str, float]]]:
@@ -127,13 +149,7 @@ def numbers_of_baselines(
     Raises:
         AqmlabError: a run failed.
     """
-    planned = []
-    for kind, _, roles, _ in (
-        queue_roles(DROPTAIL, BASELINES),
-        control_roles(CUBIC, "none", CONTROLS),
-    ):
-        found = jobs_in(tier_cells(tier, (), kind), roles, SEEDS[tier])
-        planned += [job for job in found if job.queue != "candidate"]
+    planned = baseline_jobs(tier)
     runs = Store(Path(store) if store is not None else STORE_ROOT)
     runs.tidy()
     with bar("baselines", None) as on_progress, schedulers.scheduler(None, jobs) as pool:

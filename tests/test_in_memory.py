@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,25 @@ def test_what_a_process_made_equals_what_it_wrote(tmp_path: Path) -> None:
     assert made.manifest == opened.manifest
     assert made.queue == opened.queue
     assert pickle.loads(pickle.dumps(made)) == opened
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_its_json_files_are_what_python_writes(name: str, tmp_path: Path) -> None:
+    """The engine writes them; the bytes of earlier runs stay."""
+    path = run(SCENARIOS[name], out_dir=tmp_path / "run", progress=False).path
+    files = {file.name: file.read_bytes() for file in path.iterdir()}
+    for file in ("summary.json", "metadata.json", "manifest.json"):
+        content = json.loads(files[file])
+        assert files[file].decode() == json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    others = sorted(files.keys() - {"manifest.json"})
+    assert json.loads(files["manifest.json"]) == {
+        "key": json.loads(files["metadata.json"])["key"],
+        "files": {
+            file: {"bytes": len(files[file]), "sha256": hashlib.sha256(files[file]).hexdigest()}
+            for file in others
+        },
+    }
+    assert [*json.loads(files["manifest.json"])["files"]] == others
 
 
 def test_an_exception_of_its_progress_ends_it() -> None:

@@ -1,6 +1,7 @@
 """The engine. Scenarios are passed as their effective TOML text, results as JSON text."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, final
 
 def version() -> str:
@@ -75,7 +76,7 @@ def run(
     progress: Callable[[float], object] | None = None,
     memory: int | None = None,
 ) -> str:
-    """Runs a scenario; writes its records into `out_dir`; returns the summary as JSON.
+    """Runs a scenario; writes its records into `out_dir`; returns the text of ``summary.json``.
 
     `progress` is called with the share of the simulated time that is done. An exception that it
     raises ends the run and is passed on. The run may take `memory` bytes more than the process has,
@@ -89,6 +90,19 @@ def run_live(
     memory: int | None = None,
 ) -> str:
     """Runs a scenario on the live bed, in real time; as :func:`run` otherwise."""
+
+def seal(folder: Path, key: str, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, int, str]]:
+    """Writes some files into a folder, then ``manifest.json``.
+
+    Returns:
+        Name, length and SHA-256 hash of every other file.
+
+    Raises:
+        OSError: one cannot be written or read.
+    """
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the files of a folder, and their names, are on the disk."""
 
 def run_shell(
     effective: str,

@@ -11,6 +11,7 @@ mod recorder;
 mod reference;
 mod table;
 mod tables;
+mod text;
 
 use std::path::Path;
 
@@ -21,6 +22,7 @@ pub use column::{Column, Layout, TableAbout};
 pub use recorder::ParquetRecords;
 pub use reference::result_schema;
 pub use tables::TABLES;
+pub use text::json_text;
 
 /// Records what `measure` asks for in `directory`; no directory, no records.
 pub fn recorder(directory: Option<&Path>, measure: &Measure) -> Box<dyn Records> {

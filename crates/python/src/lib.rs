@@ -6,6 +6,7 @@
 mod captures;
 mod effective;
 mod failures;
+mod finished;
 mod modules;
 mod play;
 mod plugins;
@@ -18,6 +19,7 @@ mod worked;
 use std::path::Path;
 
 use aqmlab_net::Bytes;
+use aqmlab_parquet::json_text;
 use aqmlab_plugin::failure;
 use aqmlab_scenario::{ClassError, Scenario};
 use aqmlab_sim::Memory;
@@ -40,6 +42,8 @@ import_exception!(aqmlab.errors, RunError);
 mod _native {
     #[pymodule_export]
     use super::captures::{capture_arrivals, vectors_from_capture};
+    #[pymodule_export]
+    use super::finished::{seal, sync_folder};
     #[pymodule_export]
     use super::plugins::{
         AckRecord, EventRecord, check_plugin_name, plugin_callbacks, plugin_records, plugin_value,
@@ -199,7 +203,7 @@ fn run(
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
         aqmlab_sim::run_within(memory, &scenario, records, tell).map_err(run_error)
     })?;
-    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+    Ok(json_text(&summary))
 }
 
 #[pyfunction]
@@ -218,7 +222,7 @@ fn run_live(
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
         aqmlab_live::run(&scenario, records, tell).map_err(live_error)
     })?;
-    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+    Ok(json_text(&summary))
 }
 
 #[pyfunction]

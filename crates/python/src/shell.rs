@@ -5,6 +5,7 @@ use std::path::Path;
 
 use aqmlab_live::{LinkView, Order, Program, Reach, ShellSettings, TcpSettings};
 use aqmlab_net::Time;
+use aqmlab_parquet::json_text;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -87,9 +88,8 @@ pub(crate) fn run_shell(
         return Err(error);
     }
     let shown = result.map_err(live_error)?;
-    let summary = serde_json::to_string(&shown.summary);
     Ok((
-        summary.expect("a summary holds only what JSON can say"),
+        json_text(&shown.summary),
         shown.measured.as_secs_f64(),
         shown.status,
     ))

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aqmlab_net::Time;
+use aqmlab_parquet::json_text;
 use aqmlab_plugin::failure::{self, Failure};
 use aqmlab_record::LinkDirection;
 use aqmlab_scenario::ScenarioError as WrongValue;
@@ -279,7 +280,7 @@ impl Stepper {
         };
         plugins::raise(py)?;
         let summary = summary.map_err(run_error)?;
-        Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+        Ok(json_text(&summary))
     }
 }
 

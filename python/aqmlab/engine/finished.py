@@ -38,7 +38,7 @@ def write_run(
     Args:
         folder: where the run's tables are.
         scenario: what was run.
-        summary: what the engine summed up, as JSON.
+        summary: what the engine summed up, the text of ``summary.json``.
         target: the run directory that the folder becomes.
         key: what tells the run from others.
         load: the load that its populations were calibrated to, if they were.
@@ -55,8 +55,8 @@ def write_run(
         metadata["program"] = list(program)
     written = {file: source.content for file, source in _plugins(scenario).items()}
     written["scenario.toml"] = scenario.effective.encode()
-    for name, content in (("summary.json", json.loads(summary)), ("metadata.json", metadata)):
-        written[name] = f"{json.dumps(content, indent=2, ensure_ascii=False)}\n".encode()
+    written["summary.json"] = summary.encode()
+    written["metadata.json"] = f"{json.dumps(metadata, indent=2, ensure_ascii=False)}\n".encode()
     manifest = seal(folder, key, written).at(target)
     return Run.just_made(scenario.data, summary, metadata, manifest=manifest)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from aqmlab import _native
 from aqmlab._util.files import made_folder, renamed, synced
 from aqmlab.errors import AqmlabError
 
@@ -27,37 +28,49 @@ def workspace(target: Path, *, durable: bool = True) -> Iterator[Path]:
 
     Args:
         target: the folder.
-        durable: whether to wait for the disk; if not, the caller does so later.
+        durable: whether to wait for the disk; if not, the caller does so later, and holds the
+            folder above, so that nothing is locked.
     """
+    descriptor = None
     try:
-        made_folder(target.parent)
-        remove_abandoned(target.parent)
-        folder, descriptor = held(target)
+        if durable:
+            made_folder(target.parent)
+            remove_abandoned(target.parent)
+            folder, descriptor = held(target)
+        else:
+            folder = _sibling(target)
+            folder.mkdir()
     except OSError as error:
         raise AqmlabError(f"{target}: cannot be made: {error.strerror}") from None
     try:
         yield folder
         if durable:
-            for path in folder.iterdir():
-                synced(path)
-            synced(folder)
+            _native.sync_folder(folder)
         renamed(folder, target)
         if durable:
             synced(target.parent)
     except OSError as error:
         raise AqmlabError(f"{target}: cannot be written: {error.strerror}") from None
     finally:
-        remove_folder(folder, descriptor)
+        if os.path.lexists(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def held(target: Path) -> tuple[Path, int]:
     """A new temporary sibling of a folder, and the descriptor that locks it until it is closed."""
     # Nobody may clear away a folder between its making and its locking.
     with _locked(target.parent):
-        folder = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_PARTIAL}")
+        folder = _sibling(target)
         folder.mkdir()
         descriptor, _ = _lock_folder(folder)
     return folder, descriptor
+
+
+def _sibling(target: Path) -> Path:
+    """A name for a temporary sibling of a folder."""
+    return target.with_name(f".{target.name}.{os.urandom(4).hex()}{_PARTIAL}")
 
 
 def remove_folder(folder: Path, descriptor: int) -> None:
@@ -109,10 +122,10 @@ def remove_abandoned(parent: Path, save: Callable[[Path], object] = lambda _: No
         save: called with each before it is removed.
     """
     removed: list[Path] = []
-    if not any(parent.glob(f".*{_PARTIAL}")):
+    if not _partial(parent):
         return removed
     with _locked(parent):
-        for folder in parent.glob(f".*{_PARTIAL}"):
+        for folder in _partial(parent):
             with suppress(OSError):
                 descriptor, locked = _lock_folder(folder, fcntl.LOCK_NB)
                 try:
@@ -123,6 +136,12 @@ def remove_abandoned(parent: Path, save: Callable[[Path], object] = lambda _: No
                 finally:
                     os.close(descriptor)
     return removed
+
+
+def _partial(parent: Path) -> list[Path]:
+    """The temporary folders in a folder. A glob over thousands of runs takes longer than a run."""
+    names = os.listdir(parent) if parent.is_dir() else []  # noqa: PTH208 - paths are what takes long
+    return [parent / name for name in names if name[0] == "." and name.endswith(_PARTIAL)]
 
 
 def _left(folder: Path) -> bool:

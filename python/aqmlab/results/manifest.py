@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from aqmlab import _native
 from aqmlab.errors import DamagedRunError
 
 __all__ = ["MANIFEST", "Manifest", "seal"]
@@ -160,20 +161,8 @@ def _length(path: Path) -> int:
 
 def seal(folder: Path, key: str, files: Mapping[str, bytes] | None = None) -> Manifest:
     """Writes some files into a folder whose others are complete, then the manifest of all."""
-    entries = {}
-    for name, content in (files or {}).items():
-        (folder / name).write_bytes(content)
-        entries[name] = _Entry(len(content), hashlib.sha256(content).hexdigest())
-    for path in folder.iterdir():
-        if path.name not in entries and path.name != MANIFEST:
-            entries[path.name] = _Entry(path.stat().st_size, _hash_of(path))
-    ordered = dict(sorted(entries.items()))
-    stated = {
-        name: {"bytes": entry.length, "sha256": entry.sha256} for name, entry in ordered.items()
-    }
-    text = json.dumps({"key": key, "files": stated}, indent=2)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    return Manifest(folder, key, ordered)
+    entries = _native.seal(folder, key, list((files or {}).items()))
+    return Manifest(folder, key, {name: _Entry(length, found) for name, length, found in entries})
 
 
 @lru_cache(maxsize=4096)

@@ -231,8 +231,11 @@ class Scenario:
 
         The effective scenario states it until every class has its population.
         """
-        text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
-        load = json.loads(_native.to_json(text)).get("load")
+        data = self.data
+        if self.populations:
+            text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
+            data = json.loads(_native.to_json(text))
+        load = data.get("load")
         return None if load is None else float(load)
 
     @cached_property
@@ -243,6 +246,8 @@ class Scenario:
     @cached_property
     def uncalibrated(self) -> list[int]:
         """Indices of the traffic classes whose population is left to calibration."""
+        if self.data.get("load") is None:
+            return []
         classes = range(len(self.data["traffic"]))
         return [index for index in classes if _native.population(self.effective, index) is None]
 

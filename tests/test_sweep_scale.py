@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from aqmlab.results.statistics import estimate
 from aqmlab.sweeps import campaign
 from aqmlab.sweeps.known import KNOWN, Known
 from aqmlab.sweeps.numbers import Numbers, layout_of
+from aqmlab.sweeps.results import _number_arrays
 from conftest import SMALL
 from test_sweep import SWEEP, Listener, digest
 
@@ -192,3 +194,26 @@ def test_an_estimate_is_made_once_of_the_same_numbers() -> None:
     assert estimate(tuple(numbers)) is first
     assert estimate([*numbers[1:], numbers[0]]) is not first
     assert estimate(numbers, 0.9).half_width < first.half_width
+
+
+def test_columns_hold_the_numbers_of_every_run() -> None:
+    """Runs whose layouts differ share columns; one that failed has none of the numbers."""
+    names = ("whole", "links.a.b.c", "mixed", "never")
+    runs = [
+        Numbers(layout_of(names, bytes([1, 0, 1, 0])), array("d", [3, 0.5, 7, math.nan])),
+        None,
+        Numbers(layout_of(names[:3], bytes([1, 0, 0])), array("d", [2**53, math.nan, 0.25])),
+        Numbers(layout_of(names[1:], bytes([0, 1, 0])), array("d", [1e-300, math.nan, math.nan])),
+    ]
+    columns = _number_arrays(runs)
+    assert [*columns] == ["mixed", "never", "whole", "links.a.b.c"]
+    for name, column in columns.items():
+        wanted = [None if numbers is None else numbers.get(name) for numbers in runs]
+        assert column.to_pylist() == wanted
+    kinds = {name: str(column.type) for name, column in columns.items()}
+    assert kinds == {
+        "mixed": "double",
+        "never": "double",
+        "whole": "int64",
+        "links.a.b.c": "double",
+    }

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,13 +15,13 @@ from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.files import write_bytes, write_text
-from aqmlab._util.lazy import pa, pq
+from aqmlab._util.lazy import np, pa, pq
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run, read_json
 from aqmlab.sweeps.file import Point, Sweep
 from aqmlab.sweeps.known import KNOWN
-from aqmlab.sweeps.numbers import Numbers
+from aqmlab.sweeps.numbers import Layout, Numbers
 
 __all__ = ["Outcome", "Results", "Row", "refuse_a_taken_place", "write"]
 
@@ -139,14 +140,9 @@ def _tabulated(sweep: Sweep, rows: Sequence[Row]) -> pa.Table:
         "key": [row.key for row in rows],
         "status": ["done" if error is None else "failed" for error in failures],
     }
-    layouts = {numbers.layout for numbers in measured if numbers is not None}
-    names = sorted({name for layout in layouts for name in layout.names}, key=_rank)
     arrays = {name: pa.array(values) for name, values in columns.items()}
     arrays["error"] = pa.array(failures, pa.string())
-    for name in names:
-        arrays[name] = _number_array(
-            [None if numbers is None else numbers.get(name) for numbers in measured]
-        )
+    arrays |= _number_arrays(measured)
     about = {"title": sweep.title, "version": _native.version(), "variables": sweep.variables}
     table = pa.table(arrays)
     return table.replace_schema_metadata({"aqmlab": json.dumps(about, ensure_ascii=False)})
@@ -157,8 +153,29 @@ def _rank(name: str) -> tuple[int, str]:
     return name.count("."), name
 
 
-def _number_array(values: Sequence[float | None]) -> pa.Array:
-    """A column of numbers: whole ones if all of them are."""
-    whole = all(isinstance(value, int) for value in values if value is not None)
-    some = any(value is not None for value in values)
-    return pa.array(values, pa.int64() if whole and some else pa.float64())
+def _number_arrays(measured: Sequence[Numbers | None]) -> dict[str, pa.Array]:
+    """A column for each number, in their order: whole ones if all of them are."""
+    of_layout: dict[Layout, tuple[list[int], list[array[float]]]] = {}
+    for row, numbers in enumerate(measured):
+        if numbers is not None:
+            rows, values_of = of_layout.setdefault(numbers.layout, ([], []))
+            rows.append(row)
+            values_of.append(numbers.values)
+    # Numbers of a layout lie side by side: none becomes an object.
+    blocks = [(layout, rows, np.array(lists)) for layout, (rows, lists) in of_layout.items()]
+    found = {}
+    for name in sorted({name for layout in of_layout for name in layout.names}, key=_rank):
+        values = np.full(len(measured), np.nan)
+        kinds = set()
+        for layout, rows, block in blocks:
+            if (place := layout.places.get(name)) is not None:
+                values[rows] = block[:, place]
+                if not np.isnan(block[:, place]).all():
+                    kinds.add(layout.whole[place])
+        missing = np.isnan(values)
+        if kinds == {1}:
+            whole = np.where(missing, 0, values).astype(np.int64)
+            found[name] = pa.array(whole, mask=missing)
+        else:
+            found[name] = pa.array(values, mask=missing)
+    return found

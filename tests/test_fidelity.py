@@ -13,7 +13,8 @@ from aqmlab.errors import AqmlabError
 from aqmlab.papers import fidelity
 from aqmlab.papers.claim import Claim, Claims
 from aqmlab.papers.judge import Alternative, ClaimScore, Judged
-from aqmlab.papers.paper import Column, Interpretation, Paper, names
+from aqmlab.papers.names import names
+from aqmlab.papers.paper import Column, Interpretation, Paper
 from aqmlab.papers.reproduction import FurtherRuns, Reproduction, Rows
 from aqmlab.papers.scoreboard import Cell, Power, Score, Scoreboard
 from conftest import ROOT

@@ -15,17 +15,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 from rich.text import Text
 
 from aqmlab._util.table import TableModel
 from aqmlab._util.terminal import Drawing
 from aqmlab._util.words import printable
 from aqmlab.errors import RunError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 LONGEST_RUN_S = 24 * 3600.0
 """The time left is estimated from as long a past: runs of hours end once in hours."""
@@ -131,22 +133,14 @@ class Progress:
         """Makes the bars; `verb` says what goes on."""
         console = _console(sys.stderr)
         has_bars = console.is_terminal and not console.is_dumb_terminal
-        self._bars = Bars(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.percentage:3.0f} %"),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            transient=True,
-            speed_estimate_period=LONGEST_RUN_S,
-            disable=not has_bars,
-        )
+        self._bars = _bars(console) if has_bars else None
         self._verb = verb
         self._tasks: dict[str, TaskID] = {}
         self._lines = None if has_bars else _Lines(verb)
 
     def __enter__(self) -> Progress:
-        self._bars.start()
+        if self._bars is not None:
+            self._bars.start()
         return self
 
     def __exit__(
@@ -155,12 +149,14 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bars.stop()
+        if self._bars is not None:
+            self._bars.stop()
 
     def update(self, name: str, done: float) -> None:
         """Notes the share of something that is done; what is finished disappears."""
         if self._lines is not None:
             self._lines.update(name, done)
+        if self._bars is None:
             return
         if name not in self._tasks:
             task = printable(f"{self._verb} {name}")
@@ -175,6 +171,21 @@ class Progress:
     def task(self, name: str) -> Callable[[float], None]:
         """:meth:`update` for one thing."""
         return lambda done: self.update(name, done)
+
+
+def _bars(console: Console) -> Bars:
+    """Bars that disappear when they end. What draws them is loaded for terminals only."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        speed_estimate_period=LONGEST_RUN_S,
+    )
 
 
 class _Lines:

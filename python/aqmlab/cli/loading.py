@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from aqmlab.cli import commands
+from aqmlab.cli.coercion import ease
 from aqmlab.cli.interrupts import leaving_at_once
 
 __all__ = ["CommandGroup", "load", "names", "shortened", "summary"]
@@ -35,7 +36,9 @@ def load(name: str) -> Any:  # noqa: ANN401 - click's type
         around.add_typer(module.app, name=name)
     else:
         around.command(name, context_settings=getattr(module, "CONTEXT", None))(module.command)
-    return typer.main.get_group(around).commands[name]
+    command = typer.main.get_group(around).commands[name]
+    ease(command)
+    return command
 
 
 class CommandGroup(TyperGroup):
@@ -43,6 +46,7 @@ class CommandGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - click's settings
         super().__init__(**settings)
+        ease(self)
         for name in names():
             self.add_command(_Unloaded(name))
 

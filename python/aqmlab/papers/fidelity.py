@@ -15,7 +15,7 @@ from aqmlab._util.files import write_text
 from aqmlab._util.markup import markdown
 from aqmlab.papers.judge import Alternative, ClaimScore, Judged, score_by_type
 from aqmlab.papers.measured import FILE
-from aqmlab.papers.paper import names
+from aqmlab.papers.names import names
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.reproduction import Line, Reproduction, Reused, Rows
 from aqmlab.papers.scoreboard import Power, Score

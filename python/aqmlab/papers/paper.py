@@ -15,9 +15,9 @@ from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
 from aqmlab._util.fields import toml_table
-from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.claim import Claims, combinations
+from aqmlab.papers.names import folder_of
 from aqmlab.results.distributions import Of
 from aqmlab.results.terms import Percentile, Term, Tolerance
 
@@ -33,10 +33,8 @@ __all__ = [
     "Row",
     "Table",
     "column",
-    "names",
     "product",
     "read_figures",
-    "titles",
 ]
 
 
@@ -176,7 +174,7 @@ class Paper:
     @classmethod
     def load(cls, name: str) -> Paper:
         """Reads a paper by its name, or by the path of its folder."""
-        folder = _find(name)
+        folder = folder_of(name)
         source = _toml(folder / "tables.toml")
         figures, signatures = folder / "figures.toml", folder / "signatures.toml"
         if signatures.exists():
@@ -274,34 +272,6 @@ def _figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Fig
     for figure in found:
         figure.places(known)
     return tuple(found)
-
-
-def _paper_folders() -> list[Path]:
-    """Where papers are looked for: in the working directory, then among the shipped ones."""
-    return [Path("papers"), SHIPPED / "papers"]
-
-
-def names() -> list[str]:
-    """Names of the papers that are known here."""
-    return sorted(
-        {path.parent.name for folder in _paper_folders() for path in folder.glob("*/tables.toml")}
-    )
-
-
-def titles() -> dict[str, str]:
-    """What each paper is called, by its name; nothing else of it is read."""
-    return {name: str(_toml(_find(name) / "tables.toml")["paper"]) for name in names()}
-
-
-def _find(name: str) -> Path:
-    """The folder of a paper."""
-    candidates = [Path(name), *(folder / name for folder in _paper_folders())]
-    for folder in candidates:
-        if (folder / "tables.toml").is_file():
-            return folder
-    known = names()
-    listed = f"known papers: {', '.join(known)}" if known else "no paper is installed"
-    raise AqmlabError(f"there is no paper {name}; {listed}")
 
 
 def _toml(path: Path) -> dict[str, Any]:

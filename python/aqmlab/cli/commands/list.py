@@ -46,7 +46,7 @@ def command(
     """List what there is."""
     catalog = Catalog.load()
     if kind is None:
-        kinds = {each.value: _overview(_listed(each, catalog)) for each in _Kind}
+        kinds = {each.value: _overview(_names(each, catalog)) for each in _Kind}
         if as_json:
             print_json(kinds)
         else:
@@ -64,12 +64,23 @@ def _listed(kind: _Kind, catalog: Catalog) -> dict[str, str]:
     if kind is _Kind.scenarios:
         return {str(file): Scenario.load(file).title for file in scenario_files()}
     if kind is _Kind.papers:
-        from aqmlab.papers.paper import titles
+        from aqmlab.papers.names import titles
 
         return titles()
     return catalog.summaries(kind.value)
 
 
-def _overview(entries: dict[str, str]) -> str:
-    """How many entries there are, and the first of them."""
-    return f"{len(entries)}: {', '.join(list(entries)[:_SHOWN])}, ..."
+def _names(kind: _Kind, catalog: Catalog) -> list[str]:
+    """Names alone: no scenario and no paper is read for them."""
+    if kind is _Kind.scenarios:
+        return [str(file) for file in scenario_files()]
+    if kind is _Kind.papers:
+        from aqmlab.papers.names import names
+
+        return names()
+    return list(catalog.summaries(kind.value))
+
+
+def _overview(names: list[str]) -> str:
+    """How many there are, and the first of them."""
+    return f"{len(names)}: {', '.join(names[:_SHOWN])}, ..."

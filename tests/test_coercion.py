@@ -1,0 +1,90 @@
+"""Values of arguments: what needs no library is what typer makes of it, and libraries stay away."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from aqmlab.cli.coercion import _Eased
+from aqmlab.cli.loading import load, names
+
+HEAVY = ("altair", "email", "numpy", "polars", "pyarrow", "pydantic", "rich.progress")
+"""What takes long to load."""
+TEXTS = ("", "a", "3", "-1", " 7", "1_0", "0x1", "2.5", "1e3", "true", "runs", "/dev/null", "é")
+
+
+def parameters(command: Any, context: Any = None) -> Iterator[tuple[Any, Any]]:
+    """Every parameter of a command and of those in it."""
+    here = typer.Context(command, parent=context)
+    for parameter in command.get_params(here):
+        yield here, parameter
+    for inner in getattr(command, "commands", {}).values():
+        yield from parameters(inner, here)
+
+
+def outcome(coerce: Any, value: Any, parameter: Any, context: Any) -> Any:
+    """What becomes of a value: what it is, or what is said of it."""
+    try:
+        found = coerce(value, param=parameter, ctx=context)
+    except typer.BadParameter as error:
+        return error.format_message()
+    return type(found), found
+
+
+@pytest.mark.parametrize("name", names())
+def test_values_are_what_typer_makes_of_them(name: str) -> None:
+    seen = 0
+    for context, parameter in parameters(load(name)):
+        eased = parameter.get_runtime_param
+        assert isinstance(eased, _Eased), parameter.name
+        of_typer = eased._of_typer().coerce
+        choices = parameter.type_descriptor.choices or ()
+        values: list[Any] = [None, parameter.default, *TEXTS, *(str(one) for one in choices)]
+        if parameter.multiple or parameter.nargs == -1:
+            values = [None, (), ("a", "3"), ("7",)]
+        for value in values:
+            if callable(value):
+                continue
+            wanted = outcome(of_typer, value, parameter, context)
+            assert outcome(eased.coerce, value, parameter, context) == wanted, (parameter, value)
+            seen += 1
+    assert seen
+
+
+def loaded(arguments: list[str], folder: Path) -> set[str]:
+    """The modules that a command has loaded as it ends."""
+    code = (
+        "import json, sys\n"
+        "from aqmlab import cli\n"
+        f"status = cli.main({json.dumps(arguments)})\n"
+        "print(json.dumps([status, *sys.modules]), file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    status, *modules = json.loads(said.stderr.splitlines()[-1])
+    assert status == 0
+    return set(modules)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [
+        (["--version"], 165),
+        (["list"], 280),
+        (["list", "disciplines"], 280),
+        (["explain", "red"], 250),
+        (["run", "small.toml", "--seed", "3", "--out", "run"], 315),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_commands_load_little(small: Path, arguments: list[str], most: int) -> None:
+    """Counts, not times: these do not depend on the machine."""
+    found = loaded(arguments, small.parent)
+    assert not {*HEAVY} & found
+    assert len(found) <= most

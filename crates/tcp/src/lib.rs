@@ -16,6 +16,7 @@ pub mod control;
 mod endpoint;
 mod filter;
 mod handshake;
+mod law;
 mod peer_metrics;
 mod profile;
 mod receiver;
@@ -27,6 +28,7 @@ mod sender;
 pub use context::Context;
 pub use control::{CongestionControlKind, ControlMetrics};
 pub use endpoint::{Endpoint, Events, SendLimit, Timers};
+pub use law::{Law, Report, Stamp};
 pub use peer_metrics::PeerMetrics;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,

@@ -15,7 +15,7 @@ pub(super) const LIMIT: u64 = 8;
 
 /// The state of HyStart++; the names are the RFC's.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HyStart {
+pub(crate) struct HyStart {
     window_end: u64,
     last_min: Option<Time>,
     current_min: Option<Time>,
@@ -27,17 +27,17 @@ pub(super) struct HyStart {
 
 /// An ACK in slow start.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
+pub(crate) struct Arrival {
     /// Bytes.
-    pub(super) acked: u64,
-    pub(super) rtt: Option<Time>,
-    pub(super) una: u64,
-    pub(super) max: u64,
+    pub(crate) acked: u64,
+    pub(crate) rtt: Option<Time>,
+    pub(crate) una: u64,
+    pub(crate) max: u64,
 }
 
 impl HyStart {
     /// Bytes by which the window opens, and whether slow start is over.
-    pub(super) fn on_ack(&mut self, ack: &Arrival, most: u64) -> (f64, bool) {
+    pub(crate) fn on_ack(&mut self, ack: &Arrival, most: u64) -> (f64, bool) {
         let bytes = ack.acked.min(most) as f64;
         let grows = match self.css_baseline {
             Some(_) => bytes / CSS_GROWTH_DIVISOR,

@@ -9,7 +9,7 @@ mod accecn;
 mod ack;
 mod detection;
 mod fast_path;
-mod hystart;
+pub(crate) mod hystart;
 mod marks;
 mod output;
 pub(crate) mod pace;

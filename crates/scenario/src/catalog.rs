@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+#[cfg(feature = "quic")]
+use crate::Quic;
 use crate::Quinn;
 use crate::traffic::Common;
 use crate::transport::ABOUT;
@@ -174,6 +176,8 @@ fn transports() -> Map<String, Value> {
         .map(|(kind, entry)| (format!("congestion_control.{kind}"), entry));
     let kinds = ABOUT.into_iter().map(|(word, summary)| {
         let parameters = match word {
+            #[cfg(feature = "quic")]
+            "quic" => Described::of::<Quic>().parameters(),
             "quinn" => Described::of::<Quinn>().parameters(),
             _ => Vec::new(),
         };

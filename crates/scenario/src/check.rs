@@ -108,7 +108,10 @@ fn breakdown(scenario: &Scenario) -> Checked {
     if let Some(class) = classes.find(|class| !class.transport.is_tcp())
         && scenario.measure.breakdown
     {
-        let why = "but nobody sees what connections of quinn wait for";
+        let why = format!(
+            "but nobody sees what connections of {} wait for",
+            class.transport.other()
+        );
         let right = "leave it out, or give the class the transport tcp";
         let message = format!("found true, {why} (traffic.{}); {right}", class.name);
         return wrong("measure.breakdown", message);
@@ -188,18 +191,21 @@ fn transport(path: &str, class: &Traffic) -> Checked {
     if class.transport.is_tcp() {
         return Ok(());
     }
+    #[cfg(feature = "quic")]
+    at(&format!("{path}.quic"), class.quic.check())?;
     at(&format!("{path}.quinn"), class.quinn.check())?;
+    let found = class.transport.other();
     let path = format!("{path}.transport");
     let model = class.model.parameters();
     if model.packets_per_s() > 0.0 {
         return wrong(
             path,
-            "found quinn, but this model sends datagrams of its own; leave it out",
+            format!("found {found}, but this model sends datagrams of its own; leave it out"),
         );
     }
     if model.has_round_trips() {
         let why = "but vectors have the segments and windows of TCP connections; expected tcp";
-        return wrong(path, format!("found quinn, {why}"));
+        return wrong(path, format!("found {found}, {why}"));
     }
     Ok(())
 }

@@ -31,6 +31,8 @@ mod units;
 mod variable;
 mod vector_files;
 
+#[cfg(feature = "quic")]
+pub use aqmlab_stacks::Quic;
 pub use aqmlab_stacks::Quinn;
 pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;

@@ -12,6 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
+#[cfg(feature = "quic")]
+use crate::Quic;
 use crate::{Network, Path, Quinn, Stacks, Transport, limits};
 
 /// One class of traffic.
@@ -39,6 +41,10 @@ pub struct Traffic {
     /// Bytes that its applications write at a time; `None`: a message at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_size: Option<Bytes>,
+    /// Those where they have QUIC of our own.
+    #[cfg(feature = "quic")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub quic: Quic,
     /// Those where they have QUIC by quinn.
     #[serde(skip_serializing_if = "is_default")]
     pub quinn: Quinn,
@@ -72,9 +78,9 @@ pub(crate) struct Common {
     rtt: Rtt,
     /// Name of the path between its servers and its clients. Left out: the network's only one.
     path: Option<String>,
-    /// Which transport its connections have: `"tcp"`, `"quinn"`, or a table of the shares of both,
-    /// such as `{ quinn = 0.35, tcp = 0.65 }`. Then each connection draws its transport, and the
-    /// class is measured as a whole.
+    /// Which transport its connections have: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares, such
+    /// as `{ quic = 0.35, tcp = 0.65 }`. Then each connection draws its transport, and the class is
+    /// measured as a whole.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
@@ -90,6 +96,10 @@ pub(crate) struct Common {
     /// as short segments. Left out: a message is one write.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
+    /// QUIC of our own, where connections have it.
+    #[cfg(feature = "quic")]
+    #[param(default, table)]
+    quic: Quic,
     /// QUIC by quinn, where connections have it. What is left out is quinn's own default.
     #[param(default, table)]
     quinn: Quinn,
@@ -128,8 +138,8 @@ fn default_transport() -> &'static str {
     "tcp"
 }
 
-fn is_default(quinn: &Quinn) -> bool {
-    *quinn == Quinn::default()
+fn is_default<T: Default + PartialEq>(settings: &T) -> bool {
+    *settings == T::default()
 }
 
 fn default_tcp_name() -> &'static str {
@@ -210,6 +220,8 @@ impl Traffic {
             transport: common.transport,
             tcp: common.tcp,
             write_size: common.write_size,
+            #[cfg(feature = "quic")]
+            quic: common.quic,
             quinn: common.quinn,
             dscp: common.dscp,
             start: common.start,

@@ -3,22 +3,27 @@
 use std::borrow::Cow;
 
 use aqmlab_declare::tagged::{self, Located};
-use aqmlab_stacks::HAS_QUINN;
+use aqmlab_stacks::{HAS_QUIC, HAS_QUINN, HAS_STACKS};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 use toml::{Table, Value};
 
 const TCP: &str = "tcp";
+const QUIC: &str = "quic";
 const QUINN: &str = "quinn";
-const WORDS: [&str; 2] = [TCP, QUINN];
+const WORDS: [&str; 3] = [TCP, QUINN, QUIC];
 
 /// What shares may miss of 1: they are written with a few digits.
 const ROUNDING: f64 = 1e-9;
 
 /// The transports of a class, as `aqmlab list transports` has them.
-pub(crate) const ABOUT: [(&str, &str); 2] = [
+pub(crate) const ABOUT: [(&str, &str); 3] = [
     (TCP, "TCP, with the stack that `tcp` says."),
+    (
+        QUIC,
+        "QUIC of our own (RFC 9000, 9002), as `quic` says, with the congestion controls of TCP.",
+    ),
     (
         QUINN,
         "QUIC by quinn-proto 0.11.19, as `quinn` says: an implementation that is not ours, in \
@@ -29,29 +34,51 @@ pub(crate) const ABOUT: [(&str, &str); 2] = [
 /// Which transport the connections of a class have: each connection draws its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transport {
+    /// The share of QUIC of our own.
+    pub quic: f64,
     /// The share of QUIC by quinn; the rest is TCP.
     pub quinn: f64,
 }
 
 impl Transport {
+    const TCP: Self = Self {
+        quic: 0.0,
+        quinn: 0.0,
+    };
+    const QUIC: Self = Self {
+        quic: 1.0,
+        ..Self::TCP
+    };
+    const QUINN: Self = Self {
+        quinn: 1.0,
+        ..Self::TCP
+    };
+
     /// Whether all connections have TCP.
     pub fn is_tcp(&self) -> bool {
-        !HAS_QUINN || self.quinn == 0.0
+        !HAS_STACKS || *self == Self::TCP
+    }
+
+    /// The word for what some connections have that is not TCP.
+    pub(crate) fn other(&self) -> &'static str {
+        if self.quic > 0.0 { QUIC } else { QUINN }
     }
 }
 
 impl Serialize for Transport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.quinn == 0.0 {
-            TCP.serialize(serializer)
-        } else if self.quinn == 1.0 {
-            QUINN.serialize(serializer)
-        } else {
-            let share = |share: f64| Value::Float(share);
-            let shares = [(TCP, share(1.0 - self.quinn)), (QUINN, share(self.quinn))];
-            Table::from_iter(shares.map(|(word, share)| (word.to_owned(), share)))
-                .serialize(serializer)
+        let words = [(TCP, Self::TCP), (QUIC, Self::QUIC), (QUINN, Self::QUINN)];
+        if let Some((word, _)) = words.iter().find(|(_, only)| only == self) {
+            return word.serialize(serializer);
         }
+        let tcp = 1.0 - self.quinn - self.quic;
+        let shares = [(TCP, tcp), (QUIC, self.quic), (QUINN, self.quinn)];
+        // TCP is stated even where it has nothing left.
+        let stated = shares
+            .into_iter()
+            .filter(|(word, share)| *word == TCP || *share > 0.0);
+        let stated = stated.map(|(word, share)| (word.to_owned(), Value::Float(share.max(0.0))));
+        Table::from_iter(stated).serialize(serializer)
     }
 }
 
@@ -62,22 +89,38 @@ impl<'de> Deserialize<'de> for Transport {
 }
 
 fn read(value: Value) -> Result<Transport, Located> {
+    let transport = read_any(value)?;
+    for (word, share, has) in [
+        (QUIC, transport.quic, HAS_QUIC),
+        (QUINN, transport.quinn, HAS_QUINN),
+    ] {
+        if share > 0.0 && !has {
+            let found = format!("found {word}, which this build does not have; expected tcp");
+            return Err(Located::new(found));
+        }
+    }
+    Ok(transport)
+}
+
+fn read_any(value: Value) -> Result<Transport, Located> {
     let table = match value {
-        Value::String(word) if word == TCP => return Ok(Transport { quinn: 0.0 }),
-        other if !HAS_QUINN => {
+        Value::String(word) if word == TCP => return Ok(Transport::TCP),
+        other if !HAS_STACKS => {
             let found = format!("found {other}, which this build does not have; expected tcp");
             return Err(Located::new(found));
         }
-        Value::String(word) if word == QUINN => return Ok(Transport { quinn: 1.0 }),
+        Value::String(word) if word == QUIC => return Ok(Transport::QUIC),
+        Value::String(word) if word == QUINN => return Ok(Transport::QUINN),
         Value::String(word) => return Err(Located::unknown_word(&word, &WORDS)),
         Value::Table(table) => table,
         other => {
-            let found = format!("found {other}; expected tcp, quinn, or a table of their shares");
-            return Err(Located::new(found));
+            let expected = "expected tcp, quic, quinn, or a table of their shares";
+            return Err(Located::new(format!("found {other}; {expected}")));
         }
     };
-    let Shares { tcp, quinn } = tagged::from_value(Value::Table(table))?;
-    for (word, share) in [(TCP, tcp), (QUINN, quinn)] {
+    let Shares { tcp, quic, quinn } = tagged::from_value(Value::Table(table))?;
+    let stated = [(TCP, tcp), (QUIC, quic), (QUINN, quinn)];
+    for (word, share) in stated {
         if let Some(share) = share
             && !(0.0..=1.0).contains(&share)
         {
@@ -85,16 +128,28 @@ fn read(value: Value) -> Result<Transport, Located> {
             return Err(Located::new(message).under(word));
         }
     }
-    match (tcp, quinn) {
-        (Some(tcp), Some(quinn)) if (tcp + quinn - 1.0).abs() > ROUNDING => {
-            let message = format!("found shares of {}; together they are 1", tcp + quinn);
+    let sum: f64 = stated.iter().filter_map(|(_, share)| *share).sum();
+    match (tcp, quic, quinn) {
+        (None, None, None) => Err(Located::new(
+            "found no share; expected some of tcp, quic and quinn",
+        )),
+        // QUIC has what TCP leaves.
+        (Some(tcp), None, None) => Ok(Transport {
+            quinn: 1.0 - tcp,
+            ..Transport::TCP
+        }),
+        (Some(_), ..) if (sum - 1.0).abs() > ROUNDING => {
+            let message = format!("found shares of {sum}; together they are 1");
             Err(Located::new(message))
         }
-        (_, Some(quinn)) => Ok(Transport { quinn }),
-        (Some(tcp), None) => Ok(Transport { quinn: 1.0 - tcp }),
-        (None, None) => Err(Located::new(
-            "found no share; expected one of tcp or quinn, or both",
-        )),
+        (None, ..) if sum > 1.0 + ROUNDING => {
+            let message = format!("found shares of {sum}; together they are at most 1");
+            Err(Located::new(message))
+        }
+        _ => Ok(Transport {
+            quic: quic.unwrap_or(0.0),
+            quinn: quinn.unwrap_or(0.0),
+        }),
     }
 }
 
@@ -105,6 +160,9 @@ struct Shares {
     /// Share of the connections that have TCP.
     #[serde(default)]
     tcp: Option<f64>,
+    /// Share of the connections that have QUIC of our own.
+    #[serde(default)]
+    quic: Option<f64>,
     /// Share of the connections that have QUIC by quinn.
     #[serde(default)]
     quinn: Option<f64>,
@@ -135,15 +193,19 @@ mod tests {
 
     #[test]
     fn a_word_or_shares_say_the_transport() {
-        for (text, quinn) in [
-            ("\"tcp\"", 0.0),
-            ("\"quinn\"", 1.0),
-            ("{ quinn = 0.25 }", 0.25),
-            ("{ tcp = 0.75 }", 0.25),
-            ("{ tcp = 0.75, quinn = 0.25 }", 0.25),
+        for (text, quic, quinn) in [
+            ("\"tcp\"", 0.0, 0.0),
+            ("\"quic\"", 1.0, 0.0),
+            ("\"quinn\"", 0.0, 1.0),
+            ("{ quinn = 0.25 }", 0.0, 0.25),
+            ("{ tcp = 0.75 }", 0.0, 0.25),
+            ("{ tcp = 0.75, quinn = 0.25 }", 0.0, 0.25),
+            ("{ quic = 0.25 }", 0.25, 0.0),
+            ("{ tcp = 0.25, quic = 0.5, quinn = 0.25 }", 0.5, 0.25),
+            ("{ quic = 0.5, quinn = 0.5 }", 0.5, 0.5),
         ] {
             let transport = read(text).unwrap();
-            assert_eq!(transport.quinn, quinn, "{text}");
+            assert_eq!((transport.quic, transport.quinn), (quic, quinn), "{text}");
             let written = Value::try_from(transport).unwrap();
             assert_eq!(super::read(written).unwrap(), transport);
         }
@@ -155,16 +217,17 @@ mod tests {
             ("\"quin\"", "found \"quin\"; did you mean \"quinn\"?"),
             (
                 "3",
-                "found 3; expected tcp, quinn, or a table of their shares",
+                "found 3; expected tcp, quic, quinn, or a table of their shares",
             ),
-            (
-                "{}",
-                "found no share; expected one of tcp or quinn, or both",
-            ),
+            ("{}", "found no share; expected some of tcp, quic and quinn"),
             ("{ quinn = 1.5 }", "quinn: found 1.5; a share is 0 to 1"),
             (
                 "{ quinn = 0.5, tcp = 0.25 }",
                 "found shares of 0.75; together they are 1",
+            ),
+            (
+                "{ quinn = 0.75, quic = 0.5 }",
+                "found shares of 1.25; together they are at most 1",
             ),
         ] {
             let error = read(text).unwrap_err();

@@ -1,15 +1,18 @@
 //! Connections whose end points are not ours: stacks of datagrams, and the datagrams on their way.
 
 use aqmlab_net::{RandomStream, Role, Time};
-use aqmlab_scenario::{Quinn, Traffic};
-use aqmlab_stacks::{End, HAS_QUINN, Stack};
+use aqmlab_scenario::Traffic;
+use aqmlab_stacks::{Class, End, HAS_STACKS, Stack};
 use aqmlab_tcp::{ControlMetrics, Probe, RecoveryState, Retransmissions};
 
 use crate::connection::Application;
 
-/// Bytes of memory of a connection, about: both ends, with what they keep of what is not
+/// Bytes of memory of a connection by quinn, about: both ends, with what they keep of what is not
 /// acknowledged.
-pub(crate) const GUEST_BYTES: f64 = 60_000.0;
+pub(crate) const QUINN_BYTES: f64 = 60_000.0;
+
+/// The same of a connection of our QUIC.
+pub(crate) const QUIC_BYTES: f64 = 16_000.0;
 
 /// A connection between two such ends.
 #[derive(Debug)]
@@ -82,10 +85,25 @@ impl Guest {
 /// What a class says of such connections.
 #[derive(Debug)]
 struct Wanted {
-    /// Share of its connections that are some.
-    share: f64,
     draws: RandomStream,
-    quinn: Quinn,
+    /// What some of its connections have, each with the share of it and of those before it.
+    kinds: Vec<(f64, Class)>,
+}
+
+impl Wanted {
+    fn new(seed: u64, class: &Traffic) -> Self {
+        let shares = class.transport;
+        let quinn = Class::quinn(&class.quinn).filter(|_| shares.quinn > 0.0);
+        let mut kinds: Vec<_> = quinn.map(|kind| (shares.quinn, kind)).into_iter().collect();
+        #[cfg(feature = "quic")]
+        if shares.quic > 0.0 {
+            kinds.push((shares.quinn + shares.quic, Class::quic(&class.quic)));
+        }
+        Self {
+            draws: RandomStream::new(seed, &format!("transport {}", class.drawn_as()), 0),
+            kinds,
+        }
+    }
 }
 
 /// The connections by slot, and what is on its way between their ends.
@@ -99,35 +117,29 @@ pub(crate) struct Guests {
 
 impl Guests {
     pub(crate) fn new(seed: u64, classes: &[Traffic]) -> Self {
-        let wanted = classes.iter().map(|class| Wanted {
-            share: class.transport.quinn,
-            draws: RandomStream::new(seed, &format!("transport {}", class.drawn_as()), 0),
-            quinn: class.quinn.clone(),
-        });
+        let wanted = classes.iter().filter(|_| HAS_STACKS);
         Self {
-            wanted: wanted.collect(),
+            wanted: wanted.map(|class| Wanted::new(seed, class)).collect(),
             slots: Vec::new(),
             payloads: Payloads::default(),
         }
     }
 
     /// What the next connection of a class has, if that is not TCP.
-    pub(crate) fn next(&mut self, class: usize) -> Option<&Quinn> {
-        if !HAS_QUINN {
+    pub(crate) fn next(&mut self, class: usize) -> Option<&Class> {
+        if !HAS_STACKS {
             return None;
         }
-        let wanted = &mut self.wanted[class];
-        let is_guest = match wanted.share {
-            0.0 => false,
-            1.0 => true,
-            share => wanted.draws.uniform() < share,
+        let Wanted { draws, kinds } = &mut self.wanted[class];
+        let most = kinds.last()?.0;
+        // One kind for all needs no draw.
+        let draw = if kinds.len() == 1 && most >= 1.0 {
+            0.0
+        } else {
+            draws.uniform()
         };
-        is_guest.then_some(&wanted.quinn)
-    }
-
-    /// UDP payload of the datagrams of a class.
-    pub(crate) fn datagram(&self, class: usize) -> u32 {
-        self.wanted[class].quinn.datagram.0 as u32
+        let kind = kinds.iter().find(|(share, _)| draw < *share);
+        kind.map(|(_, kind)| kind)
     }
 
     pub(crate) fn put(&mut self, index: u32, guest: Guest) {
@@ -142,7 +154,7 @@ impl Guests {
 
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&Guest> {
-        match HAS_QUINN {
+        match HAS_STACKS {
             true => self.slots.get(index as usize)?.as_deref(),
             false => None,
         }
@@ -150,7 +162,7 @@ impl Guests {
 
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Guest> {
-        match HAS_QUINN {
+        match HAS_STACKS {
             true => self.slots.get_mut(index as usize)?.as_deref_mut(),
             false => None,
         }
@@ -163,14 +175,14 @@ impl Guests {
     /// The connections that go on, with their slots.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Guest)> {
-        let slots = (0..).zip(&self.slots).filter(|_| HAS_QUINN);
+        let slots = (0..).zip(&self.slots).filter(|_| HAS_STACKS);
         slots.filter_map(|(index, slot)| Some((index, slot.as_deref()?)))
     }
 
     /// The same, to look at what changes by looking.
     #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Guest)> {
-        let slots = (0..).zip(&mut self.slots).filter(|_| HAS_QUINN);
+        let slots = (0..).zip(&mut self.slots).filter(|_| HAS_STACKS);
         slots.filter_map(|(index, slot)| Some((index, slot.as_deref_mut()?)))
     }
 

@@ -12,7 +12,7 @@ use aqmlab_traffic::{Action, Opening};
 use crate::connections;
 use crate::datagrams;
 use crate::event::Event;
-use crate::guests::GUEST_BYTES;
+use crate::guests::{QUIC_BYTES, QUINN_BYTES};
 
 /// The part of what is free that a run may take if nothing else is said: others need some, too.
 const SHARE_OF_FREE: f64 = 0.9;
@@ -144,7 +144,8 @@ fn need(class: &Traffic, scenario: &Scenario) -> Need {
     let per_member = MEMBER + size_of::<Action>() as f64 + size_of::<Event>() as f64;
     let per_datagram_flow = datagrams::FLOW_BYTES as f64;
     let mut bytes = members * per_member;
-    let of_guests = class.transport.quinn * GUEST_BYTES;
+    let shares = class.transport;
+    let of_guests = shares.quinn * QUINN_BYTES + shares.quic * QUIC_BYTES;
     bytes += connections * (connections::SLOT_BYTES as f64 + of_guests);
     if sends_datagrams {
         bytes += members * per_datagram_flow;

@@ -1,4 +1,4 @@
-//! End points that are not ours: other people's stacks of datagrams, in simulated time.
+//! Stacks of datagrams in simulated time: QUIC that is not ours, and QUIC of our own.
 //!
 //! A stack is sans-I/O: it is fed a datagram and the time, and gives datagrams, the next timer and
 //! what its application has to know. [`Stack`] is that interface, for one end of one connection;
@@ -6,12 +6,20 @@
 //! randomness comes from the seed: the same calls give the same bytes.
 
 mod end;
+#[cfg(feature = "quic")]
+mod own;
+#[cfg(feature = "quic")]
+mod quic;
 #[cfg(feature = "quinn")]
 mod quinn;
 mod settings;
+mod stack;
 
-pub use end::{Burst, End, Progress, Stack, State};
-pub use settings::{Control, HAS_QUINN, Quinn};
+pub use end::{Class, End};
+#[cfg(feature = "quic")]
+pub use own::Quic;
+pub use settings::{Control, HAS_QUIC, HAS_QUINN, HAS_STACKS, Quinn};
+pub use stack::{Burst, Progress, Stack, State};
 
 /// Bytes of the IPv4 and UDP headers that every datagram has on the wire.
 pub const HEADER: u32 = 28;

@@ -20,8 +20,8 @@ use quinn_proto::{
     StreamEvent, StreamId, VarInt,
 };
 
-use crate::end::{Burst, Progress, Stack, State};
 use crate::settings::Quinn;
+use crate::stack::{Burst, Progress, Stack, State};
 use control::Seen;
 
 /// Bytes that streams carry: no application looks at them.
@@ -300,6 +300,7 @@ impl Stack for QuinnEnd {
         };
         Some(Burst {
             datagram: transmit.segment_size.unwrap_or(transmit.size),
+            left_out: 0,
             ecn,
         })
     }

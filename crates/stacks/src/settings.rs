@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 /// Whether this build has quinn.
 pub const HAS_QUINN: bool = cfg!(feature = "quinn");
 
+/// Whether this build has our QUIC.
+pub const HAS_QUIC: bool = cfg!(feature = "quic");
+
+/// Whether this build has any stack of datagrams.
+pub const HAS_STACKS: bool = HAS_QUINN || HAS_QUIC;
+
 /// Largest UDP payload that quinn's search for the path's datagram size tries.
 const LARGEST_SEARCHED: Bytes = Bytes(1452);
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use aqmlab_net::{Bytes, Ecn, Role, Time};
-use aqmlab_stacks::{Control, End, HEADER, Quinn, Stack};
+use aqmlab_stacks::{Class, Control, End, HEADER, Quinn, Stack};
 
 /// One way of the path.
 const WAY: Time = Time::from_millis(20);
@@ -48,9 +48,9 @@ fn quinn(control: Control) -> Quinn {
 
 impl Pair {
     fn new(settings: &Quinn, seed: u64, answer: u64, lost: fn(u64) -> bool) -> Self {
-        let end = |role| End::quinn(settings, role, (seed, 1), Time::ZERO).unwrap();
+        let class = Class::quinn(settings).unwrap();
         Self {
-            ends: Role::BOTH.map(end),
+            ends: class.connect((seed, 1), Time::ZERO),
             due: BinaryHeap::new(),
             pushed: 0,
             free: Time::ZERO,

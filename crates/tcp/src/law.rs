@@ -104,7 +104,7 @@ impl Law {
     /// Refuses a control that needs what only TCP has, or marks where there are none.
     pub fn check(kind: &CongestionControlKind, ecn: bool) -> Result<(), Problem> {
         if kind.stamps().is_some() {
-            let message = "found one that needs the time stamps of TCP; expected another one";
+            let message = "found a control that needs the time stamps of TCP; expected another";
             return problem("congestion_control", message);
         }
         if kind.goes_by_marks() && !ecn {

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use aqmlab_aqm::Discipline;
 use aqmlab_declare::schema::{Described, Parameter};
 use aqmlab_scenario::{
-    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, Quinn, RateChange,
-    Reordering, Scenario, Topology, class_keys, profile_keys,
+    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, Quic, Quinn,
+    RateChange, Reordering, Scenario, Topology, class_keys, profile_keys,
 };
 use aqmlab_tcp::{Clock, CongestionControlKind, DelayedAck, Profile, SlowStart};
 use aqmlab_traffic::{Model, Rtt, Sizes};
@@ -53,6 +53,7 @@ pub(crate) fn page() -> String {
     rows::<Sizes>(&mut page, "`request` and `response`");
     page +=
         "\n## `tcp`\n\nThe name of a profile, or a table of keys: [the TCP stack](tcp-stack.md).\n";
+    table::<Quic>(&mut page, "`quic`");
     table::<Quinn>(&mut page, "`quinn`");
     page + "\n[QUIC or TCP](how-to/quic.md) shows it at work.\n"
 }

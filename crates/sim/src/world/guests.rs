@@ -18,8 +18,14 @@ const ACK: u32 = 35;
 
 impl<E: Engine> World<E> {
     /// Opens a connection of a class between two ends that are not ours. Their clocks are not
-    /// shifted.
-    pub(super) fn open_guest(&mut self, class: usize, connect: Connect, ends: [End; 2]) {
+    /// shifted. `datagram`: UDP payload of a full one.
+    pub(super) fn open_guest(
+        &mut self,
+        class: usize,
+        connect: Connect,
+        ends: [End; 2],
+        datagram: u32,
+    ) {
         let (path, dscp) = (self.classes[class].path, self.classes[class].dscp);
         let to = Ends {
             client: connect.client,
@@ -32,7 +38,6 @@ impl<E: Engine> World<E> {
         let routes = self.hosts.routes(self.flows_opened, of_class, &to, headers);
         let index = self.connections.take_slot(routes, &mut self.network);
         let propagation = routes.round_trip(self.hosts.link_delay(path));
-        let datagram = self.guests.datagram(class);
         let sizes = [datagram + HEADER, ACK + HEADER];
         self.network.set_idle_round_trip(index, propagation, sizes);
         if matches!(connect.script, Script::Open(_)) {
@@ -167,7 +172,8 @@ impl<E: Engine> World<E> {
         {
             for datagram in payload.chunks(burst.datagram.max(1)) {
                 let ticket = self.guests.payloads.put(datagram);
-                let packet = (datagram.len() as u16, burst.ecn);
+                let len = datagram.len() + burst.left_out;
+                let packet = (len as u16, burst.ecn);
                 let event = Event::datagram(role, index, (ticket, 0), packet);
                 self.network.send(self.now, event);
                 sent += 1;

@@ -1,7 +1,6 @@
 //! What sources of traffic do: connections and flows of datagrams that begin.
 
 use aqmlab_net::{Role, Time};
-use aqmlab_stacks::End;
 use aqmlab_tcp::{Events, InitialRecover};
 use aqmlab_traffic::{Action, Connect, Exchange, OpenDatagrams, Script};
 
@@ -92,15 +91,13 @@ impl<E: Engine> World<E> {
         }
         self.flows_opened += 1;
         let flow = self.flows_opened;
-        if let Some(quinn) = self.guests.next(class) {
-            let named = (self.seed, flow);
-            let end = |role| End::quinn(quinn, role, named, self.now);
-            if let [Some(client), Some(server)] = Role::BOTH.map(end) {
-                if connect.begins_with_tls {
-                    connect.script = connect.script.without_tls();
-                }
-                return self.open_guest(class, connect, [client, server]);
+        if let Some(kind) = self.guests.next(class) {
+            let ends = kind.connect((self.seed, flow), self.now);
+            let datagram = kind.datagram();
+            if connect.begins_with_tls {
+                connect.script = connect.script.without_tls();
             }
+            return self.open_guest(class, connect, ends, datagram);
         }
         let stack = self.connections.stack_mut(class);
         let limits = connect.limits.take();

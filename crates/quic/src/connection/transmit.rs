@@ -1,0 +1,288 @@
+//! Datagrams that leave.
+
+use aqmlab_net::{Ecn, Role, Time};
+
+use super::{Connection, DATA, Datagram, HANDSHAKE, INITIAL, Life};
+use crate::config::{ACK_DELAY_EXPONENT, LEAST_INITIAL};
+use crate::space::{Fate, Sent};
+use crate::streams::Content;
+use crate::wire::{Frame, Kind, PREFIX, TAG, Writer, length, number_length};
+
+/// Room without which no packet is begun.
+const LEAST_ROOM: usize = 16;
+
+/// A packet that was written and is not counted yet.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    index: usize,
+    start: usize,
+    elicits: bool,
+}
+
+impl Connection {
+    /// Puts the next datagram to send now behind what `out` has, in its carried form; nothing where there
+    /// is none.
+    pub fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
+        match self.life {
+            Life::Open => {}
+            Life::Closing { until, error, says } => {
+                self.life = Life::Closing {
+                    until,
+                    error,
+                    says: false,
+                };
+                return says.then(|| self.say_closed(error, out));
+            }
+            Life::Draining { .. } | Life::Over => return None,
+        }
+        let mut room = self.config.datagram as usize;
+        if self.role == Role::Server && !self.is_validated {
+            let left = (3 * self.volume[0]).saturating_sub(self.volume[1]);
+            room = room.min(left as usize);
+        }
+        let has_window = self.congestion.has_room();
+        self.paced_until = Time::NEVER;
+        let mut may = has_window;
+        if has_window && self.has_any_frames() {
+            let ready = self.congestion.ready_at(now);
+            if ready > now {
+                (may, self.paced_until) = (false, ready);
+            }
+            self.congestion.app_limited = false;
+        } else {
+            self.congestion.app_limited = has_window;
+            if has_window {
+                self.congestion
+                    .law
+                    .limit_by_application(self.congestion.in_flight);
+            }
+        }
+        let begin = out.len();
+        out.extend_from_slice(&[0; PREFIX]);
+        let mut writer = Writer { out, wire: 0 };
+        let mut packets = [None; 3];
+        for index in [INITIAL, HANDSHAKE, DATA] {
+            let written = self.write_packet(index, &mut writer, room, may, now);
+            packets[index] = written;
+        }
+        let size = writer.wire;
+        let Some(last) = packets.iter().rposition(Option::is_some) else {
+            out.truncate(begin);
+            return None;
+        };
+        let pads =
+            packets[INITIAL].is_some_and(|it: Written| self.role == Role::Client || it.elicits);
+        let padded = if pads { size.max(LEAST_INITIAL) } else { size };
+        let ecn = match self.is_capable {
+            true => self.congestion.law.code_point(),
+            false => Ecn::NotEct,
+        };
+        let mut end = padded;
+        for index in [DATA, HANDSHAKE, INITIAL] {
+            if let Some(written) = packets[index] {
+                let bytes = end - written.start;
+                let is_padded = index == last && padded > size;
+                self.count(&written, bytes, is_padded, ecn, now);
+                end = written.start;
+            }
+        }
+        self.volume[1] += padded as u64;
+        if packets[HANDSHAKE].is_some() && self.role == Role::Client {
+            self.discard(INITIAL);
+        }
+        let prefix = (padded as u16).to_be_bytes();
+        out[begin..begin + PREFIX].copy_from_slice(&prefix);
+        Some(Datagram { size: padded, ecn })
+    }
+
+    /// Whether there is anything ack-eliciting to send in a space.
+    pub(super) fn has_frames(&self, index: usize) -> bool {
+        let space = &self.spaces[index];
+        match index {
+            DATA => {
+                let may = self.has_one_rtt || self.is_early;
+                may && (self.streams.has_work()
+                    || (self.has_one_rtt
+                        && (self.done_is_due || space.crypto.has_work(u64::MAX / 2))))
+            }
+            _ => space.has_keys && space.crypto.has_work(u64::MAX / 2),
+        }
+    }
+
+    fn has_any_frames(&self) -> bool {
+        [DATA, HANDSHAKE, INITIAL]
+            .iter()
+            .any(|index| self.has_frames(*index))
+    }
+
+    /// Writes a packet of a space, if it has anything to say that may go.
+    fn write_packet(
+        &mut self,
+        index: usize,
+        writer: &mut Writer<'_>,
+        room: usize,
+        may: bool,
+        now: Time,
+    ) -> Option<Written> {
+        let kind = match index {
+            INITIAL => Kind::Initial,
+            HANDSHAKE => Kind::Handshake,
+            _ if self.has_one_rtt => Kind::OneRtt,
+            _ => Kind::ZeroRtt,
+        };
+        let has_frames = self.has_frames(index);
+        let space = &mut self.spaces[index];
+        let has_keys = match index {
+            DATA => self.has_one_rtt || self.is_early,
+            _ => space.has_keys,
+        };
+        let probes = space.probes > 0;
+        let says = (may && has_frames) || probes;
+        let acks = space.owes_ack() && kind != Kind::ZeroRtt && (says || space.ack_at <= now);
+        // A server reads no 1-RTT packets before it is complete, and has none to acknowledge.
+        let number = space.next_number();
+        let bytes = number_length(number, space.largest_acked);
+        let start = writer.wire;
+        let head = kind.header() + bytes + TAG;
+        if !has_keys || !(says || acks) || room < start + head + LEAST_ROOM {
+            return None;
+        }
+        writer.header(kind, number, bytes);
+        let mut contents = std::mem::take(&mut self.contents);
+        if acks {
+            let left = room - writer.wire;
+            let ack = space.write_ack(writer, ACK_DELAY_EXPONENT, left, now);
+            contents.extend(ack);
+        }
+        let only_acks = contents.len();
+        let mut pings = false;
+        if says {
+            self.write_frames(index, kind, writer, room, &mut contents);
+            if contents.len() == only_acks && probes {
+                writer.frame(&Frame::Ping);
+                pings = true;
+            }
+        }
+        let elicits = contents.len() > only_acks || pings;
+        self.contents = contents;
+        if elicits {
+            let space = &mut self.spaces[index];
+            space.probes = space.probes.saturating_sub(1);
+        }
+        if self.contents.is_empty() && !pings {
+            // What there was did not fit.
+            writer.wire = start;
+            writer.out.truncate(writer.out.len() - 1 - bytes);
+            return None;
+        }
+        let contents = std::mem::take(&mut self.contents);
+        self.push(index, &contents, elicits, now);
+        self.contents = contents;
+        self.contents.clear();
+        Some(Written {
+            index,
+            start,
+            elicits,
+        })
+    }
+
+    fn write_frames(
+        &mut self,
+        index: usize,
+        kind: Kind,
+        writer: &mut Writer<'_>,
+        room: usize,
+        contents: &mut Vec<Content>,
+    ) {
+        if kind == Kind::OneRtt && self.done_is_due && writer.wire < room {
+            self.done_is_due = false;
+            writer.frame(&Frame::HandshakeDone);
+            contents.push(Content::HandshakeDone);
+        }
+        if kind != Kind::ZeroRtt {
+            let crypto = &mut self.spaces[index].crypto;
+            while crypto.has_work(u64::MAX / 2) {
+                let head = 1 + length(crypto.sent) + 2;
+                let Some(most) = room.checked_sub(writer.wire + head).filter(|it| *it > 0) else {
+                    break;
+                };
+                let Some(piece) = crypto.next(most as u64, u64::MAX / 2) else {
+                    break;
+                };
+                let (offset, len) = (piece.offset, piece.len);
+                writer.frame(&Frame::Crypto { offset, len });
+                contents.push(Content::Crypto { offset, len });
+            }
+        }
+        if index == DATA {
+            self.streams.fill(writer, room, contents);
+        }
+    }
+
+    /// Remembers a packet; its size follows.
+    fn push(&mut self, index: usize, contents: &[Content], elicits: bool, now: Time) {
+        let (first, more) = match contents.split_first() {
+            Some((first, more)) => (Some(*first), more.to_vec()),
+            None => (None, Vec::new()),
+        };
+        self.spaces[index].push(Sent {
+            at: now,
+            bytes: 0,
+            fate: Fate::Out,
+            elicits,
+            is_capable: false,
+            stamp: Default::default(),
+            first,
+            more,
+        });
+    }
+
+    /// A packet leaves with so many bytes. Padding counts as in flight.
+    fn count(&mut self, written: &Written, bytes: usize, is_padded: bool, ecn: Ecn, now: Time) {
+        let space = &mut self.spaces[written.index];
+        let is_capable = ecn != Ecn::NotEct;
+        space.sent_capable += u64::from(is_capable);
+        let Some(sent) = space.sent.back_mut() else {
+            return;
+        };
+        sent.is_capable = is_capable;
+        if written.elicits || is_padded {
+            sent.bytes = bytes as u16;
+            sent.stamp = self.congestion.on_send(bytes as u64, now);
+        }
+        if written.elicits && !self.has_sent_since {
+            (self.active_at, self.has_sent_since) = (now, true);
+        }
+    }
+
+    /// Says that the connection is closed, in the packets that the peer can read.
+    fn say_closed(&mut self, error: u64, out: &mut Vec<u8>) -> Datagram {
+        let begin = out.len();
+        out.extend_from_slice(&[0; PREFIX]);
+        let mut writer = Writer { out, wire: 0 };
+        let (index, kind) = if self.is_complete {
+            (DATA, Kind::OneRtt)
+        } else if self.spaces[HANDSHAKE].has_keys {
+            (HANDSHAKE, Kind::Handshake)
+        } else {
+            (INITIAL, Kind::Initial)
+        };
+        let space = &mut self.spaces[index];
+        let number = space.next_number();
+        let bytes = number_length(number, space.largest_acked);
+        writer.header(kind, number, bytes);
+        writer.frame(&Frame::Close { error });
+        let mut size = writer.wire;
+        if index == INITIAL {
+            size = size.max(LEAST_INITIAL);
+        }
+        self.push(index, &[], false, self.active_at);
+        self.volume[1] += size as u64;
+        let prefix = (size as u16).to_be_bytes();
+        out[begin..begin + PREFIX].copy_from_slice(&prefix);
+        Datagram {
+            size,
+            ecn: Ecn::NotEct,
+        }
+    }
+}

@@ -1,0 +1,629 @@
+//! What is on the wire: variable-length integers, packet numbers and frames (RFC 9000, sections 16, 17
+//! and 19), and the form in which they are carried here.
+//!
+//! Carried are the bytes that say something. The rest is counted and left out: what streams and the
+//! handshake carry, padding, connection ids, versions, lengths of packets and the tag behind each. A
+//! carried datagram begins with its size on the wire. No frame type is above 0x1e, so that a byte from
+//! 0x40 on where a frame could begin begins the next packet.
+
+/// Largest number that a variable-length integer holds.
+pub(crate) const LARGEST: u64 = (1 << 62) - 1;
+
+/// Bytes of the tag behind every packet (RFC 9001, section 5.3).
+pub(crate) const TAG: usize = 16;
+
+/// Bytes of each connection id.
+pub(crate) const ID: usize = 8;
+
+/// Bytes of a short header without the packet number.
+pub(crate) const SHORT: usize = 1 + ID;
+
+/// Bytes of a long header without the packet number: version, both ids with their lengths, and the
+/// length of the packet in two bytes.
+pub(crate) const LONG: usize = 1 + 4 + 1 + ID + 1 + ID + 2;
+
+/// Bytes of the size in front of a carried datagram.
+pub(crate) const PREFIX: usize = 2;
+
+/// Bytes of a variable-length integer.
+#[inline]
+pub(crate) const fn length(value: u64) -> usize {
+    match value {
+        0..=63 => 1,
+        64..=16_383 => 2,
+        16_384..=1_073_741_823 => 4,
+        _ => 8,
+    }
+}
+
+/// Bytes that a packet number takes when `acknowledged` is the largest one that the peer has
+/// acknowledged: more than twice the distance fits (RFC 9000, section 17.1).
+pub(crate) fn number_length(number: u64, acknowledged: Option<u64>) -> usize {
+    let distance = match acknowledged {
+        Some(acknowledged) => number - acknowledged,
+        None => number + 1,
+    };
+    match 2 * distance {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xff_ffff => 3,
+        _ => 4,
+    }
+}
+
+/// The packet number of which `truncated` are the lowest `bytes` bytes, the next one expected being
+/// `expected` (RFC 9000, appendix A.3).
+pub(crate) fn full_number(expected: u64, truncated: u64, bytes: usize) -> u64 {
+    let window = 1 << (8 * bytes);
+    let candidate = (expected & !(window - 1)) | truncated;
+    if candidate + window / 2 <= expected && candidate < (1 << 62) - window {
+        candidate + window
+    } else if candidate > expected + window / 2 && candidate >= window {
+        candidate - window
+    } else {
+        candidate
+    }
+}
+
+/// The kinds of packets that have numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Initial,
+    ZeroRtt,
+    Handshake,
+    OneRtt,
+}
+
+impl Kind {
+    /// The first byte, without the length of the packet number.
+    const fn first_byte(self) -> u8 {
+        match self {
+            Self::Initial => 0xc0,
+            Self::ZeroRtt => 0xd0,
+            Self::Handshake => 0xe0,
+            Self::OneRtt => 0x40,
+        }
+    }
+
+    /// Bytes on the wire before the packet number.
+    pub(crate) const fn header(self) -> usize {
+        match self {
+            Self::OneRtt => SHORT,
+            // The length of a token, which nobody has.
+            Self::Initial => LONG + 1,
+            Self::ZeroRtt | Self::Handshake => LONG,
+        }
+    }
+}
+
+/// A frame, without the acknowledgements, which are longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    Ping,
+    Reset {
+        stream: u64,
+        error: u64,
+        size: u64,
+    },
+    StopSending {
+        stream: u64,
+        error: u64,
+    },
+    Crypto {
+        offset: u64,
+        len: u64,
+    },
+    Stream {
+        stream: u64,
+        offset: u64,
+        len: u64,
+        fin: bool,
+    },
+    MaxData(u64),
+    MaxStreamData {
+        stream: u64,
+        limit: u64,
+    },
+    MaxStreams {
+        uni: bool,
+        limit: u64,
+    },
+    DataBlocked(u64),
+    StreamDataBlocked {
+        stream: u64,
+        limit: u64,
+    },
+    Close {
+        error: u64,
+    },
+    HandshakeDone,
+}
+
+/// The acknowledgement of a packet number space.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AckFrame {
+    /// In units of 2^ack_delay_exponent microseconds.
+    pub(crate) delay: u64,
+    /// `[from, to)`, the largest first.
+    pub(crate) ranges: Vec<(u64, u64)>,
+    /// ECT(0), ECT(1) and CE.
+    pub(crate) ecn: Option<[u64; 3]>,
+}
+
+/// Writes the carried form, and counts what is on the wire.
+#[derive(Debug)]
+pub(crate) struct Writer<'a> {
+    pub(crate) out: &'a mut Vec<u8>,
+    pub(crate) wire: usize,
+}
+
+impl Writer<'_> {
+    fn byte(&mut self, byte: u8) {
+        self.out.push(byte);
+        self.wire += 1;
+    }
+
+    #[inline]
+    pub(crate) fn number(&mut self, value: u64) {
+        debug_assert!(value <= LARGEST);
+        let bytes = length(value);
+        self.wire += bytes;
+        match bytes {
+            1 => self.out.push(value as u8),
+            2 => self
+                .out
+                .extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
+            4 => self
+                .out
+                .extend_from_slice(&(value as u32 | 0x8000_0000).to_be_bytes()),
+            _ => self
+                .out
+                .extend_from_slice(&(value | 0xc000_0000_0000_0000).to_be_bytes()),
+        }
+    }
+
+    /// The header of a packet, and the room of its tag.
+    #[inline]
+    pub(crate) fn header(&mut self, kind: Kind, number: u64, bytes: usize) {
+        self.wire += kind.header() + bytes + TAG;
+        self.out.push(kind.first_byte() | (bytes - 1) as u8);
+        let all = number.to_be_bytes();
+        self.out.extend_from_slice(&all[8 - bytes..]);
+    }
+
+    /// A stream frame that ends its packet, and so needs no length.
+    pub(crate) fn last_stream(&mut self, stream: u64, offset: u64, len: u64, fin: bool) {
+        let before = self.wire;
+        self.frame(&Frame::Stream {
+            stream,
+            offset,
+            len,
+            fin,
+        });
+        debug_assert!(self.wire > before);
+        self.wire -= length(len);
+    }
+
+    #[inline]
+    pub(crate) fn frame(&mut self, frame: &Frame) {
+        match *frame {
+            Frame::Ping => self.byte(0x01),
+            Frame::Reset {
+                stream,
+                error,
+                size,
+            } => {
+                self.byte(0x04);
+                self.number(stream);
+                self.number(error);
+                self.number(size);
+            }
+            Frame::StopSending { stream, error } => {
+                self.byte(0x05);
+                self.number(stream);
+                self.number(error);
+            }
+            Frame::Crypto { offset, len } => {
+                self.byte(0x06);
+                self.number(offset);
+                self.number(len);
+                self.wire += len as usize;
+            }
+            Frame::Stream {
+                stream,
+                offset,
+                len,
+                fin,
+            } => {
+                let has_offset = if offset > 0 { 0x04 } else { 0 };
+                self.byte(0x08 | has_offset | 0x02 | u8::from(fin));
+                self.number(stream);
+                if offset > 0 {
+                    self.number(offset);
+                }
+                self.number(len);
+                self.wire += len as usize;
+            }
+            Frame::MaxData(limit) => {
+                self.byte(0x10);
+                self.number(limit);
+            }
+            Frame::MaxStreamData { stream, limit } => {
+                self.byte(0x11);
+                self.number(stream);
+                self.number(limit);
+            }
+            Frame::MaxStreams { uni, limit } => {
+                self.byte(0x12 | u8::from(uni));
+                self.number(limit);
+            }
+            Frame::DataBlocked(limit) => {
+                self.byte(0x14);
+                self.number(limit);
+            }
+            Frame::StreamDataBlocked { stream, limit } => {
+                self.byte(0x15);
+                self.number(stream);
+                self.number(limit);
+            }
+            Frame::Close { error } => {
+                self.byte(0x1c);
+                self.number(error);
+                // The frame type at fault, and the length of a reason that nobody gives.
+                self.number(0);
+                self.number(0);
+            }
+            Frame::HandshakeDone => self.byte(0x1e),
+        }
+    }
+
+    /// An acknowledgement of `ranges`, the newest first, as many as `room` bytes hold (RFC 9000, section
+    /// 19.3). The smallest number that it acknowledges.
+    pub(crate) fn ack(
+        &mut self,
+        delay: u64,
+        ranges: impl Iterator<Item = (u64, u64)> + Clone,
+        ecn: Option<[u64; 3]>,
+        room: usize,
+    ) -> Option<u64> {
+        let mut rest = ranges.clone();
+        let (mut from, to) = rest.next()?;
+        let tail = ecn.map_or(0, |counts| counts.iter().map(|it| length(*it)).sum());
+        // The number of ranges takes two bytes at most.
+        let head = 1 + length(to - 1) + length(delay) + 2 + length(to - 1 - from);
+        let mut used = head + tail;
+        if used > room {
+            return None;
+        }
+        let mut more = 0;
+        let mut below = from;
+        for (low, high) in rest {
+            let size = length(below - high - 1) + length(high - 1 - low);
+            if used + size > room {
+                break;
+            }
+            used += size;
+            more += 1;
+            below = low;
+        }
+        self.byte(if ecn.is_some() { 0x03 } else { 0x02 });
+        self.number(to - 1);
+        self.number(delay);
+        self.number(more);
+        self.number(to - 1 - from);
+        for (low, high) in ranges.skip(1).take(more as usize) {
+            self.number(from - high - 1);
+            self.number(high - 1 - low);
+            from = low;
+        }
+        for count in ecn.into_iter().flatten() {
+            self.number(count);
+        }
+        Some(from)
+    }
+}
+
+/// Reads the carried form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+/// What a packet has next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Frame(Frame),
+    /// An acknowledgement, which the buffer has now.
+    Ack,
+}
+
+impl Reader<'_> {
+    #[inline]
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<u64> {
+        let (head, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(
+            head.iter()
+                .fold(0, |value, byte| value << 8 | u64::from(*byte)),
+        )
+    }
+
+    #[inline]
+    fn number(&mut self) -> Option<u64> {
+        let first = *self.0.first()?;
+        let bytes = 1 << (first >> 6);
+        let value = self.bytes(bytes)?;
+        Some(value & (LARGEST >> (62 - (8 * bytes - 2))))
+    }
+
+    /// The next packet: its kind, its truncated number, and how many bytes that has.
+    pub(crate) fn packet(&mut self) -> Option<(Kind, u64, usize)> {
+        let first = self.byte()?;
+        let kind = match first & 0xf0 {
+            0xc0 => Kind::Initial,
+            0xd0 => Kind::ZeroRtt,
+            0xe0 => Kind::Handshake,
+            0x40 => Kind::OneRtt,
+            _ => return None,
+        };
+        let bytes = usize::from(first & 0x03) + 1;
+        Some((kind, self.bytes(bytes)?, bytes))
+    }
+
+    /// The next frame of the packet; none: it is over.
+    #[inline]
+    pub(crate) fn frame(&mut self, ack: &mut AckFrame) -> Option<Next> {
+        if *self.0.first()? >= 0x40 {
+            return None;
+        }
+        let kind = self.byte()?;
+        let frame = match kind {
+            0x01 => Frame::Ping,
+            0x02 | 0x03 => {
+                self.ack(kind == 0x03, ack)?;
+                return Some(Next::Ack);
+            }
+            0x04 => Frame::Reset {
+                stream: self.number()?,
+                error: self.number()?,
+                size: self.number()?,
+            },
+            0x05 => Frame::StopSending {
+                stream: self.number()?,
+                error: self.number()?,
+            },
+            0x06 => Frame::Crypto {
+                offset: self.number()?,
+                len: self.number()?,
+            },
+            0x08..=0x0f => Frame::Stream {
+                stream: self.number()?,
+                offset: if kind & 0x04 > 0 { self.number()? } else { 0 },
+                len: self.number()?,
+                fin: kind & 0x01 > 0,
+            },
+            0x10 => Frame::MaxData(self.number()?),
+            0x11 => Frame::MaxStreamData {
+                stream: self.number()?,
+                limit: self.number()?,
+            },
+            0x12 | 0x13 => Frame::MaxStreams {
+                uni: kind == 0x13,
+                limit: self.number()?,
+            },
+            0x14 => Frame::DataBlocked(self.number()?),
+            0x15 => Frame::StreamDataBlocked {
+                stream: self.number()?,
+                limit: self.number()?,
+            },
+            0x1c => {
+                let error = self.number()?;
+                self.number()?;
+                self.number()?;
+                Frame::Close { error }
+            }
+            0x1e => Frame::HandshakeDone,
+            _ => return None,
+        };
+        Some(Next::Frame(frame))
+    }
+
+    fn ack(&mut self, has_ecn: bool, ack: &mut AckFrame) -> Option<()> {
+        let largest = self.number()?;
+        ack.delay = self.number()?;
+        let more = self.number()?;
+        let mut from = largest.checked_sub(self.number()?)?;
+        ack.ranges.clear();
+        ack.ranges.push((from, largest + 1));
+        for _ in 0..more {
+            let to = from.checked_sub(self.number()? + 1)?;
+            from = to.checked_sub(self.number()? + 1)?;
+            ack.ranges.push((from, to));
+        }
+        ack.ecn = match has_ecn {
+            true => Some([self.number()?, self.number()?, self.number()?]),
+            false => None,
+        };
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pn02_a_packet_number_takes_the_bytes_of_twice_its_distance() {
+        for (distance, bytes) in [(127, 1), (128, 2), (129, 2), (32_767, 2), (32_769, 3)] {
+            assert_eq!(number_length(1_000_000 + distance, Some(1_000_000)), bytes);
+        }
+        // Nothing is acknowledged: in full.
+        assert_eq!(
+            [0, 126, 127, 40_000].map(|it| number_length(it, None)),
+            [1, 1, 2, 3]
+        );
+        for number in [0_u64, 1, 255, 256, 70_000, 0xa82f_9b32] {
+            for behind in [1, 100, 127, 30_000] {
+                let Some(acknowledged) = number.checked_sub(behind) else {
+                    continue;
+                };
+                let bytes = number_length(number, Some(acknowledged));
+                let truncated = number & ((1 << (8 * bytes)) - 1);
+                assert_eq!(full_number(acknowledged + 1, truncated, bytes), number);
+            }
+        }
+        // The example of appendix A.3.
+        assert_eq!(full_number(0xa82f_30eb, 0x9b32, 2), 0xa82f_9b32);
+    }
+
+    #[test]
+    fn ak07_an_acknowledgement_has_its_ranges_as_gaps_and_lengths() {
+        let mut out = Vec::new();
+        let mut writer = Writer {
+            out: &mut out,
+            wire: 0,
+        };
+        let ranges = [(7, 10), (5, 6), (0, 4)];
+        let smallest = writer.ack(1023, ranges.into_iter(), None, 100);
+        assert_eq!(smallest, Some(0));
+        assert_eq!(writer.wire, out.len());
+        // Largest 9, delay 1023, two more, first range 2, gap 0 length 0, gap 0 length 3.
+        assert_eq!(out, [0x02, 9, 0x43, 0xff, 2, 2, 0, 0, 0, 3]);
+        let mut read = AckFrame::default();
+        assert_eq!(Reader(&out).frame(&mut read), Some(Next::Ack));
+        assert_eq!(
+            (read.delay, read.ranges.as_slice()),
+            (1023, ranges.as_slice())
+        );
+        assert_eq!(read.delay * 8, 8184, "8,191 us");
+    }
+
+    #[test]
+    fn ak08_the_newest_ranges_go_where_not_all_fit() {
+        let mut out = Vec::new();
+        let mut writer = Writer {
+            out: &mut out,
+            wire: 0,
+        };
+        let ranges = (0..300).rev().map(|it| (2 * it, 2 * it + 1));
+        let smallest = writer.ack(0, ranges, Some([600, 0, 0]), 100).unwrap();
+        assert!(writer.wire <= 100 && writer.wire > 96);
+        let mut read = AckFrame::default();
+        Reader(&out).frame(&mut read).unwrap();
+        assert_eq!(read.ranges[0], (598, 599));
+        assert_eq!(read.ranges.last().unwrap().0, smallest);
+        assert_eq!(read.ecn, Some([600, 0, 0]));
+    }
+
+    #[test]
+    fn frames_are_read_as_they_were_written_and_have_their_sizes() {
+        let frames = [
+            (Frame::Ping, 1),
+            (
+                Frame::Reset {
+                    stream: 4,
+                    error: 7,
+                    size: 1000,
+                },
+                5,
+            ),
+            (
+                Frame::StopSending {
+                    stream: 4,
+                    error: 7,
+                },
+                3,
+            ),
+            (
+                Frame::Crypto {
+                    offset: 0,
+                    len: 278,
+                },
+                4 + 278,
+            ),
+            (
+                Frame::Stream {
+                    stream: 0,
+                    offset: 0,
+                    len: 100,
+                    fin: true,
+                },
+                4 + 100,
+            ),
+            (
+                Frame::Stream {
+                    stream: 3,
+                    offset: 70_000,
+                    len: 1100,
+                    fin: false,
+                },
+                8 + 1100,
+            ),
+            (Frame::MaxData(1 << 20), 5),
+            (
+                Frame::MaxStreamData {
+                    stream: 0,
+                    limit: 5000,
+                },
+                4,
+            ),
+            (
+                Frame::MaxStreams {
+                    uni: true,
+                    limit: 3,
+                },
+                2,
+            ),
+            (Frame::DataBlocked(10_000), 3),
+            (
+                Frame::StreamDataBlocked {
+                    stream: 8,
+                    limit: 63,
+                },
+                3,
+            ),
+            (Frame::Close { error: 10 }, 4),
+            (Frame::HandshakeDone, 1),
+        ];
+        let mut out = Vec::new();
+        let mut writer = Writer {
+            out: &mut out,
+            wire: 0,
+        };
+        for (frame, size) in frames {
+            let before = writer.wire;
+            writer.frame(&frame);
+            assert_eq!(writer.wire - before, size, "{frame:?}");
+        }
+        let mut reader = Reader(&out);
+        let mut ack = AckFrame::default();
+        for (frame, _) in frames {
+            assert_eq!(reader.frame(&mut ack), Some(Next::Frame(frame)));
+        }
+        assert_eq!(reader.frame(&mut ack), None);
+    }
+
+    #[test]
+    fn the_next_packet_ends_the_frames_of_the_one_before() {
+        let mut out = Vec::new();
+        let mut writer = Writer {
+            out: &mut out,
+            wire: 0,
+        };
+        writer.header(Kind::Initial, 5, 1);
+        writer.frame(&Frame::Ping);
+        writer.header(Kind::OneRtt, 0x1234, 2);
+        writer.last_stream(0, 0, 1000, false);
+        assert_eq!(writer.wire, 27 + 1 + TAG + 9 + 2 + 2 + 1000 + TAG);
+        let mut reader = Reader(&out);
+        let mut ack = AckFrame::default();
+        assert_eq!(reader.packet(), Some((Kind::Initial, 5, 1)));
+        assert_eq!(reader.frame(&mut ack), Some(Next::Frame(Frame::Ping)));
+        assert_eq!(reader.frame(&mut ack), None);
+        assert_eq!(reader.packet(), Some((Kind::OneRtt, 0x1234, 2)));
+    }
+}

@@ -1,0 +1,143 @@
+//! QUIC of our own behind the interface of stacks: a stream in each direction, which its sender opens.
+
+use std::sync::Arc;
+
+use aqmlab_net::{Ecn, Role, Time};
+use aqmlab_quic::{Config, Connection, Event};
+
+use crate::stack::{Burst, Progress, Stack, State};
+
+/// An end of a connection. Closing is the end of the stream.
+#[derive(Debug)]
+pub struct QuicEnd {
+    connection: Connection,
+    role: Role,
+    /// The stream that this end writes to.
+    stream: Option<u64>,
+    /// What the application has written before there was a stream.
+    unwritten: u64,
+    closes: bool,
+    /// The other end has everything.
+    is_delivered: bool,
+    /// Everything that the other end sent has been received.
+    has_everything: bool,
+    progress: Progress,
+}
+
+impl QuicEnd {
+    pub(crate) fn new(config: &Arc<Config>, role: Role, now: Time) -> Self {
+        Self {
+            connection: Connection::new(Arc::clone(config), role, now),
+            role,
+            stream: None,
+            unwritten: 0,
+            closes: false,
+            is_delivered: false,
+            has_everything: false,
+            progress: Progress::default(),
+        }
+    }
+
+    fn settle(&mut self, now: Time) {
+        while let Some(event) = self.connection.next_event() {
+            match event {
+                Event::Established => {
+                    self.progress.established = true;
+                    self.write_on();
+                }
+                Event::Readable(stream) => {
+                    self.progress.received += self.connection.read(stream, u64::MAX);
+                }
+                Event::Finished(_) => {
+                    self.progress.finished = true;
+                    self.has_everything = true;
+                }
+                Event::Delivered(_) => self.is_delivered = true,
+                // The client closes once both ends have everything: what the server does not know of
+                // that, it learns from this.
+                Event::Closed { error: 0 } if self.has_everything && self.closes => {
+                    self.is_delivered = true;
+                }
+                Event::Closed { .. } | Event::TimedOut | Event::Reset(_) => {
+                    self.progress.failed = true;
+                }
+            }
+        }
+        if self.role == Role::Client && self.is_complete() && !self.connection.is_closed() {
+            self.connection.close(now);
+        }
+    }
+
+    fn write_on(&mut self) {
+        let has_something = self.unwritten > 0 || self.closes;
+        if self.stream.is_none() && has_something {
+            self.stream = self.connection.open(true);
+        }
+        if let Some(stream) = self.stream.filter(|_| has_something) {
+            let bytes = std::mem::take(&mut self.unwritten);
+            self.connection.write(stream, bytes, self.closes);
+        }
+    }
+}
+
+impl Stack for QuicEnd {
+    fn receive(&mut self, now: Time, ecn: Ecn, payload: &[u8]) {
+        self.connection.receive(now, ecn, payload);
+        self.settle(now);
+    }
+
+    fn expire(&mut self, now: Time) {
+        self.connection.expire(now);
+        self.settle(now);
+    }
+
+    fn write(&mut self, now: Time, bytes: u64, close: bool) {
+        self.unwritten += bytes;
+        self.closes |= close;
+        self.write_on();
+        self.settle(now);
+    }
+
+    fn transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Burst> {
+        let sent = self.connection.transmit(now, payload)?;
+        Some(Burst {
+            datagram: payload.len(),
+            left_out: sent.size - payload.len(),
+            ecn: sent.ecn,
+        })
+    }
+
+    fn deadline(&mut self) -> Time {
+        self.connection.deadline()
+    }
+
+    fn progress(&mut self) -> Progress {
+        std::mem::take(&mut self.progress)
+    }
+
+    fn round_trip(&mut self) -> Option<Time> {
+        self.connection.take_sample()
+    }
+
+    fn losses(&mut self) -> u32 {
+        self.connection.take_losses()
+    }
+
+    fn state(&self) -> State {
+        let (cwnd, ssthresh) = self.connection.window();
+        State {
+            cwnd,
+            ssthresh,
+            in_flight: self.connection.in_flight(),
+            round_trip: self.connection.round_trip(),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_delivered && self.has_everything
+    }
+
+    fn is_silent(&self) -> bool {
+        self.connection.is_silent()
+    }
+}

@@ -1,0 +1,84 @@
+//! The interface of stacks.
+
+use std::fmt::Debug;
+
+use aqmlab_net::{Ecn, Time};
+
+/// What an application has to know, since it was asked for last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The handshake is complete.
+    pub established: bool,
+    /// Bytes that became readable, in order.
+    pub received: u64,
+    /// The other end has closed, and everything before that has been received.
+    pub finished: bool,
+    /// The connection was lost before both ends had closed.
+    pub failed: bool,
+}
+
+/// Datagrams that leave in one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Bytes of payload that are carried of each of them; the last may have less.
+    pub datagram: usize,
+    /// Bytes of UDP payload that each of them has beside those: nobody would look at them.
+    pub left_out: usize,
+    /// The ECN field of all of them.
+    pub ecn: Ecn,
+}
+
+/// What a sender is doing, for records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The congestion window in bytes.
+    pub cwnd: u64,
+    /// The slow-start threshold in bytes, if the congestion control has one.
+    pub ssthresh: Option<u64>,
+    /// Bytes in flight when the last acknowledgement came.
+    pub in_flight: u64,
+    /// The smoothed round trip.
+    pub round_trip: Time,
+}
+
+/// A stack at one end of one connection: without sockets, clocks and randomness of its own.
+///
+/// After every call that gives it something ([`receive`](Self::receive), [`expire`](Self::expire),
+/// [`write`](Self::write)), what it wants sent is taken by [`transmit`](Self::transmit) until nothing
+/// comes, and its application gets [`progress`](Self::progress), to which it may answer with more
+/// calls.
+pub trait Stack: Debug {
+    /// A datagram arrives, with the ECN field that it has now.
+    fn receive(&mut self, now: Time, ecn: Ecn, payload: &[u8]);
+
+    /// The time that was asked for has come.
+    fn expire(&mut self, now: Time);
+
+    /// The application writes so many bytes, and says whether they are the last.
+    fn write(&mut self, now: Time, bytes: u64, close: bool);
+
+    /// Puts the datagrams to send now behind one another into an empty `payload`; nothing where
+    /// there are none.
+    fn transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Burst>;
+
+    /// When [`expire`](Self::expire) is to be called; [`Time::NEVER`]: not at all.
+    fn deadline(&mut self) -> Time;
+
+    /// What has happened since the last call.
+    fn progress(&mut self) -> Progress;
+
+    /// A round trip that was measured since the last call: from sending to the acknowledgement.
+    fn round_trip(&mut self) -> Option<Time>;
+
+    /// How many packets were declared lost since the last call.
+    fn losses(&mut self) -> u32;
+
+    /// What its sender is doing.
+    fn state(&self) -> State;
+
+    /// Both ends have closed, and this one knows that the other has everything.
+    fn is_complete(&self) -> bool;
+
+    /// It will never send anything again.
+    fn is_silent(&self) -> bool;
+}

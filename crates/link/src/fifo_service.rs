@@ -166,7 +166,6 @@ impl FifoService {
     /// leaves.
     fn keep(&mut self, now: Time, begin: Time, packet: &Packet, stats: &mut LinkStats) -> Time {
         let leaves = self.leave_time(now, begin);
-        self.last_left = leaves;
         let is_hooked = self.fifo.wants_departures();
         if leaves > now {
             stats.on_length(now, self.fifo.backlog().packets);
@@ -188,6 +187,11 @@ impl FifoService {
         if self.ring_size == 0 {
             return begin;
         }
+        self.last_left = self.leave_time_into_ring(now, begin);
+        self.last_left
+    }
+
+    fn leave_time_into_ring(&mut self, now: Time, begin: Time) -> Time {
         self.ring.push_back(begin);
         if self.ring.len() <= self.ring_size {
             return now;

@@ -367,7 +367,7 @@ impl<E: Engine> Network<E> {
 
     /// A packet was dropped, or without a `reason` lost at random on the wire; its connection does
     /// not know yet.
-    #[inline(always)]
+    #[cold]
     fn lose(&mut self, at: Time, item: Event, port: usize, reason: Option<Reason>) {
         self.causes.dropped(&item, Some(port), reason);
         self.dropped.push(Dropped { at, item, reason });

@@ -11,7 +11,7 @@ use aqmlab_record::{
 use aqmlab_tcp::{Context, Endpoint, Flags, Segment, SendLimit, Timers};
 
 use super::Causes;
-use super::vectors::{Vector, Vectors};
+use super::vectors::{Own, Vector, Vectors};
 use crate::event::Event;
 use crate::options::Ticket;
 
@@ -66,9 +66,9 @@ impl From<SendLimit> for Label {
 struct Trip {
     /// None once it is over.
     base: Option<Vector>,
+    /// Places are used again: which of all trips it is.
+    serial: u64,
     label: Label,
-    /// Its bytes have not been sent before.
-    is_first: bool,
     /// Up to when the way is known.
     until: Time,
     propagation: Time,
@@ -92,7 +92,8 @@ struct First {
     segment: LostSegment,
     /// Where it was dropped, and why.
     lost: Option<Place>,
-    has_arrived: bool,
+    /// Its trip: its place, and which of all trips it is.
+    trip: (usize, u64),
 }
 
 /// Where a segment was dropped: the port, if it was one, and the number of the reason.
@@ -178,9 +179,19 @@ pub(crate) struct Paths {
     vectors: Vectors,
     /// By ticket, counted from 1.
     trips: Vec<Trip>,
+    /// Trips that have begun.
+    begun: u64,
     /// By slot.
     connections: Vec<Option<Box<Connection>>>,
     reasons: Vec<&'static str>,
+}
+
+impl First {
+    fn is_on_its_way(&self, trips: &[Trip]) -> bool {
+        let (place, serial) = self.trip;
+        let trip = trips.get(place);
+        trip.is_some_and(|trip| trip.serial == serial && trip.base.is_some())
+    }
 }
 
 impl End {
@@ -189,12 +200,6 @@ impl End {
         let behind = self.firsts.partition_point(|first| first.end <= seq);
         let first = self.firsts.get(behind)?;
         (first.seq <= seq).then_some(behind)
-    }
-
-    /// The first transmission whose number is cut to these bits.
-    fn find_cut(&mut self, seq: u32) -> Option<&mut First> {
-        let mut firsts = self.firsts.iter_mut();
-        firsts.find(|first| first.seq as u32 == seq)
     }
 }
 
@@ -237,7 +242,13 @@ impl Connection {
     }
 
     /// The vector of a segment that is sent again now, by that of its first transmission.
-    fn detour(&self, role: Role, number: usize, now: Time, vectors: &mut Vectors) -> Vector {
+    fn detour(
+        &self,
+        role: Role,
+        number: usize,
+        now: Time,
+        (vectors, trips): (&mut Vectors, &[Trip]),
+    ) -> Vector {
         let end = &self.ends[role as usize];
         let first = &end.firsts[number];
         let vector = vectors.copy(first.vector);
@@ -267,7 +278,7 @@ impl Connection {
         if let Some(place) = first.lost {
             vectors.count(vector, PathCount::Losses);
             vectors.note_loss(vector, now - first.sent, place.pack(first.segment));
-        } else if first.has_arrived {
+        } else if !first.is_on_its_way(trips) {
             vectors.count(vector, PathCount::FirstCopiesArrived);
         }
         vector
@@ -277,8 +288,16 @@ impl Connection {
 impl Paths {
     /// The connection in a slot, and the vectors.
     fn at(&mut self, slot: u32) -> Option<(&mut Connection, &mut Vectors)> {
+        let (connection, vectors, _) = self.at_with_trips(slot)?;
+        Some((connection, vectors))
+    }
+
+    fn at_with_trips(
+        &mut self,
+        slot: u32,
+    ) -> Option<(&mut Connection, &mut Vectors, &mut Vec<Trip>)> {
         let connection = self.connections.get_mut(slot as usize)?.as_deref_mut()?;
-        Some((connection, &mut self.vectors))
+        Some((connection, &mut self.vectors, &mut self.trips))
     }
 
     fn trip(&mut self, ticket: Ticket) -> Option<&mut Trip> {
@@ -342,6 +361,7 @@ impl Causes for Paths {
         Self {
             vectors: Vectors::new(ports),
             trips: Vec::new(),
+            begun: 0,
             connections: Vec::new(),
             reasons: Vec::new(),
         }
@@ -378,15 +398,17 @@ impl Causes for Paths {
     }
 
     fn arrives(&mut self, event: &Event, now: Time, limit: Option<SendLimit>) {
-        let Some(trip) = self.trip(event.ticket()) else {
+        let place = (event.ticket() as usize).wrapping_sub(1);
+        let Some(trip) = self.trips.get_mut(place) else {
             return;
         };
         let Some(base) = trip.base.take() else {
             return;
         };
-        let trip = *trip;
-        let Some((connection, vectors)) = self.at(event.conn) else {
-            return self.vectors.release(base);
+        let vectors = &mut self.vectors;
+        let connection = self.connections.get_mut(event.conn as usize);
+        let Some(connection) = connection.and_then(Option::as_deref_mut) else {
+            return vectors.release(base);
         };
         let flags = event.flags();
         let is_pure_ack = event.len == 0 && !flags.has(Flags::SYN) && !flags.has(Flags::FIN);
@@ -402,22 +424,17 @@ impl Causes for Paths {
                 true => connection.label,
                 false => trip.label,
             };
-            trip.add_to(vector, vectors);
-            vectors.add(vector, label.part() as usize, trip.propagation);
-            vectors.set_until(vector, trip.until);
-            vectors.charge(vector, label.part(), now);
-            vectors.count(vector, label.count());
-        }
-        if trip.is_first
-            && let Some(first) = connection.ends[event.sender() as usize].find_cut(event.seq)
-        {
-            first.has_arrived = true;
+            let mut own = vectors.own_mut(vector);
+            trip.add_to(&mut own);
+            own.add(label.part() as usize, trip.propagation + now - trip.until);
+            own.count(label.count());
+            own.set_until(now);
         }
         connection.set_current(vector, vectors);
     }
 
     fn expires(&mut self, slot: u32, role: Role, now: Time, timers: &Timers, paced: bool) {
-        let Some((connection, vectors)) = self.at(slot) else {
+        let Some((connection, vectors, trips)) = self.at_with_trips(slot) else {
             return;
         };
         (connection.by_timer, connection.label) = (true, Label::Recovery);
@@ -441,7 +458,7 @@ impl Causes for Paths {
                 to: now,
             });
             let oldest = end.find(timers.una);
-            oldest.map(|number| connection.detour(role, number, now, vectors))
+            oldest.map(|number| connection.detour(role, number, now, (vectors, trips)))
         } else if timers.hold <= now
             && let Some((vector, label)) = end.hold.take()
         {
@@ -538,16 +555,18 @@ impl Causes for Paths {
             first.into_iter().for_each(|it| vectors.release(it.vector));
         }
         match end.firsts.front() {
+            _ if end.runs.is_empty() => {}
             Some(oldest) => end.runs.retain(|run| run.to > oldest.sent),
             None => end.runs.clear(),
         }
     }
 
     fn leaves(&mut self, ticket: Ticket, slot: u32, sender: Role, segment: &Segment, now: Time) {
+        self.begun += 1;
         let mut trip = Trip {
             base: None,
+            serial: self.begun,
             label: Label::Exchange,
-            is_first: false,
             until: now,
             propagation: Time::ZERO,
             wait_hosts: Time::ZERO,
@@ -556,12 +575,11 @@ impl Causes for Paths {
             port: None,
             at_port: [Time::ZERO; PARTS_OF_PORT],
         };
-        if let Some((connection, vectors)) = self.at(slot) {
-            connection.settle(now, vectors);
-            (trip.base, trip.label, trip.is_first) =
-                connection.leaves(sender, segment, now, vectors);
-        }
         let place = ticket as usize - 1;
+        if let Some((connection, vectors, trips)) = self.at_with_trips(slot) {
+            connection.settle(now, vectors);
+            connection.leaves(sender, segment, now, (place, &mut trip), (vectors, trips));
+        }
         if self.trips.len() <= place {
             self.trips.resize(place + 1, trip);
         }
@@ -589,15 +607,17 @@ impl Causes for Paths {
     }
 
     fn passes_port(&mut self, ticket: Ticket, port: usize, served: &Served, arrives: Time) {
-        let Some(mut trip) = self.trip(ticket).copied() else {
+        let place = (ticket as usize).wrapping_sub(1);
+        let Some(trip) = self.trips.get_mut(place) else {
             return;
         };
-        if trip.port.is_some()
-            && let Some(base) = trip.base
-        {
+        let Some(base) = trip.base else {
+            return;
+        };
+        if trip.port.is_some() {
             // What it spent at the port before is its vector's.
             let base = self.vectors.own(base);
-            trip.add_port_to(base, &mut self.vectors);
+            trip.add_port_to(&mut self.vectors.own_mut(base));
             trip.base = Some(base);
         }
         let begin = served.end - served.transmission;
@@ -611,21 +631,18 @@ impl Causes for Paths {
         trip.propagation += propagation;
         trip.hold_up += arrives - served.end - propagation;
         trip.until = arrives;
-        if let Some(known) = self.trip(ticket) {
-            *known = trip;
-        }
     }
 
     fn dropped(&mut self, event: &Event, port: Option<usize>, reason: Option<Reason>) {
-        let is_first = self.trip(event.ticket()).is_some_and(|it| it.is_first);
-        if !is_first {
+        let Some(trip) = self.trip(event.ticket()) else {
             return;
-        }
+        };
+        let trip = (event.ticket() as usize - 1, trip.serial);
         let place = self.place(port, reason.map_or(ON_WIRE, Reason::name));
-        if let Some((connection, _)) = self.at(event.conn)
-            && let Some(first) = connection.ends[event.sender() as usize].find_cut(event.seq)
-        {
-            first.lost = Some(place);
+        if let Some((connection, _)) = self.at(event.conn) {
+            let firsts = &mut connection.ends[event.sender() as usize].firsts;
+            let first = firsts.iter_mut().find(|first| first.trip == trip);
+            first.into_iter().for_each(|it| it.lost = Some(place));
         }
     }
 
@@ -638,58 +655,62 @@ impl Causes for Paths {
 
 impl Trip {
     /// What the way has added, without propagation, is the vector's.
-    fn add_to(&self, vector: Vector, vectors: &mut Vectors) {
+    fn add_to(&self, vector: &mut Own<'_>) {
         for (part, time) in [
             (Part::WaitHosts, self.wait_hosts),
             (Part::TransmissionHosts, self.transmission_hosts),
             (Part::HoldUp, self.hold_up),
         ] {
-            vectors.add(vector, part as usize, time);
+            vector.add(part as usize, time);
         }
-        self.add_port_to(vector, vectors);
+        self.add_port_to(vector);
     }
 
     /// What it spent at the last port is the vector's.
-    fn add_port_to(&self, vector: Vector, vectors: &mut Vectors) {
+    fn add_port_to(&self, vector: &mut Own<'_>) {
         if let Some(port) = self.port {
             let first = Part::ALL.len() + PARTS_OF_PORT * usize::from(port);
             for (number, time) in self.at_port.iter().enumerate() {
-                vectors.add(vector, first + number, *time);
+                vector.add(first + number, *time);
             }
         }
     }
 }
 
 impl Connection {
-    /// A segment leaves: the vector that it takes, what its trip waits for, and whether its bytes have
-    /// not been sent before.
+    /// A segment leaves, and its trip begins, whose place is known: with which vector, and what
+    /// it waits for.
     fn leaves(
         &mut self,
         sender: Role,
         segment: &Segment,
         now: Time,
-        vectors: &mut Vectors,
-    ) -> (Option<Vector>, Label, bool) {
+        (place, trip): (usize, &mut Trip),
+        (vectors, trips): (&mut Vectors, &[Trip]),
+    ) {
         let flags = segment.flags;
         let (is_syn, has_fin) = (flags.has(Flags::SYN), flags.has(Flags::FIN));
         let end_seq = segment.seq + u64::from(segment.len) + u64::from(is_syn) + u64::from(has_fin);
-        let label = if is_syn { Label::Handshake } else { self.label };
+        trip.label = if is_syn { Label::Handshake } else { self.label };
         let end = &mut self.ends[sender as usize];
         end.has_sent = true;
         let max = end.max;
         if end_seq == segment.seq {
-            return (Some(vectors.share(self.current)), label, false);
+            trip.base = Some(vectors.share(self.current));
+            return;
         }
         // The peer's repeated SYN makes this end repeat its answer: that is the cause.
         let answers_again = is_syn && flags.has(Flags::ACK) && !self.by_timer;
-        let known = end.find(segment.seq).filter(|_| segment.seq < max);
-        let (vector, label) = match known {
-            Some(number) if !answers_again => {
-                let label = end.firsts[number].label;
-                (self.detour(sender, number, now, vectors), label)
+        let is_again = segment.seq < max && !answers_again;
+        let known = is_again.then(|| end.find(segment.seq)).flatten();
+        let vector = match known {
+            Some(number) => {
+                trip.label = end.firsts[number].label;
+                self.detour(sender, number, now, (vectors, trips))
             }
-            _ => (vectors.share(self.current), label),
+            None => vectors.share(self.current),
         };
+        trip.base = Some(vector);
         if end_seq > max {
             let end = &mut self.ends[sender as usize];
             end.max = end_seq;
@@ -698,16 +719,15 @@ impl Connection {
                 end: end_seq,
                 sent: now,
                 vector: vectors.share(vector),
-                label,
+                label: trip.label,
                 segment: match () {
                     () if is_syn => LostSegment::Syn,
                     () if segment.len == 0 => LostSegment::Fin,
                     () => LostSegment::Data,
                 },
                 lost: None,
-                has_arrived: false,
+                trip: (place, trip.serial),
             });
         }
-        (Some(vector), label, segment.seq >= max)
     }
 }

@@ -122,29 +122,25 @@ impl Vectors {
         Time::from_nanos(self.words[self.word(vector, UNTIL)])
     }
 
-    /// From now on it accounts up to `until`: what was added covers that.
-    pub(super) fn set_until(&mut self, vector: Vector, until: Time) {
-        let word = self.word(vector, UNTIL);
-        self.words[word] = until.as_nanos();
-    }
-
     /// A part takes the time up to `until`. The vector is its holder's [own](Self::own).
     pub(super) fn charge(&mut self, vector: Vector, part: Part, until: Time) {
         let time = until - self.until(vector);
-        self.add(vector, part as usize, time);
-        self.set_until(vector, until);
-    }
-
-    /// A part takes so much more, which [`set_until`](Self::set_until) is to cover.
-    pub(super) fn add(&mut self, vector: Vector, part: usize, time: Time) {
-        debug_assert_eq!(self.holders[vector as usize], 1, "it is shared");
-        let word = self.word(vector, HEAD + part);
-        self.words[word] += time.as_nanos();
+        let mut own = self.own_mut(vector);
+        own.add(part as usize, time);
+        own.set_until(until);
     }
 
     pub(super) fn count(&mut self, vector: Vector, what: PathCount) {
-        let word = self.word(vector, HEAD + self.parts + what as usize);
-        self.words[word] += 1;
+        self.own_mut(vector).count(what);
+    }
+
+    /// A vector that nobody else holds, to be changed.
+    pub(super) fn own_mut(&mut self, vector: Vector) -> Own<'_> {
+        debug_assert_eq!(self.holders[vector as usize], 1, "it is shared");
+        let (first, parts) = (self.word(vector, 0), self.parts);
+        let stride = self.stride();
+        let words = &mut self.words[first..first + stride];
+        Own { parts, words }
     }
 
     pub(super) fn parts(&self, vector: Vector) -> &[u64] {
@@ -176,5 +172,27 @@ impl Vectors {
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.holders.len() - self.free.len()
+    }
+}
+
+/// A vector that has one holder.
+pub(super) struct Own<'a> {
+    parts: usize,
+    words: &'a mut [u64],
+}
+
+impl Own<'_> {
+    /// A part takes so much more, which [`set_until`](Self::set_until) is to cover.
+    pub(super) fn add(&mut self, part: usize, time: Time) {
+        self.words[HEAD + part] += time.as_nanos();
+    }
+
+    /// From now on it accounts up to `until`: what was added covers that.
+    pub(super) fn set_until(&mut self, until: Time) {
+        self.words[UNTIL] = until.as_nanos();
+    }
+
+    pub(super) fn count(&mut self, what: PathCount) {
+        self.words[HEAD + self.parts + what as usize] += 1;
     }
 }

@@ -83,16 +83,23 @@ impl Records for Rows {
     }
 }
 
+/// `steps`: it is stopped and observed that often.
 fn run_with<E: Engine<Causes = Paths>>(
     scenario: &Scenario,
     doomed: [&[u32]; 2],
     shortcuts: Shortcuts,
+    steps: u64,
 ) -> Vec<Row> {
     let rows = Rows::default();
     let records = Box::new(rows.clone());
     let mut world = World::<E>::new(scenario, shortcuts, records, Memory::UNLIMITED).unwrap();
     for (sender, numbers) in Role::BOTH.into_iter().zip(doomed) {
         world.network_mut().doom(sender, numbers);
+    }
+    for step in 1..=steps {
+        let time = Time::from_micros(37_773 * step);
+        world.run_until(time).unwrap();
+        let _ = world.observe(time);
     }
     world.run_until(Time::NEVER).unwrap();
     assert_eq!(world.network_mut().causes_mut().held(), (0, 0), "forgotten");
@@ -109,36 +116,43 @@ const NONE: Shortcuts = Shortcuts {
 
 /// The rows of a run, which every machinery gives.
 fn run(scenario: &Scenario, doomed: [&[u32]; 2]) -> Vec<Row> {
-    let rows = run_with::<Explained<WheelQueue>>(scenario, doomed, Shortcuts::default());
-    let slow = run_with::<Explained<HeapQueue>>(scenario, doomed, NONE);
+    let rows = run_with::<Explained<WheelQueue>>(scenario, doomed, Shortcuts::default(), 0);
+    let slow = run_with::<Explained<HeapQueue>>(scenario, doomed, NONE, 0);
     assert_eq!(slow, rows, "the slow machinery");
     let computed = Shortcuts {
         computed_departures: true,
         ..NONE
     };
-    let unshifted = run_with::<Explained<WheelQueue>>(scenario, doomed, computed);
+    let unshifted = run_with::<Explained<WheelQueue>>(scenario, doomed, computed, 0);
     assert_eq!(unshifted, rows, "clocks that are not shifted");
     let changeable = Shortcuts {
         changeable: true,
         ..Shortcuts::default()
     };
-    let stepped = run_with::<Explained<WheelQueue>>(scenario, doomed, changeable);
-    assert_eq!(stepped, rows, "a world that can change");
+    let stepped = run_with::<Explained<WheelQueue>>(scenario, doomed, changeable, 200);
+    assert_eq!(stepped, rows, "a world that can change, in steps");
     rows
 }
 
+/// Keys of the scenario and their values.
+type Settings<'a> = &'a [(&'a str, &'a str)];
+
 const RFC: &str = "profile = 'rfc', mss = '960 bytes'";
 
-/// A scenario of one class over the network of these cases; `hosts` adds to it.
-fn scenario(class: &str, tcp: &str, hosts: &str, folder: &Path) -> Scenario {
+/// A scenario of one class over the network of these cases, with some settings.
+fn scenario(class: &str, tcp: &str, settings: Settings, folder: &Path) -> Scenario {
     let text = format!(
         "[measure]\nwarm_up = '0 s'\nduration = '60 s'\nrecord = []\nbreakdown = true\n\
-         [topology]\nkind = 'dumbbell'\n{hosts}\n\
+         [topology]\nkind = 'dumbbell'\n\
          [topology.bottleneck]\nrate = '8 Mbit/s'\nframing = 'none'\ndelay = '0 s'\n\
          discipline = {{ kind = 'droptail', limit = '100 packets' }}\n\
          [[traffic]]\nname = 'one'\n{class}\ntcp = {{ {tcp} }}\n"
     );
-    Scenario::load_text(&text, folder, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    let settings = settings
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let settings: Vec<_> = settings.collect();
+    Scenario::load_text(&text, folder, &settings).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// A folder of this test's own, that goes with it.
@@ -167,21 +181,26 @@ type Doomed = [&'static [u32]; 2];
 /// Parts in microseconds that are not 0.
 type Expected = &'static [(Part, u64)];
 
-/// The exchanges of a connection vector whose ADUs are these lines, with other keys of the stack and of
-/// the hosts.
-fn recorded(adus: &str, tcp: &str, hosts: &str, doomed: Doomed) -> Vec<Row> {
+/// The exchanges of a connection vector whose ADUs are these lines, with other keys of the stack, and
+/// settings.
+fn recorded(adus: &str, tcp: &str, settings: Settings, doomed: Doomed) -> Vec<Row> {
     let folder = Folder::new();
     let vector = format!("S 0 1 100 5000\nr 100000\n{adus}");
     fs::write(folder.0.join("one.cvec"), vector).unwrap();
     let class = "kind = 'vectors'\nfile = 'one.cvec'\ncopies = 1\nrtt = { kind = 'vector' }";
     let tcp = format!("{RFC}{tcp}");
-    run(&scenario(class, &tcp, hosts, &folder.0), doomed)
+    run(&scenario(class, &tcp, settings, &folder.0), doomed)
 }
 
 /// A single exchange of 360 bytes and so many.
 fn exchange(bytes: u64, tcp: &str, doomed: Doomed) -> Row {
+    exchange_over(bytes, tcp, &[], doomed)
+}
+
+/// The same with settings.
+fn exchange_over(bytes: u64, tcp: &str, settings: Settings, doomed: Doomed) -> Row {
     let adus = format!("I 0 0 360\nA 0 1 {bytes}\nA 5000000 0 0\n");
-    let rows = recorded(&adus, tcp, "", doomed);
+    let rows = recorded(&adus, tcp, settings, doomed);
     assert_eq!(rows.len(), 1);
     rows[0].clone()
 }
@@ -335,7 +354,7 @@ fn a_lost_ack_is_the_delay_of_the_next_one() {
 #[test]
 fn a_second_exchange_begins_with_its_request() {
     let adus = "I 0 0 360\nA 0 1 960\nI 0 500000 360\nA 0 30000 960\nA 5000000 0 0\n";
-    let rows = recorded(adus, "", "", [&[], &[]]);
+    let rows = recorded(adus, "", &[], [&[], &[]]);
     check(
         &rows[0],
         201_529,
@@ -348,15 +367,14 @@ fn a_second_exchange_begins_with_its_request() {
 
 #[test]
 fn hosts_links_have_parts_of_their_own() {
-    let adus = "I 0 0 360\nA 0 1 960\nA 5000000 0 0\n";
-    let rows = recorded(adus, "", "[topology.hosts]\nrate = '4 Mbit/s'", [&[], &[]]);
+    let row = exchange_over(960, "", &[("topology.hosts.rate", "4 Mbit/s")], [&[], &[]]);
     let parts: Expected = &[
         HANDSHAKE,
         (Part::TransmissionHosts, 6_560),
         (Part::WaitHosts, 156),
         SERVER,
     ];
-    check(&rows[0], 208_205, [100_000, 1_488, 0, 0], parts);
+    check(&row, 208_205, [100_000, 1_488, 0, 0], parts);
 }
 
 #[test]
@@ -364,7 +382,7 @@ fn a_response_may_end_with_a_fin() {
     let class = "kind = 'poisson'\nrate = '0.2 /s'\nrtt = { kind = 'constant', rtt = '100 ms' }\n\
                  request = { kind = 'constant', size = '360 bytes' }\n\
                  response = { kind = 'constant', size = '960 bytes' }";
-    let scenario = scenario(class, RFC, "", Path::new("."));
+    let scenario = scenario(class, RFC, &[], Path::new("."));
     let row = &run(&scenario, [&[], &[]])[0];
     check(row, 201_568, [100_000, 528, 40, 1_000], &[HANDSHAKE]);
     let row = &run(&scenario, [&[], &[3]])[0];
@@ -375,4 +393,196 @@ fn a_response_may_end_with_a_fin() {
     ];
     check(row, 1_501_608, [100_000, 528, 40, 0], parts);
     assert_eq!(row.loss.unwrap().segment, LostSegment::Fin);
+}
+
+/// The receiver tells at once that half of its buffer has been read: each segment lets one go.
+#[test]
+fn a_full_receive_window_costs_round_trips_of_its_own() {
+    let tcp = ", initial_window = 10, receive_buffer = '1920 bytes'";
+    let row = exchange(3_840, tcp, [&[], &[]]);
+    check(
+        &row,
+        303_569,
+        [200_000, 2_528, 40, 1_000],
+        &[HANDSHAKE, SERVER],
+    );
+    assert_eq!(row.part(Part::PropagationReceiveWindow), 100_000_000);
+    assert_eq!(row.count(PathCount::TripsReceiveWindow), 2);
+}
+
+#[test]
+fn congestion_avoidance_has_trips_of_its_own() {
+    let tcp = ", initial_window = 2, initial_ssthresh = '1920 bytes'";
+    let row = exchange(3_840, tcp, [&[], &[]]);
+    check(
+        &row,
+        304_569,
+        [200_000, 2_528, 40, 2_000],
+        &[HANDSHAKE, SERVER],
+    );
+    assert_eq!(row.part(Part::PropagationCongestionAvoidance), 100_000_000);
+    assert_eq!(row.count(PathCount::TripsCongestionAvoidance), 2);
+}
+
+/// The first of six segments is lost. What the fifth duplicate ACK lets go, the eighth segment, arrives
+/// behind the repair.
+#[test]
+fn new_data_in_recovery_takes_trips_of_recovery() {
+    let row = exchange(7_680, ", initial_window = 6", [&[], &[2]]);
+    check(
+        &row,
+        306_569,
+        [200_000, 2_528, 40, 4_000],
+        &[HANDSHAKE, SERVER],
+    );
+    assert_eq!(row.part(Part::PropagationRecovery), 100_000_000);
+    assert_eq!(row.count(PathCount::TripsRecovery), 2);
+    assert_eq!(row.loss, None);
+}
+
+// ---- RACK: ACKs with a SACK block have 12 bytes more ----
+
+const RACK: &str = ", recovery = 'rack-tlp'";
+
+/// Of three segments the first is lost. The other two are too few to show the loss at once: it is
+/// waited for a quarter of the least round trip, 101,052 us.
+#[test]
+fn rack_waits_for_its_reordering_window() {
+    let row = exchange(2_880, RACK, [&[], &[2]]);
+    let parts: Expected = &[
+        HANDSHAKE,
+        (Part::ReorderingTimer, 25_263),
+        (Part::RecoveryBeforeTimer, 102_052),
+        SERVER,
+    ];
+    check(&row, 328_844, [100_000, 1_488, 40, 0], parts);
+    assert_eq!(row.count(PathCount::Losses), 1);
+    assert_eq!(row.loss.unwrap().time, Time::from_micros(127_315));
+}
+
+/// Of three segments the last is lost: nothing behind it shows that. The smoothed round trip is
+/// 100,328.5 us, of samples of 100,084 and 102,040.
+#[test]
+fn a_lost_tail_waits_for_its_probe() {
+    let tcp = format!("{RACK}, tail_loss_probe = {{ kind = 'on' }}");
+    let row = exchange(2_880, &tcp, [&[], &[4]]);
+    let parts: Expected = &[
+        HANDSHAKE,
+        (Part::TailLossProbe, 200_657 + 200_000),
+        (Part::RecoveryBeforeTimer, 102_040),
+        SERVER,
+    ];
+    check(&row, 704_226, [100_000, 1_488, 40, 0], parts);
+    assert_eq!(row.count(PathCount::TailLossProbes), 1);
+    assert_eq!(row.count(PathCount::Timeouts), 0);
+}
+
+/// Of four segments the last two are lost. The probe is the last one again; its ACK shows that the one
+/// before is lost, too.
+#[test]
+fn a_loss_that_a_probe_shows_is_repaired_behind_its_timer() {
+    let tcp = format!("{RACK}, tail_loss_probe = {{ kind = 'on' }}, ack_every = 1");
+    let tcp = format!("{tcp}, initial_window = 4");
+    let row = exchange(3_840, &tcp, [&[], &[4, 5]]);
+    // Twice the smoothed round trip, in nanoseconds: of samples of 100,084, 101,040 and 102,040 us.
+    assert_eq!(row.part(Part::TailLossProbe), 200_866_124);
+    assert_eq!(row.part(Part::RecoveryBeforeTimer), 102_040_000);
+    assert_eq!(row.part(Part::RecoveryBehindTimer), 101_052_000);
+    assert_eq!(row.response, 605_487_124);
+    assert_eq!(ports(&row), [0, 40_000, 1_488_000]);
+    assert_eq!(row.count(PathCount::TailLossProbes), 1);
+}
+
+/// Twice the window of four segments in each smoothed round trip, 100,084 us: one in 12,510.5.
+#[test]
+fn paced_segments_wait_for_their_time() {
+    let tcp = format!("{RACK}, pacing = 'linux', initial_window = 4");
+    let row = exchange(2_880, &tcp, [&[], &[]]);
+    let parts: Expected = &[HANDSHAKE, (Part::Pacing, 25_021), SERVER];
+    check(&row, 226_550, [100_000, 1_488, 40, 0], parts);
+}
+
+// ---- the link ----
+
+#[test]
+fn the_device_ring_has_a_part_of_its_own() {
+    let ring = [("topology.bottleneck.device_ring", "1 packets")];
+    let row = exchange_over(2_880, "", &ring, [&[], &[]]);
+    assert_eq!(row.response, 203_529_000);
+    let [forward, reverse] = [0, 1].map(|port| Part::ALL.len() + PARTS_OF_PORT * port);
+    // The third segment waits for the second one to leave the ring, then for its transmission.
+    assert_eq!(row.parts[forward..forward + 2], [1_000_000, 1_000_000]);
+    // The request waits in the ring for the ACK in front of it.
+    assert_eq!(row.parts[reverse..reverse + 2], [0, 40_000]);
+}
+
+#[test]
+fn what_is_held_up_on_the_wire_has_a_part_of_its_own() {
+    let all = [(
+        "topology.bottleneck.reordering",
+        "{ share = 1.0, delay = '5 ms' }",
+    )];
+    let row = exchange_over(960, "", &all, [&[], &[]]);
+    let parts: Expected = &[HANDSHAKE, SERVER, (Part::HoldUp, 20_000)];
+    check(&row, 221_529, [100_000, 1_488, 40, 0], parts);
+    // The delay shrinks between the first segment and the second, which may not overtake it. Its server
+    // delays what it sends by 40 ms.
+    let shrinks = [
+        ("topology.bottleneck.delay", "10 ms"),
+        (
+            "topology.bottleneck.delay_changes",
+            "[{ at = '192 ms', delay = '0 s' }]",
+        ),
+    ];
+    let row = exchange_over(1_920, "", &shrinks, [&[], &[]]);
+    let parts: Expected = &[HANDSHAKE, SERVER, (Part::HoldUp, 9_000)];
+    check(&row, 201_529, [90_000, 1_488, 40, 1_000], parts);
+}
+
+#[test]
+fn a_random_delay_before_segments_is_another_timer() {
+    let row = exchange(960, ", random_send_delay = '1 ms'", [&[], &[]]);
+    let other = row.part(Part::OtherTimer);
+    // The request and the answer wait for it.
+    assert!((1..=2_000_000).contains(&other), "{other}");
+    assert_eq!(row.part(Part::Pacing), 0);
+}
+
+// ---- users ----
+
+/// A page over HTTP/2: TLS, HTML of a segment, 10 ms to parse it, an object of so many bytes.
+fn page(object: u64, doomed: Doomed) -> Vec<Row> {
+    let class = format!(
+        "kind = 'http2-web'\nusers = 1\nobjects = 2\nobjects_sigma = 0\nhtml = '760 bytes'\n\
+         object = '{object} bytes'\nobject_sigma = 0\nfirst_wave = 0.6\ncritical = 0.6\n\
+         parse_min = '10 ms'\nparse_max = '10 ms'\nstart_within = '0 s'\n\
+         rtt = {{ kind = 'constant', rtt = '100 ms' }}"
+    );
+    let tcp = format!("{RFC}, initial_window = 10, nagle = false");
+    run(&scenario(&class, &tcp, &[], Path::new(".")), doomed)
+}
+
+#[test]
+fn a_page_over_http2_is_one_path_through_all_that_it_waits_for() {
+    let parts: Expected = &[HANDSHAKE, (Part::Application, 10_000)];
+    let rows = page(1_720, [&[], &[]]);
+    for row in &rows {
+        check(row, 418_475, [300_000, 3_435, 40, 5_000], parts);
+        assert_eq!(row.count(PathCount::TripsExchange), 6);
+    }
+    assert!(!rows.is_empty());
+}
+
+/// The first of five segments of the object is lost: the other four wait behind the hole until the
+/// third of them has brought it back.
+#[test]
+fn streams_wait_behind_a_hole_for_its_repair() {
+    let rows = page(4_600, [&[], &[8]]);
+    let parts: Expected = &[
+        HANDSHAKE,
+        (Part::RecoveryFast, 103_040),
+        (Part::Application, 10_000),
+    ];
+    check(&rows[0], 520_515, [300_000, 3_435, 40, 4_000], parts);
+    assert_eq!(rows[0].loss.unwrap().segment, LostSegment::Data);
 }

@@ -33,6 +33,8 @@ LONGEST_RUN_S = 24 * 3600.0
 """The time left is estimated from as long a past: runs of hours end once in hours."""
 LINE_EVERY_S = 10.0
 """Where there are no bars, a line says this often how far the work is."""
+_BAR_COLUMNS = 30
+"""Room for a bar, its percentage and the time left beside what a bar is about."""
 _MOST_NAMED = 3
 """Most things that such a line names."""
 _UNLIMITED = 1_000_000
@@ -159,7 +161,7 @@ class Progress:
         if self._bars is None:
             return
         if name not in self._tasks:
-            task = printable(f"{self._verb} {name}")
+            task = _cut(printable(f"{self._verb} {name}"), self._bars.console.width - _BAR_COLUMNS)
             self._tasks[name] = self._bars.add_task(task, total=1.0)
         self._bars.update(self._tasks[name], completed=done, visible=done < 1.0)
 
@@ -186,6 +188,14 @@ def _bars(console: Console) -> Bars:
         transient=True,
         speed_estimate_period=LONGEST_RUN_S,
     )
+
+
+def _cut(text: str, width: int) -> str:
+    """A text of at most so many characters; what is left out is in its middle."""
+    if len(text) <= width:
+        return text
+    behind = width // 2
+    return f"{text[: width - behind - 1].rstrip()}…{text[-behind:].lstrip()}"
 
 
 class _Lines:

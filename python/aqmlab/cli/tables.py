@@ -36,9 +36,9 @@ def run_tables(run: Run) -> list[str | Text | TableModel]:
     links = {str(at): values for at, values in every.items() if at in loaded}
     idle = [str(at) for at in every if at not in loaded]
     seed = f", seed {summary['seed']}"
-    head = f"{title}: {run.label.removesuffix(seed)}{seed}, {span}"
     return [
-        head,
+        f"{title}: {run.label.removesuffix(seed)}{seed}",
+        span,
         *(strong(f"invalid: {reason}") for reason in run.invalid),
         one_run("link", LINK, links),
         *([f"idle, not shown: {_some(idle)}"] if idle else []),

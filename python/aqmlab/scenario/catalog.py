@@ -16,6 +16,8 @@ from aqmlab.results.metrics import SHORT_NAMES
 __all__ = ["Catalog", "Entry", "scenario_files"]
 
 
+_FEW_WORDS = 4
+"""A meaning of fewer words, such as "Median.", gets the text about its part of the summary."""
 _DOTTED = {"metrics", "transports"}
 """Kinds whose names say where they belong before the last dot: ``congestion_control.bbr3``."""
 
@@ -56,7 +58,7 @@ class Catalog:
                 for name, entry in named.items()
             ]
             + [
-                Entry("metrics", metric["key"], _meaning(metric), [])
+                Entry("metrics", metric["key"], _meaning(metric, section["about"]), [])
                 for section in json.loads(_native.result_schema())["sections"]
                 for metric in section["metrics"]
             ]
@@ -100,10 +102,12 @@ class Catalog:
         ]
 
 
-def _meaning(metric: Mapping[str, Any]) -> str:
-    """What a metric of ``summary.json`` means, with its unit."""
+def _meaning(metric: Mapping[str, Any], about: str) -> str:
+    """What a metric of ``summary.json`` means, with its unit; of what, where that is not said."""
     unit = metric["unit"]
-    return f"{metric['meaning']} Unit: {unit}." if unit != "1" else str(metric["meaning"])
+    meaning = f"{metric['meaning']} Unit: {unit}." if unit != "1" else str(metric["meaning"])
+    is_bare = len(metric["meaning"].split()) < _FEW_WORDS
+    return f"{meaning} {about}".strip() if is_bare else meaning
 
 
 def scenario_files() -> list[Path]:

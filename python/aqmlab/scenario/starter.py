@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import indent
 
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
@@ -279,8 +280,8 @@ def scenario_text(link: Link, file: str) -> str:
 
 
 def next_commands(link: Link, file: str) -> list[str]:
-    """What is worth running next."""
-    compared = f"aqmlab compare {file} --vary 'discipline={comparison(link)}'"
+    """What is worth running next; lines of a shell."""
+    compared = f"aqmlab compare {file} \\\n  --vary 'discipline={comparison(link)}'"
     if link.controls:  # goodput of each control is a line of each table
         return [f"aqmlab run {file}", compared, "aqmlab plot classes runs -o shares.svg"]
     return [f"aqmlab run {file}", compared, "aqmlab report runs"]
@@ -297,7 +298,7 @@ def _parts(link: Link, file: str) -> Iterator[str]:
     rates = forward if forward == reverse else f"{forward} down, {reverse} up"
     title = f"{link.what.format(users=link.users)}, {rates}"
     measured = link.measured_s
-    tries = "\n".join(f"#   {command}" for command in next_commands(link, file))
+    tries = "\n".join(indent(command, "#   ") for command in next_commands(link, file))
     traced = min(link.users, 10) if link.controls else 1
     hosts = link.users * max(1, len(link.controls))
     yield f"""\

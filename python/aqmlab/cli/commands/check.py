@@ -33,7 +33,7 @@ def command(
     ] = "10 Mbit/s",
     as_json: Json = False,
 ) -> None:
-    """Check a discipline or congestion control of your own, in small runs of it.
+    """Check a queue or congestion control of your own in small runs.
 
     It must lose no packet, hold its limit, obey ECN, and give the same bytes for the same seed.
     With --trace it must also follow a worked trace.

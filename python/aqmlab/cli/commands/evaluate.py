@@ -168,7 +168,9 @@ def command(
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
 ) -> None:
-    """Make a report card of a queue discipline or a congestion control, beside what is deployed.
+    """Make a report card of a queue or a congestion control.
+
+    It is compared with what is deployed.
 
     The card grades areas such as delay, users and fairness on a fixed set of tests, and names the
     gates that fail. Finished runs are reused: the same command continues an interrupted

@@ -27,7 +27,7 @@ def command(
     as_json: Json = False,
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Explain a queue discipline, traffic model, stack profile, ...: what it is, its parameters."""
+    """Explain a name: queue discipline, traffic model, metric, ..."""
     found = Catalog.load().find(name)
     if as_json:
         print_json([entry.to_json() for entry in found])

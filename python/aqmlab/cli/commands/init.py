@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -108,7 +109,7 @@ def command(
     out(f"scenario: {target}")
     out("Next:")
     for text in next_commands(link, name):
-        out(f"  {text}")
+        out(indent(text, "  "))
 
 
 def _listed(controls: str) -> tuple[str, ...]:

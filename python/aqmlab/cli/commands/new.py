@@ -72,7 +72,7 @@ def command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as my-red.")],
     language: Annotated[_Language, typer.Option(help="Language of the code.")] = _Language.python,
 ) -> None:
-    """Write a working starting point: a queue discipline, congestion control or traffic source.
+    """Write a starting point of your own: queue, control or source.
 
     Files appear in the current folder: NAME.py; NAME.c with the header aqmlab.h; or the folder
     of a Rust crate. A source is a Python program that writes connection vectors, and a scenario

@@ -32,7 +32,7 @@ def command(
         typer.Option("--browser/--no-browser", help="Open the browser, or print the address only."),
     ] = True,
 ) -> None:
-    """Open the playground, router queues side by side, in the browser.
+    """Open the playground in the browser: queues side by side.
 
     This machine alone can reach the page, at the address that is printed. It stays until Ctrl-C.
     """

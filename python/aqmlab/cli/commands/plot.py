@@ -123,7 +123,7 @@ def _plot(
     context: typer.Context,
     wanted: Annotated[bool, typer.Option("--list", help="List the kinds and end.")] = False,
 ) -> None:
-    """Draw runs: a command per kind of figure; without one, list the kinds."""
+    """Draw a figure of runs; without a kind, list the kinds."""
     if wanted or context.invoked_subcommand is None:
         _list_kinds()
         raise typer.Exit

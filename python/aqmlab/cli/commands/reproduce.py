@@ -60,7 +60,7 @@ def command(
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Repeat a paper's tables, or all papers: every published number beside ours."""
+    """Repeat the tables of a paper, published numbers beside ours."""
     from aqmlab.papers.fidelity import reproduce_all
     from aqmlab.papers.reproduce import reproduce
 

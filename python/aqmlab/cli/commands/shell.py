@@ -207,7 +207,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Run any program behind any queue: curl, a browser, a game, a test suite.
+    """Run any program behind any queue: curl, a browser, a game.
 
     The program runs unchanged, without root, in a network of its own behind an emulated link. A
     summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.

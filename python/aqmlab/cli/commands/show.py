@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from aqmlab._util.console import out, print_json, print_tsv, show
+from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
 from aqmlab.cli import sweep_tables, tables
@@ -17,6 +17,9 @@ from aqmlab.results.labels import distinguish
 from aqmlab.results.sources import gather
 
 __all__ = ["command"]
+
+_MANY = 3
+"""More runs than this are hard to read one by one."""
 
 
 def command(
@@ -52,5 +55,7 @@ def command(
             parts.append(sweep_tables.warm_up_line(warm_up.warm_up_columns(run)))
     if markup is None:
         show(*parts)
+        if len(found) > _MANY:
+            say(f"{len(found)} runs; `aqmlab compare` with the same arguments prints their means")
     else:
         out(rendered(markup, parts))

@@ -24,7 +24,7 @@ _Folder = Annotated[Path, typer.Option("--store", help="Folder of the runs, by k
 
 @app.callback()
 def _store() -> None:
-    """The store of runs that sweeps share: is it whole, how large is it, what may go."""
+    """Check, measure and prune the store of runs that sweeps share."""
 
 
 def _opened(folder: Path) -> Store:

@@ -62,7 +62,7 @@ def command(
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Run a sweep: a scenario with many values of some fields, each with several seeds.
+    """Run a scenario with many values of fields and several seeds.
 
     Finished runs are reused: the same command continues an interrupted sweep, and an extended sweep
     makes only the new runs.

@@ -83,7 +83,7 @@ def command(
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Search for the parameters of a scenario that serve one or several goals best.
+    """Search for the parameters that serve one or more goals best.
 
     Every setting runs in every scenario with every seed. The chosen settings run again on fresh
     seeds, against the untuned scenario. Finished runs are reused: the same command continues an

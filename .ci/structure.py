@@ -42,7 +42,7 @@ LAYERS = (
     {"record"},
     {"link"},
     {"parquet"},
-    {"sim", "live"},
+    {"sim", "live", "embed"},
     {"python", "wasm", "fuzz"},
     {"xtask"},
 )

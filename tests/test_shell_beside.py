@@ -1,7 +1,9 @@
-"""Programs behind a queue by mahimahi's words, and beside others."""
+"""Programs behind a queue by mahimahi's words, beside others, and the built-in tests."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from aqmlab import Run
 from aqmlab.cli.shell_mahimahi import read
+from aqmlab.engine.shell_tests import BuiltIn, LinkTest, responsiveness
 from aqmlab.errors import AqmlabError
 from conftest import Cli
 from test_live import live
@@ -68,6 +71,9 @@ def test_a_wrong_word_of_mahimahi_is_named(words: str, message: str) -> None:
     ("words", "message"),
     [
         (["--mm", "--rate", "3", "a", "b"], "--rate: found one beside --mm"),
+        (["--test", "rpm", "true"], "program: found one beside --test"),
+        (["--test", "rpm", "--net", "none"], "--net: found none beside --test"),
+        (["--test", "rpm", "--for", "1 s"], '--for: found "1 s"; tests take 3 s or more'),
         (["--attach", "nowhere", "true"], "--attach: no program of nowhere runs"),
     ],
 )
@@ -148,3 +154,80 @@ def attached(*aqmlab: str) -> None:
 @live
 def test_a_second_program_joins_the_first() -> None:
     attached(*SHELL)
+
+
+# ---- built-in tests ----
+
+
+def test_responsiveness_is_that_of_the_draft() -> None:
+    # A probe of 200 ms is two round trips of 100 ms: 600 a minute. The load sees 50 ms: 1200.
+    assert responsiveness([0.2] * 20, [0.05] * 20) == pytest.approx(900)
+    # The worst 5 % are left out.
+    assert responsiveness([0.2] * 19 + [9.0], [0.05] * 19 + [9.0]) == pytest.approx(900)
+    assert responsiveness([], [0.05]) is None
+
+
+def test_a_short_test_leaves_out_its_first_third(tmp_path: Path) -> None:
+    file = tmp_path / "seen.json"
+    seen = {
+        # 1 MB a second after a second; nothing is counted before 2 s.
+        "bulk": {"down 1": [(0.0, 0), (1.0, 0), (6.0, 5_000_000)], "up 1": []},
+        "probes": {"page": [(0.5, 9.0), *((2 + n / 100, 0.1) for n in range(99)), (4.0, None)]},
+        "round_trips_s": [0.05] * 100,
+        "failed": [],
+    }
+    file.write_text(json.dumps(seen))
+    found = LinkTest(BuiltIn.RPM, 6.0).results(file, tmp_path)
+    assert found["goodput_bps"] == {"down 1": pytest.approx(8e6), "up 1": 0.0}
+    assert found["probes"]["page"]["count"] == 100
+    assert (found["probes"]["page"]["lost"], found["probes"]["page"]["p99_s"]) == (1, 0.1)
+    assert found["rpm"] == pytest.approx((1200 + 1200) / 2)
+    lost = LinkTest(BuiltIn.RPM, 6.0).results(tmp_path / "none", tmp_path)
+    assert lost["failed"] == ["the test did not come to its end"]
+
+
+@live
+def test_rpm_tells_queues_apart() -> None:
+    options = ["--out", "run", "--rate", "10/2", "--rtt", "40 ms", "--for", "6 s"]
+    answer = shell(*options, "--test", "rpm", "--queue", "droptail:300 ms,fq-codel")
+    assert answer.returncode == 0, answer.stderr
+    runs = [Run.open(f"run/{name}") for name in ("droptail-300-ms", "fq-codel")]
+    tests = [run.summary["test"] for run in runs]
+    for test in tests:
+        assert test["failed"] == []
+        assert test["kind"] == "rpm"
+        assert test["span_s"] == 4.0
+        assert test["probes"]["page"]["count"] == pytest.approx(100, abs=5)
+        assert test["rpm"] == pytest.approx((test["probe_rpm"] + test["load_rpm"]) / 2)
+    if not any(run.invalid for run in runs):
+        # Two queues of up to 300 ms, against two of some milliseconds.
+        assert tests[0]["rpm"] < 400
+        assert tests[1]["rpm"] > 2 * tests[0]["rpm"]
+        assert tests[1]["goodput_down_bps"] > 0.7 * 10e6
+        for test in tests:
+            assert test["goodput_down_bps"] < 10e6
+            assert 0.5 * 2e6 < test["goodput_up_bps"] < 2e6
+    assert "RPM" in answer.stderr
+
+
+@live
+def test_rrul_leaves_a_file_for_flent() -> None:
+    options = ["--rate", "10/5", "--for", "6 s", "--queue", "cake"]
+    answer = shell("--out", "run", *options, "--test", "rrul")
+    assert answer.returncode == 0, answer.stderr
+    run = Run.open("run")
+    test = run.summary["test"]
+    assert len(test["goodput_bps"]) == 8
+    assert {"down 4", "up BE", "up BK", "up CS5", "up EF"} <= set(test["goodput_bps"])
+    assert {"UDP BE", "UDP BK", "UDP EF"} <= set(test["probes"])
+    assert test["probes"]["UDP BE"]["count"] == pytest.approx(80, abs=5)
+    with gzip.open("run/rrul.flent.gz", "rt") as stream:
+        flent = json.load(stream)
+    assert (flent["version"], len(flent["x_values"])) == (4, 30)
+    assert set(map(len, flent["results"].values())) == {30}
+    assert {"TCP download 1", "TCP upload EF", "Ping (ms) UDP BE"} <= set(flent["results"])
+    down = [rate or 0 for rate in flent["results"]["TCP download 1"]]
+    assert max(down) > 0.5
+    # CAKE knows the background by its code point.
+    if not run.invalid:
+        assert test["goodput_bps"]["up BK"] < 0.5 * test["goodput_bps"]["up BE"]

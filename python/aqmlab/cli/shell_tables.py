@@ -8,11 +8,19 @@ from typing import Any
 from aqmlab._util.table import TableModel
 from aqmlab.engine.shell import FileLink, Link, Outcome
 from aqmlab.results.formats import format_estimate
+from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.quantities import rate_text
 
 __all__ = ["ending", "series_table", "summary_lines"]
+
+
+_OF_TESTS: tuple[tuple[str, Callable[[Mapping[str, Any]], float | None], float], ...] = (
+    ("RPM", lambda test: test.get("rpm"), 1.0),
+    ("UDP p95 ms", lambda test: look_up(test, ("probes", "UDP BE", "p95_s")), 1e3),
+)
+"""What a table shows of built-in tests: its head, what it is, and its scale."""
 
 
 def ending(outcome: Outcome) -> str:
@@ -32,6 +40,10 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
         table.add_number(f"{way} Mbit/s")
         table.add_number(f"{way} p95 ms")
         table.add_number(f"{way} lost %")
+    tests = [outcome.run.summary.get("test", {}) for found in series.values() for outcome in found]
+    shown = [(head, key, factor) for head, key, factor in _OF_TESTS if any(map(key, tests))]
+    for head, _, _ in shown:
+        table.add_number(head)
     table.add_number("valid")
     for name, outcomes in series.items():
         runs = [outcome.run for outcome in outcomes]
@@ -45,6 +57,9 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
             ):
                 values = [factor * it[key] for it in ways if it[key] is not None]
                 cells.append(_mean(values, form))
+        for _, of, scale in shown:
+            found = [of(run.summary.get("test", {})) for run in runs]
+            cells.append(_mean([scale * it for it in found if it is not None], "{:.0f}"))
         cells.append(f"{sum(not run.invalid for run in runs)} of {len(runs)}")
         table.add_row(name, *cells)
     return table
@@ -77,10 +92,33 @@ def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[st
     return [
         f"{name} {ending(outcome)}: {link}",
         *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
+        *_tested(run),
         *_outside(run),
         f"  {_health(run)}",
         f"  run directory: {run.path}",
     ]
+
+
+def _tested(run: Run) -> list[str]:
+    """What a built-in test found, if it was one."""
+    test = run.summary.get("test")
+    if test is None:
+        return []
+    lines = [f"failed: {why}" for why in test["failed"][:3]]
+    for kind, probe in test.get("probes", {}).items():
+        text = f"{kind}: {probe['count']} probes"
+        if probe["p50_s"] is not None:
+            times = [1e3 * probe[key] for key in ("p50_s", "p95_s", "p99_s")]
+            text += ", p50 {:.1f}, p95 {:.1f}, p99 {:.1f} ms".format(*times)
+        lines.append(text + (f", {probe['lost']} lost" if probe["lost"] else ""))
+    if test.get("rpm") is not None:
+        shown = "RPM {rpm:.0f} (probes {probe_rpm:.0f}, load {load_rpm:.0f})"
+        lines.insert(0, shown.format_map(test))
+    if "goodput_down_bps" in test:
+        down, up = (rate_text(round(test[f"goodput_{way}_bps"], -3)) for way in ("down", "up"))
+        lines.insert(0, f"goodput {down} down, {up} up")
+    head = ["test", *[""] * (len(lines) - 1)]
+    return [f"  {word:<8} {line}" for word, line in zip(head, lines, strict=True)]
 
 
 def _outside(run: Run) -> list[str]:

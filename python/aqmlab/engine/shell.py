@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -328,6 +328,7 @@ def run_program(
     nets: Collection[Net],
     tcp: Tcp,
     watched: Callable[[Path], AbstractContextManager[Tick]],
+    results: Callable[[Path], Mapping[str, object]] | None = None,
 ) -> Outcome:
     """Runs a program behind a link and writes a run directory.
 
@@ -339,6 +340,7 @@ def run_program(
         nets: what the program reaches.
         tcp: how the kernel's TCP is set.
         watched: who watches; gets the folder that becomes the run directory.
+        results: what the program found out, for ``test`` of the summary; gets the same folder.
     """
     path, arguments, named = program
     environment = _environment(target)
@@ -364,6 +366,9 @@ def run_program(
             )
         except RunError as error:
             raise ShellError(str(error)) from None
+        if results is not None:
+            content = {**json.loads(summary), "test": results(folder)}
+            summary = f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"
         duration = f"{round(measured_s * 1e9)} ns"
         measured = scenario.with_overrides({"measure.duration": duration})
         run = write_run(

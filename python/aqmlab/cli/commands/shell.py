@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -40,9 +41,10 @@ from aqmlab.engine.shell import (
     run_program,
     trace_rate_bps,
 )
+from aqmlab.engine.shell_tests import BuiltIn, LinkTest
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
-from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time
+from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["CONTEXT", "command"]
@@ -51,6 +53,9 @@ CONTEXT = {"allow_interspersed_args": False}
 """What follows the program's name belongs to the program."""
 _RATE = "20/2"
 _MOST_REPEATS = 1000
+_TEST_S = {BuiltIn.RPM: 15.0, BuiltIn.RRUL: 30.0}
+"""What a test takes unless the time is stated."""
+_SHORTEST_TEST_S = 3.0
 _CANNOT_RUN = 125
 """Exit status where no program can be run."""
 
@@ -161,6 +166,14 @@ def command(
             help="Run it so often behind each queue, with the seeds N, N + 1, ...",
         ),
     ] = 1,
+    test: Annotated[
+        BuiltIn | None,
+        typer.Option(
+            help="Instead of a program: responsiveness under load (15 s, or --for TIME), or "
+            "Flent's rrul (30 s).",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = None,
     pcap: Annotated[
         bool,
@@ -244,8 +257,7 @@ def command(
         line = _mahimahi(program or [], given, scenario)
         program, given, rtt_s = line.program, {**given, **line.options()}, rtt_s or line.rtt_s
     nets = _nets(net)
-    subject = _subject(program)
-    longest_s = _duration(duration)
+    subject = _subject(program, test, nets, duration)
     tcp = Tcp(
         ecn,
         check_control("--control", control),
@@ -266,19 +278,29 @@ def command(
     for number in range(repeat):
         for name, link in links.items():
             title = shlex.join(subject.words)[:60]
-            content = link.scenario(title, first_seed + number, longest_s)
+            content = link.scenario(title, first_seed + number, subject.longest_s)
             if pcap:
                 content = content.with_overrides({"measure.capture": "bottleneck"})
             place = _place(target, list(links), name, number if repeat > 1 else None)
             runs.append(_Planned(name, link, content, place))
     privileges.require_for_program()
-    if program is None:
+    if test is not None:
+        say(f"{test.value}: {len(runs)} of about {subject.seconds:.0f} s")
+    elif program is None:
         say(f"{runs[0].link}; exit ends it")
 
     def run(planned: _Planned) -> Outcome:
         watched = _watch(planned.link, view=view)
-        own = Program(subject.path, subject.words, subject.words)
-        return run_program(planned.scenario, planned.place, own, planned.link, nets, tcp, watched)
+        scenario, place, link = planned.scenario, planned.place, planned.link
+        if subject.test is None:
+            own = Program(subject.path, subject.words, subject.words)
+            return run_program(scenario, place, own, link, nets, tcp, watched)
+        results = subject.test.results
+        with subject.test.program() as (words, file):
+            own = Program(subject.path, words, subject.words)
+            return run_program(
+                scenario, place, own, link, nets, tcp, watched, lambda it: results(file, it)
+            )
 
     if len(runs) == 1:
         outcome = run(runs[0])
@@ -297,18 +319,40 @@ def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path 
 
 
 class _Subject(NamedTuple):
-    """What is behind the link."""
+    """What is behind the link: a program, or a built-in test."""
 
     name: str
     path: str
     words: list[str]
+    longest_s: float
+    """What it may take, in seconds."""
+    seconds: float
+    """What a test takes."""
+    test: LinkTest | None
 
 
-def _subject(program: Sequence[str] | None) -> _Subject:
-    """The program that was asked for."""
+def _subject(
+    program: Sequence[str] | None,
+    test: BuiltIn | None,
+    nets: Collection[Net],
+    duration: str | None,
+) -> _Subject:
+    """The program, or the test, that was asked for."""
+    longest_s = _duration(duration)
+    if test is not None:
+        if program:
+            raise AqmlabError("program: found one beside --test, which brings its own")
+        if Net.NONE in nets:
+            raise AqmlabError("--net: found none beside --test, which needs the services")
+        seconds = _TEST_S[test] if duration is None else longest_s
+        if seconds < _SHORTEST_TEST_S:
+            raise AqmlabError(f'--for: found "{duration}"; tests take 3 s or more')
+        own = LinkTest(test, seconds)
+        words = ["aqmlab", "shell", "--test", test.value, "--for", time_text(seconds)]
+        return _Subject(test.value, sys.executable, words, own.longest_s, seconds, own)
     words = list(program or [os.environ.get("SHELL") or "/bin/sh"])
     path = _found(words[0])
-    return _Subject(Path(path).name, path, words)
+    return _Subject(Path(path).name, path, words, longest_s, 0.0, None)
 
 
 def _found(name: str) -> str:

@@ -67,8 +67,8 @@ def test_the_trap(aqmlab: Cli) -> None:
     assert f"{OWN} wins" in refused.err
     answer = aqmlab("compare", "office.toml", "--vary", f"{OWN}=droptail-240,fq-codel")
     assert answer.status == 0
-    assert "bottleneck reverse" in answer.out
-    assert "bottleneck forward" not in answer.out
+    assert "\nreverse mean queueing delay (ms) " in answer.out
+    assert "forward" not in answer.out
     [longer, shorter] = [
         json.loads(Path(line.split()[2], "summary.json").read_text())["links"]["bottleneck"]
         for line in answer.out.splitlines()

@@ -300,7 +300,7 @@ def test_a_class_and_the_queueing_delay(runs: list[Run]) -> None:
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
-        (partial(figures.cdf, of="delay"), "no run has sojourn times at these links"),
+        (partial(figures.cdf, of="delay"), "no run has queueing delays at these links"),
         (figures.delay, 'add "queue" to measure.record'),
         (figures.flows, "set measure.flow_trace"),
         (figures.fairness, "set measure.flow_trace"),

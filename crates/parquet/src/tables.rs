@@ -43,7 +43,7 @@ columns! {
 }
 
 columns! {
-    /// A bin of the sojourn times at one direction of a link that holds something: how long the
+    /// A bin of the queueing delays at one direction of a link that holds something: how long the
     /// packets that left the discipline in the measured span had been in it.
     Sojourn("sojourn.parquet", Small) of
         ((&'a LinkDirection, (f64, u64))) |(name, (below, count))|
@@ -60,7 +60,7 @@ columns! {
 }
 
 columns! {
-    /// A bin of the sojourn times of a class of traffic at one direction of a link that holds
+    /// A bin of the queueing delays of a class of traffic at one direction of a link that holds
     /// something.
     ClassSojourn("class_sojourn.parquet", Small) of
         ((&'a LinkDirection, usize, (f64, u64))) |(name, class, (below, count))|

@@ -209,11 +209,11 @@ mod tests {
             .collect();
         let found = |key: &str| metrics.iter().find(|metric| metric.key == key).unwrap();
         let delay = found("links.<link>.<direction>.sojourn_p999_s");
-        assert_eq!(delay.label, "99.9 % sojourn");
+        assert_eq!(delay.label, "99.9 % queueing delay");
         assert!(
             delay
                 .meaning
-                .starts_with("99.9th percentile of the sojourn")
+                .starts_with("99.9th percentile of the queueing")
         );
         assert_eq!(
             (&delay.look["name"], &delay.look["digits"]),

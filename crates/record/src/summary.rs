@@ -83,24 +83,24 @@ results! {
         queue_p95_packets: Option<u32> = "95 % queue", PACKETS, digits 0, head "queue p95";
         /// 99th percentile of the sampled queue lengths.
         queue_p99_packets: Option<u32> = "99 % queue", PACKETS;
-        /// Mean sojourn time: the time in the discipline of the packets that left it for the wire
-        /// or the device ring.
-        sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS,
+        /// Mean queueing delay (sojourn time): how long the packets that left the discipline for
+        /// the wire or the device ring had been in it.
+        sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS,
             digits 1, head "delay mean ms", name "delay";
         percentiles sojourn_p(
-            50 "Median of the sojourn times, to within 1/128, of every packet." [digits 1],
+            50 "Median of the queueing delays, to within 1/128, of every packet." [digits 1],
             90, 95, 99 [digits 1, head "delay p99 ms"], 999
-        )_s = (N " sojourn"), MILLISECONDS, of " of the sojourn times, to within 1/128",
+        )_s = (N " queueing delay"), MILLISECONDS, of " of the queueing delays, to within 1/128",
             names "delay_p", each ();
-        /// Longest sojourn time: exact.
-        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS, digits 1, name "delay_max";
+        /// Longest queueing delay: exact.
+        sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS, digits 1, name "delay_max";
         /// Dropped packets by reason. Each discipline has reasons of its own: `early` where it
         /// signalled congestion, `forced` where it was past the point where it only drops,
         /// `overflow` where there was no room; the others are on the discipline's page.
         drops: BTreeMap<String, u64> = "drops", PACKETS;
         /// Marked packets by reason: those of the discipline's reasons for which it can mark.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
-        /// Sojourn times by class of traffic: the classes that had packets here.
+        /// Queueing delays by class of traffic: the classes that had packets here.
         classes: BTreeMap<String, SojournSummary> = "by class", NUMBER;
     }
 
@@ -109,12 +109,12 @@ results! {
     pub struct SojournSummary {
         /// Packets of the class that left the discipline for the wire or the device ring.
         left_packets: u64 = "left", PACKETS;
-        /// Mean of their sojourn times: the time in the discipline.
-        sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
-        percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " sojourn"), MILLISECONDS,
-            of " of their sojourn times, to within 1/128", names "", each ();
-        /// Longest of their sojourn times: exact.
-        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS;
+        /// Mean of their queueing delays (sojourn times): the time in the discipline.
+        sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS;
+        percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " queueing delay"), MILLISECONDS,
+            of " of their queueing delays, to within 1/128", names "", each ();
+        /// Longest of their queueing delays: exact.
+        sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS;
     }
 
     /// Request/response exchanges of a class of traffic that ended in the measured span, wherever

@@ -29,7 +29,7 @@ __all__ = ["Of", "Points", "Selection", "Tail", "view"]
 
 
 Of = Literal["response", "flow", "delay"]
-"""Response times, durations of connections, or sojourn times in a queue."""
+"""Response times, durations of connections, or queueing delays."""
 Tail = Literal["cdf", "ccdf"]
 Points: TypeAlias = Sequence[tuple[float, float]]
 """Times in seconds, and the shares that took at most as long."""
@@ -199,7 +199,7 @@ def _panels(found: Sequence[Configuration], selection: Selection) -> list[_Panel
         panels = [panel for panel in panels if panel.curves]
         if not panels:
             raise AqmlabError(
-                "no run has sojourn times at these links: name others with --link and --direction"
+                "no run has queueing delays at these links: name others with --link and --direction"
             )
         return panels
     drawn = _curves(found, selection, None)

@@ -83,7 +83,7 @@ def _means(by_seed: Mapping[int, Samples]) -> Values:
 
 
 def _of_packets(found: Sequence[Configuration], at: LinkDirection) -> str:
-    """The exact mean of the packets' sojourn times, in words.
+    """The exact mean of the packets' queueing delays, in words.
 
     It differs from the mean of the curve: busy times have more packets, and a scheduler lets
     packets of short queues go first.

@@ -116,7 +116,7 @@ def key_numbers(groups: Sequence[Group]) -> list[KeyNumber]:
             found += [KeyNumber(("flows", name), name, one) for one in chosen(TRANSFERS, *keys)]
     for at in loaded_links(runs)[:_MOST_LINKS]:
         metrics = chosen(LINK, "utilization", "sojourn_mean_s", "loss_rate")
-        found += [KeyNumber(at.path, str(at), metric) for metric in metrics]
+        found += [KeyNumber(at.path, at.short, metric) for metric in metrics]
     return [one for one in found if any(one.of(group) is not None for group in groups)]
 
 

@@ -45,6 +45,11 @@ class LinkDirection(NamedTuple):
         return f"{self.link} {self.direction}"
 
     @property
+    def short(self) -> str:
+        """As key numbers call it: the bottleneck, which most scenarios load alone, has no name."""
+        return self.direction if self.link == "bottleneck" else str(self)
+
+    @property
     def path(self) -> tuple[str, str, str]:
         """Where a summary describes it."""
         return ("links", self.link, self.direction)

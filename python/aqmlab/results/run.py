@@ -276,7 +276,7 @@ class Run:
 
     @cached_property
     def sojourn(self) -> pa.Table | None:
-        """Sojourn times at each direction of each link, counted in bins (``sojourn.parquet``)."""
+        """Queueing delays at each direction of each link, counted in bins (``sojourn.parquet``)."""
         return self.read("sojourn")
 
     @cached_property

@@ -24,8 +24,8 @@ def parameters(command: Any, context: Any = None) -> Iterator[tuple[Any, Any]]:
     here = typer.Context(command, parent=context)
     for parameter in command.get_params(here):
         yield here, parameter
-    for inner in getattr(command, "commands", {}).values():
-        yield from parameters(inner, here)
+    for name in getattr(command, "commands", ()):
+        yield from parameters(command.get_command(here, name), here)
 
 
 def outcome(coerce: Any, value: Any, parameter: Any, context: Any) -> Any:
@@ -88,3 +88,11 @@ def test_commands_load_little(small: Path, arguments: list[str], most: int) -> N
     found = loaded(arguments, small.parent)
     assert not {*HEAVY} & found
     assert len(found) <= most
+
+
+def test_a_command_of_a_group_is_made_when_it_is_asked_for() -> None:
+    """The kinds of figures load what draws them."""
+    kinds = load("plot")
+    assert not kinds.commands._made
+    assert kinds.get_command(typer.Context(kinds), "cdf").name == "cdf"
+    assert [*kinds.commands._made] == ["cdf"]

@@ -20,6 +20,8 @@ _MOST_DIGITS = 15
 
 def ease(command: Any) -> None:  # noqa: ANN401 - click's type
     """Lets a command, or a group of commands, take what is plain without typer's help."""
+    if "get_params" in vars(command):
+        return  # it does so already
     of_click = command.get_params
 
     def get_params(context: Any) -> list[Any]:  # noqa: ANN401 - click's type
@@ -29,8 +31,21 @@ def ease(command: Any) -> None:  # noqa: ANN401 - click's type
         return found
 
     command.get_params = get_params
-    for inner in getattr(command, "commands", {}).values():
-        ease(inner)
+    if hasattr(command, "get_command"):
+        _ease_group(command)
+
+
+def _ease_group(group: Any) -> None:  # noqa: ANN401 - click's type
+    """Does so for the commands of a group, each when it is asked for: it may be loaded then."""
+    of_click = group.get_command
+
+    def get_command(context: Any, name: str) -> Any:  # noqa: ANN401 - click's types
+        found = of_click(context, name)
+        if found is not None:
+            ease(found)
+        return found
+
+    group.get_command = get_command
 
 
 def _ease(parameter: Any) -> None:  # noqa: ANN401 - click's type

@@ -6,8 +6,10 @@ scenario, the warm-up, the measured span, the Parquet files, the summary. Packet
 arrived at the bottleneck in both directions during the whole run; they are counted once, by a
 run of the same length without a warm-up (the same seed gives the same packets).
 
-Times depend on the machine and on its other work. Instruction counts (valgrind's callgrind, on
-shortened runs) do not: they are what `benches/baseline.json` keeps and later runs compare with.
+Times depend on the machine and on its other work. A reference loop is timed beside, so that they
+can be had in cycles, too. Instruction counts (valgrind's callgrind, on shortened runs) depend on
+neither: they are what `benches/baseline.json` keeps and later runs compare with. Two lengths tell
+what a packet of a long run costs from what every run costs once.
 """
 # ruff: noqa: T201  (it prints a table, that is all it does)
 
@@ -26,6 +28,27 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BASELINE = ROOT / "benches" / "baseline.json"
+# The reference loop, as a program: each step waits for the last one and takes four cycles, a
+# multiplication three and an exclusive or one. It prints cycles per nanosecond, of the fastest of
+# many tries: other work on the machine makes tries slower only.
+REFERENCE = """
+use std::hint::black_box;
+use std::time::Instant;
+fn main() {
+    let factor = black_box(6_364_136_223_846_793_005_u64);
+    let mut fastest = f64::INFINITY;
+    for _ in 0..200 {
+        let began = Instant::now();
+        let mut value = black_box(1_u64);
+        for _ in 0..500_000 {
+            value = value.wrapping_mul(factor) ^ factor;
+        }
+        black_box(value);
+        fastest = fastest.min(began.elapsed().as_secs_f64());
+    }
+    println!("{:.3}", 4.0 * 500_000.0 / (fastest * 1e9));
+}
+"""
 TOLERANCE = 0.05
 RED = (
     '{kind = "red", min_th = "40 packets", max_th = "120 packets", limit = "240 packets", '
@@ -83,11 +106,12 @@ class Case:
     # A file of scenarios/bench without its ending, or a path in the repository.
     scenario: str
     settings: tuple[str, ...]
-    budget_ns: int
-    # None: none is stated.
-    budget_instructions: int | None
-    # Simulated seconds that callgrind runs: it is some fifty times slower.
+    # What is asked of a long run: per packet, on a core of some 4.1 GHz, and in instructions.
+    asked_ns: int
+    asked_instructions: int
+    # Simulated seconds of the two runs that callgrind counts: it is some fifty times slower.
     short_s: float = 3
+    long_s: float = 23
 
 
 # Users who wait for their pages and think, behind machines with links of their own.
@@ -100,16 +124,16 @@ def _with(discipline: str) -> tuple[str, ...]:
 
 
 CASES = [
-    Case("web-100mbit", "web-100mbit", (), 100, 850),
-    Case("web-100mbit RED", "web-100mbit", _with(RED), 120, 1000),
-    Case("web-100mbit CoDel", "web-100mbit", _with("codel"), 130, 1100),
-    Case("web-100mbit FQ-CoDel", "web-100mbit", _with("fq-codel"), 170, 1400),
-    Case("web-100mbit SACK", "web-100mbit", (f"traffic.web.tcp={SACK}", RED_ECN), 120, 1000),
-    Case("web-1gbit", "web-1gbit", (), 130, 850),
-    Case("web-10gbit", "web-1gbit", TEN_GBIT, 150, 850, 2),
-    Case("bulk-50", "bulk-50", (), 50, 550),
+    Case("web-100mbit", "web-100mbit", (), 90, 1020),
+    Case("web-100mbit RED", "web-100mbit", _with(RED), 122, 1220),
+    Case("web-100mbit CoDel", "web-100mbit", _with("codel"), 122, 1290),
+    Case("web-100mbit FQ-CoDel", "web-100mbit", _with("fq-codel"), 165, 1830),
+    Case("web-100mbit SACK", "web-100mbit", (f"traffic.web.tcp={SACK}", RED_ECN), 126, 1220),
+    Case("web-1gbit", "web-1gbit", (), 125, 1180, 1, 3),
+    Case("web-10gbit", "web-1gbit", TEN_GBIT, 240, 1320, 1, 2),
+    Case("bulk-50", "bulk-50", (), 40, 700),
     # Chapter 4 of Le 2005 has 168 runs of some 42 thousand million packets: an hour on two cores.
-    Case("web-users", LE_2005, WEB_USERS, 170, None, 24),
+    Case("web-users", LE_2005, WEB_USERS, 165, 1430, 24, 44),
 ]
 
 
@@ -172,11 +196,22 @@ def span(seconds: float) -> tuple[str, ...]:
     return ("measure.warm_up=0 s", f"measure.duration={seconds} s")
 
 
+def cycles_per_ns() -> float:
+    """How many cycles of this core take a nanosecond, by the reference loop."""
+    with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as directory:
+        loop = Path(directory) / "reference"
+        compiler = ("rustc", "--edition", "2024", "-O", "-o", loop, "-")
+        subprocess.run(compiler, input=REFERENCE, text=True, check=True)
+        return float(subprocess.check_output([loop], text=True))
+
+
 def print_times(runner: Path, runs: int) -> None:
     """Prints time and memory of every case, medians over `runs` runs."""
+    rate = cycles_per_ns()
     print(f"\nUser CPU time, median of {runs} (span); packets at the bottleneck, both directions")
+    print(f"Reference loop: {rate:.2f} cycles in a nanosecond")
     print(
-        f"{'':<20} {'packets':>11} {'ns/packet':>10} {'budget':>7} {'(span)':>15} "
+        f"{'':<20} {'packets':>11} {'ns/packet':>10} {'asked':>7} {'(span)':>15} {'cycles':>7} "
         f"{'sim s/CPU s':>12} {'peak MB':>8}"
     )
     for case in CASES:
@@ -189,8 +224,9 @@ def print_times(runner: Path, runs: int) -> None:
         low, middle, high = (time / count * 1e9 for time in (min(times), median, max(times)))
         peak = statistics.median(cost.peak_mb for cost in costs)
         print(
-            f"{case.name:<20} {count:>11,} {middle:>10.1f} {case.budget_ns:>7} "
-            f"{f'({low:.0f} to {high:.0f})':>15} {seconds / median:>12.0f} {peak:>8.1f}"
+            f"{case.name:<20} {count:>11,} {middle:>10.1f} {case.asked_ns:>7} "
+            f"{f'({low:.0f} to {high:.0f})':>15} {middle * rate:>7.0f} "
+            f"{seconds / median:>12.0f} {peak:>8.1f}"
         )
 
 
@@ -246,9 +282,9 @@ def per_packet(runner: Path, name: str, settings: tuple[str, ...]) -> str:
     return f"{total / count:.0f}"
 
 
-def instructions(runner: Path, case: Case) -> tuple[int, int]:
-    """Instructions and bottleneck packets of a shortened run, by callgrind."""
-    settings = (*case.settings, *span(case.short_s))
+def instructions(runner: Path, case: Case, seconds: float | None = None) -> tuple[int, int]:
+    """Instructions and bottleneck packets of a run, by callgrind; by default of the short one."""
+    settings = (*case.settings, *span(case.short_s if seconds is None else seconds))
     with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as directory:
         profiled = subprocess.run(
             [
@@ -274,27 +310,31 @@ def print_instructions(runner: Path, save: bool) -> None:
     compiler = subprocess.check_output(["rustc", "--version"], text=True).strip()
     if not save and baseline.get("compiler", compiler) != compiler:
         print(f"\nThe baseline was made with {baseline['compiler']}, this is {compiler}")
+    print("\nInstructions without a warm-up, by callgrind: what a packet of a long run costs, what")
+    print("every run costs once, and all of a short run per packet")
     print(
-        "\nInstructions of 3 simulated seconds (web-10gbit: 2, web-users: 24) without a warm-up, "
-        "by callgrind"
-    )
-    print(
-        f"{'':<20} {'packets':>11} {'instructions':>15} {'per packet':>11} {'budget':>7} "
+        f"{'':<20} {'seconds':>9} {'long run':>9} {'asked':>7} {'once, M':>8} {'short run':>10} "
         f"{'baseline':>9}"
     )
     measured = {}
     for case in CASES:
         total, count = instructions(runner, case)
+        long_total, long_count = instructions(runner, case, case.long_s)
+        each = (long_total - total) / (long_count - count)
         per_packet = round(total / count, 1)
         measured[case.name] = {
             "instructions": total,
             "packets": count,
             "instructions_per_packet": per_packet,
+            "long_instructions": long_total,
+            "long_packets": long_count,
+            "instructions_per_packet_of_a_long_run": round(each, 1),
         }
         before = baseline["cases"].get(case.name, {}).get("instructions_per_packet")
         print(
-            f"{case.name:<20} {count:>11,} {total:>15,} {per_packet:>11.1f} "
-            f"{case.budget_instructions or '-':>7} "
+            f"{case.name:<20} {f'{case.short_s}, {case.long_s}':>9} {each:>9.1f} "
+            f"{case.asked_instructions:>7} {(total - each * count) / 1e6:>8.1f} "
+            f"{per_packet:>10.1f} "
             + ("none" if before is None else f"{before:.1f}").rjust(9)
             + change(before, per_packet)
         )

@@ -97,7 +97,8 @@ def test_enough_broken_scenarios() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["run"], "Missing argument 'SCENARIO'"),
+        (["run"], "Missing argument 'SCENARIO'. `aqmlab run -h` explains it."),
+        (["plot", "cdf"], "Missing argument 'RUNS'. `aqmlab plot cdf -h` explains it."),
         (["rnu", "x.toml"], "No such command 'rnu'"),
         (["run", "smal.toml"], "there is no such scenario file; did you mean small.toml?"),
         (["run", "small.toml", "--seed", "one"], "Invalid value for '--seed'"),

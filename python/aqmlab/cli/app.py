@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 standalone_mode=False,
             )
     except typer.TyperException as error:
-        return _failure(error.format_message().replace("Value error, ", ""), error.exit_code)
+        return _failure(_usage(error), error.exit_code)
     except UnprivilegedError as error:
         why = f"; {_start_again(error)}" if arguments is None else ""
         return _failure(f"{error}{why}", error.exit_status)
@@ -162,6 +162,15 @@ def _traced(error: AqmlabError) -> str:
     first, _, traceback = text.partition("\n")
     sys.stderr.write(f"{traceback}\n" if traceback else "")
     return first
+
+
+def _usage(error: typer.TyperException) -> str:
+    """What is wrong with the arguments; of what is missing also where it is explained."""
+    text = error.format_message().replace("Value error, ", "")
+    context = getattr(error, "ctx", None)
+    if context is None or not text.startswith("Missing "):
+        return text
+    return f"{text} `{context.command_path} -h` explains it."
 
 
 def _failure(message: str, status: int) -> int:

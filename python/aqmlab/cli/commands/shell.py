@@ -225,6 +225,10 @@ def command(
     The program runs unchanged, without root, in a network of its own behind an emulated link. A
     summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.
 
+    See bufferbloat and its cure in half a minute, without a program:
+
+      aqmlab shell --test rpm --queue 'droptail:250 ms,fq-codel'
+
     At the far end, host.aqmlab, there are a file server, an echo (TCP and UDP port 7) and ping:
 
       aqmlab shell --queue fq-codel -- curl -O http://host.aqmlab:8000/5MB

@@ -270,6 +270,10 @@ peers-fidelity: build  ## goodput, loss and queue beside ns-2 and ns-3 (Debian: 
 	@[ out/peers-fidelity -nt python/aqmlab/_native.abi3.so ] || rm -rf out/peers-fidelity  # of another engine
 	$(BIN)/python -m aqmlab.validation.peers $(ARGS)
 
+.PHONY: card-rows
+card-rows: build  ## ten tests of the card in ns-3 and, as root, on the live bed: docs/evaluate.md; ARGS=ns-3 or live for one
+	$(BIN)/python -m aqmlab.validation.card_rows $(ARGS)
+
 # Apart from `make test`: they need namespaces, a quiet machine and half an hour.
 .PHONY: test-live
 test-live: build $(STAMPS)/requirements-dev  ## the live bed on this machine's kernel; half an hour

@@ -267,7 +267,7 @@ Run(const Parameters& p)
         {
             const uint32_t size = p.segment + 40;
             UdpClientHelper datagrams(there);
-            datagrams.SetAttribute("MaxPackets", UintegerValue(0));
+            datagrams.SetAttribute("MaxPackets", UintegerValue(UINT32_MAX)); // 0 is none
             datagrams.SetAttribute("PacketSize", UintegerValue(size - headers));
             datagrams.SetAttribute("Interval", TimeValue(Seconds(8.0 * size / sender.rate)));
             datagrams.Install(servers.Get(host)).Start(at);

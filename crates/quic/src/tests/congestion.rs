@@ -92,7 +92,7 @@ fn cc05_no_more_is_in_flight_than_the_window_has() {
     let mut count = 0;
     let mut pair = Pair::with(config(), move |_| {
         count += 1;
-        if hash(count) % 25 == 0 {
+        if hash(count).is_multiple_of(25) {
             Wire::Drop
         } else {
             Wire::Pass

@@ -95,6 +95,9 @@ pub(super) enum Wire {
 
 type Rule = Box<dyn FnMut(&Seen) -> Wire>;
 
+/// What reaches an end: a datagram with its mark, or nothing, when a timer is due.
+type Due = Option<(Ecn, Vec<u8>)>;
+
 /// Two ends and a wire.
 pub(super) struct Pair {
     pub(super) ends: [Connection; 2],
@@ -106,7 +109,7 @@ pub(super) struct Pair {
     pub(super) read: [u64; 2],
     pub(super) way: Time,
     rule: Rule,
-    due: BTreeMap<(Time, u64), (usize, Option<(Ecn, Vec<u8>)>)>,
+    due: BTreeMap<(Time, u64), (usize, Due)>,
     pushed: u64,
 }
 
@@ -206,7 +209,7 @@ impl Pair {
         self.rule = Box::new(rule);
     }
 
-    fn push(&mut self, at: Time, end: usize, what: Option<(Ecn, Vec<u8>)>) {
+    fn push(&mut self, at: Time, end: usize, what: Due) {
         self.pushed += 1;
         self.due.insert((at, self.pushed), (end, what));
     }

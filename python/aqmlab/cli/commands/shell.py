@@ -225,7 +225,7 @@ def command(
     The program runs unchanged, without root, in a network of its own behind an emulated link. A
     summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.
 
-    See bufferbloat and its cure in half a minute, without a program:
+    See bufferbloat and its cure in a minute, without a program:
 
       aqmlab shell --test rpm --queue 'droptail:250 ms,fq-codel'
 

@@ -1,4 +1,4 @@
-"""``make worst``: the worst scenarios of the well-known queues, searched again."""
+"""``make worst``: the worst scenarios of well-known queues and controls, searched again."""
 
 from __future__ import annotations
 
@@ -14,57 +14,68 @@ from aqmlab.cards.leaderboard import entries
 from aqmlab.cards.worst import Worst
 from aqmlab.cards.worst_search import TRIALS, worst
 
-__all__ = ["QUEUES", "main"]
+__all__ = ["CONTROLS", "CONTROLS_FOLDER", "QUEUES", "main"]
 
 
 QUEUES = ("droptail", "red", "codel", "fq-codel", "pie", "cake", "dualpi2")
 """Whose worst scenarios ship with the package, with the parameters that the leaderboard has."""
-
+CONTROLS = ("bbr1", "reno", "vegas")
+"""Controls whose worst scenarios a checkout keeps."""
+CONTROLS_FOLDER = Path("validation/worst")
+"""Where it keeps them."""
 _MORE = {"cake": 120}
 """Trials of queues for which the usual number finds nothing that lasts."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Searches for each queue, and writes its scenario and a table of what they show."""
+    """Searches for each, and writes its scenario and a table of what they show."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("queues", nargs="*", default=QUEUES, help="default: the seven of the table")
+    parser.add_argument("names", nargs="*", help="default: all queues and controls of the tables")
     parser.add_argument("--trials", type=int, help=f"default: {TRIALS}; of cake {_MORE['cake']}")
     parser.add_argument("--jobs", type=int, help="runs at a time; default: number of processors")
     parser.add_argument("--store", help="folder of the store of runs; default: runs/store")
     parser.add_argument("--search", type=Path, default=Path("out/worst"), help="folder of searches")
-    parser.add_argument("--out", type=Path, default=FOLDER / "worst", help="folder of scenarios")
     given = parser.parse_args(arguments)
     chosen = {entry.kind: entry.text for entry in entries()}
-    rows = []
-    for queue in given.queues:
-        found = worst(
-            chosen[queue],
-            trials=given.trials or _MORE.get(queue, TRIALS),
-            jobs=given.jobs,
-            store=given.store,
-            out=given.search / queue,
-        )
-        given.out.mkdir(parents=True, exist_ok=True)
-        write_text(
-            given.out / f"{queue}.toml", found.file.replace("run worst.toml", f"run {queue}.toml")
-        )
-        rows += _rows(queue, found)
-        print(found.sentence)  # noqa: T201 - what `make worst` shows
+    for folder, names, is_queue in (
+        (FOLDER / "worst", QUEUES, True),
+        (CONTROLS_FOLDER, CONTROLS, False),
+    ):
+        rows = []
+        for name in (one for one in names if one in (given.names or names)):
+            found = worst(
+                chosen[name] if is_queue else None,
+                control=None if is_queue else name,
+                trials=given.trials or _MORE.get(name, TRIALS),
+                jobs=given.jobs,
+                store=given.store,
+                out=given.search / name,
+            )
+            text = found.file.replace("run worst.toml", f"run {name}.toml")
+            write_text(folder / f"{name}.toml", text)
+            rows += _rows(name, found)
+            print(found.sentence)  # noqa: T201 - what `make worst` shows
+        if rows:
+            _write(rows, folder / "worst.csv")
+
+
+def _write(rows: Sequence[dict[str, str]], path: Path) -> None:
+    """Writes a table."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(given.out / "worst.csv", stream.getvalue())
+    write_text(path, stream.getvalue())
 
 
-def _rows(queue: str, found: Worst) -> list[dict[str, str]]:
+def _rows(name: str, found: Worst) -> list[dict[str, str]]:
     """A row for each number, the worst one first."""
     return [
         {
-            "queue": queue,
+            found.kind: name,
             "other": found.other,
             "number": one.measure.titled,
-            "queue_value": one.measure.shown(one.mine),
+            f"{found.kind}_value": one.measure.shown(one.mine),
             "other_value": one.measure.shown(one.theirs),
             "points": f"{one.points.mean:.3f}",
             "low": f"{one.points.low:.3f}",

@@ -53,6 +53,12 @@ fn place<'a>(breakdown: &Breakdown<'_>, ports: &'a [PortParts]) -> Option<&'a Po
     ports.get(usize::from(breakdown.loss?.port?))
 }
 
+/// The column of a part at a port: wait, device ring, or transmission.
+pub(crate) fn column_at(port: &PortParts, part: usize) -> String {
+    let name = OF_PORT[part].0.replace("<link>", &port.name.link);
+    name.replace("<direction>", port.name.direction)
+}
+
 /// What is said of the columns of each link's direction.
 const OF_PORT: [(&str, &str); PARTS_OF_PORT] = [
     (
@@ -140,11 +146,10 @@ impl Breakdowns {
         for (number, port) in ports.iter().enumerate() {
             let first = Part::ALL.len() + PARTS_OF_PORT * number;
             let of_ring = [false, true, false];
-            for (part, (about, of_ring)) in OF_PORT.iter().zip(of_ring).enumerate() {
+            for (part, of_ring) in of_ring.into_iter().enumerate() {
                 if port.has_ring || !of_ring {
                     shown.push(first + part);
-                    let name = about.0.replace("<link>", &port.name.link);
-                    names.push(name.replace("<direction>", port.name.direction));
+                    names.push(column_at(port, part));
                 }
             }
         }

@@ -9,6 +9,7 @@ mod column;
 mod encode;
 mod recorder;
 mod reference;
+mod story;
 mod table;
 mod tables;
 mod text;

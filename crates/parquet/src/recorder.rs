@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use aqmlab_record::{
     Breakdown, ClassMetrics, Exchange, Flow, LinkStats, PortParts, QueueSamples, Records, RunError,
-    TimeHistogram, TraceRow,
+    StoryRow, TimeHistogram, TraceRow,
 };
 use aqmlab_scenario::{Measure, Record};
 
 use crate::breakdown::Breakdowns;
 use crate::chunk::Zstd;
 use crate::column::FixedColumns;
+use crate::story::Stories;
 use crate::table::Table;
 use crate::tables::{
     ClassSojourn, Delays, Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces,
@@ -26,6 +27,9 @@ pub struct ParquetRecords {
     classes: Vec<String>,
     responses: Option<Table<Responses>>,
     breakdowns: Option<Table<Breakdowns>>,
+    /// Made with its first row.
+    stories: Option<Table<Stories>>,
+    ports: Vec<PortParts>,
     flows: Option<Table<Flows>>,
     queue: Option<Table<Queue>>,
     traces: Option<Table<Traces>>,
@@ -45,6 +49,8 @@ impl ParquetRecords {
             classes: Vec::new(),
             responses: None,
             breakdowns: None,
+            stories: None,
+            ports: Vec::new(),
             flows: None,
             queue: None,
             traces: None,
@@ -153,6 +159,7 @@ impl Records for ParquetRecords {
     fn begin_breakdowns(&mut self, ports: &[PortParts]) -> Result<(), RunError> {
         let (columns, fields) = Breakdowns::with_ports(&self.classes, ports);
         self.breakdowns = Some(Table::with_columns(&self.directory, columns, fields)?);
+        self.ports = ports.to_vec();
         Ok(())
     }
 
@@ -162,6 +169,23 @@ impl Records for ParquetRecords {
             let written = table.write_page(&mut self.zstd);
             self.note(written);
         }
+    }
+
+    fn story(&mut self, row: &StoryRow) {
+        let made = match self.stories.take() {
+            Some(table) => Ok(table),
+            None => {
+                let (columns, fields) = Stories::with_ports(&self.ports);
+                Table::with_columns(&self.directory, columns, fields)
+            }
+        };
+        let written = made.and_then(|mut table| {
+            table.push(row);
+            let written = table.write_page(&mut self.zstd);
+            self.stories = Some(table);
+            written
+        });
+        self.note(written);
     }
 
     fn flow(&mut self, row: &Flow) {
@@ -212,6 +236,9 @@ impl Records for ParquetRecords {
             table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.breakdowns.take() {
+            table.close(&mut self.zstd)?;
+        }
+        if let Some(table) = self.stories.take() {
             table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.flows.take() {

@@ -11,15 +11,17 @@ use crate::column::{
     Buffer, ClassNames, Column, Columns, FixedColumns, Layout, OptionalValues, TableAbout, Values,
     Words, columns,
 };
+use crate::story::Stories;
 
 /// All tables.
-pub const TABLES: [TableAbout; 9] = [
+pub const TABLES: [TableAbout; 10] = [
     Distribution::ABOUT,
     Sojourn::ABOUT,
     ClassSojourn::ABOUT,
     Delays::ABOUT,
     Responses::ABOUT,
     Breakdowns::ABOUT,
+    Stories::ABOUT,
     Flows::ABOUT,
     Samples::ABOUT,
     Traces::ABOUT,

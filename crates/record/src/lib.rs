@@ -25,6 +25,8 @@ mod samples;
 mod schema;
 mod senders;
 mod span;
+#[cfg(feature = "breakdown")]
+mod story;
 mod summary;
 mod times;
 mod unit;
@@ -52,6 +54,8 @@ pub use samples::QueueSamples;
 pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_schema};
 pub use senders::SenderStats;
 pub use span::MeasuredSpan;
+#[cfg(feature = "breakdown")]
+pub use story::{StoryEvent, StoryRow};
 pub use summary::{
     FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, SojournSummary, Summary,
 };

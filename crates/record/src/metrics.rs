@@ -7,7 +7,7 @@ use aqmlab_scenario::Scenario;
 use aqmlab_traffic::Quality;
 
 #[cfg(feature = "breakdown")]
-use crate::{Breakdown, PortParts};
+use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
     ClassMetrics, DatagramStats, Exchange, Flow, LinkStats, MeasuredSpan, Records, RunError,
     SenderStats, Summary, TraceRow, View,
@@ -99,6 +99,12 @@ impl Metrics {
             breakdowns.add(exchange.response_time(), breakdown);
             self.records.breakdown(exchange, breakdown);
         }
+    }
+
+    /// An event of the connection that is followed.
+    #[cfg(feature = "breakdown")]
+    pub fn on_story(&mut self, row: &StoryRow) {
+        self.records.story(row);
     }
 
     /// A connection was not opened because its class has as many as it may.

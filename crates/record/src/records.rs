@@ -3,7 +3,7 @@
 use std::io::Write;
 
 #[cfg(feature = "breakdown")]
-use crate::{Breakdown, PortParts};
+use crate::{Breakdown, PortParts, StoryRow};
 use crate::{ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, RunError, TraceRow};
 
 /// Takes the records of a run: a row for each exchange and connection that ended in the measured
@@ -34,6 +34,10 @@ pub trait Records: Send {
     /// Where the time of an exchange went that has ended.
     #[cfg(feature = "breakdown")]
     fn breakdown(&mut self, _row: &Exchange, _breakdown: &Breakdown<'_>) {}
+
+    /// An event of the connection that `measure.story` follows.
+    #[cfg(feature = "breakdown")]
+    fn story(&mut self, _row: &StoryRow) {}
 
     /// A connection or a flow of datagrams has ended.
     fn flow(&mut self, row: &Flow);

@@ -116,6 +116,12 @@ fn breakdown(scenario: &Scenario) -> Checked {
         let message = format!("found true, {why} (traffic.{}); {right}", class.name);
         return wrong("measure.breakdown", message);
     }
+    if let Some(flow) = scenario.measure.story
+        && !scenario.measure.breakdown
+    {
+        let message = format!("found {flow}, but measure.breakdown is false; set it to true");
+        return wrong("measure.story", message);
+    }
     Ok(())
 }
 

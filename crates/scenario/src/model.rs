@@ -67,6 +67,11 @@ pub struct Measure {
     #[cfg(feature = "breakdown")]
     #[param(default, unwritten)]
     pub breakdown: bool,
+    /// Serial number of a connection whose events are recorded in `story.parquet`; needs
+    /// `breakdown`. Left out: none.
+    #[cfg(feature = "breakdown")]
+    #[param(unwritten)]
+    pub story: Option<u64>,
     /// Connections to follow in `flow_trace.parquet`; left out: none.
     #[param(table, unwritten)]
     pub flow_trace: Option<FlowTrace>,

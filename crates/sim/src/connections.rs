@@ -133,7 +133,8 @@ impl Connections {
             profile: stack.profile(connection.overrides.as_deref(), Role::Client),
             host: &self.clocks[network.host_of(index, Role::Client)],
         };
-        network.causes_mut().opens(index, now);
+        let flow = network.routes(index).flow();
+        network.causes_mut().opens(index, now, flow);
         let end = &mut connection.ends[Role::Client as usize];
         let timers = E::Causes::ON.then(|| end.timers());
         let mut out = Outgoing::new(network, now, index, Role::Client);

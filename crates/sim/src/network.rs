@@ -369,7 +369,7 @@ impl<E: Engine> Network<E> {
     /// not know yet.
     #[cold]
     fn lose(&mut self, at: Time, item: Event, port: usize, reason: Option<Reason>) {
-        self.causes.dropped(&item, Some(port), reason);
+        self.causes.dropped(&item, at, Some(port), reason);
         self.dropped.push(Dropped { at, item, reason });
     }
 
@@ -388,8 +388,8 @@ impl<E: Engine> Network<E> {
     fn note_dropped(&mut self, port: usize, from: usize) {
         if E::Causes::ON {
             for dropped in &self.dropped[from..] {
-                let Dropped { item, reason, .. } = dropped;
-                self.causes.dropped(item, Some(port), *reason);
+                let Dropped { at, item, reason } = dropped;
+                self.causes.dropped(item, *at, Some(port), *reason);
             }
         }
     }

@@ -238,6 +238,10 @@ impl<E: Engine> World<E> {
             period,
             actions: Vec::new(),
         };
+        #[cfg(feature = "breakdown")]
+        if let Some(flow) = scenario.measure.story {
+            world.network.causes_mut().follow(flow);
+        }
         for class in 0..world.classes.len() {
             world.classes[class].source.start(&mut world.actions);
             world.act(class);
@@ -463,7 +467,9 @@ impl<E: Engine> World<E> {
         } else {
             let class = usize::from(connection.class);
             self.network.count_dropped();
-            self.network.causes_mut().dropped(event, None, None);
+            self.network
+                .causes_mut()
+                .dropped(event, self.now, None, None);
             self.segment_lost(self.now, class, event);
         }
         self.network.take_options(event.options);

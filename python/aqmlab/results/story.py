@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from aqmlab._util.lazy import np
 from aqmlab._util.table import Bar, Cell, TableModel
 from aqmlab.errors import AqmlabError
 from aqmlab.results.breakdown import check_breakdown, part
+from aqmlab.results.events import Events, Moment
 from aqmlab.results.run import Run
 
 __all__ = ["Story", "story"]
@@ -31,10 +33,10 @@ _COUNTS = {
 """What is counted beside the time of a part, and what one of it is."""
 _PLURAL = {"trip": "trips", "expiry": "expiries"}
 _SEGMENTS = {"syn": "a SYN or SYN-ACK", "data": "a segment with data", "fin": "a FIN"}
-NOT_SHOWN = (
-    "The parts stand in the order in which they mostly occur. Each is a sum over the path of the "
-    "response: the times of single packets are not recorded."
-)
+_MOST_MOMENTS = 30
+"""From so many moments on, trips without a loss are one line."""
+_KEPT = 2
+"""Trips that remain at each end of what is one line."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,15 @@ class Story:
         count = int(self.row.get(column) or 0)
         return f"{count} {noun if count == 1 else _PLURAL[noun]}" if count else "-"
 
+    def events_table(self, events: Events) -> TableModel:
+        """A row for each event on the path; many trips without a loss are one row."""
+        table = TableModel()
+        table.add_key("ms", is_number=True)
+        table.add_text("event")
+        for moment in _shortened(events.moments()):
+            table.add_row(f"{moment.time_ns / 1e6:,.3f}", moment.text)
+        return table
+
     def losses(self) -> list[str]:
         """What was lost on its path."""
         row = self.row
@@ -126,8 +137,9 @@ class Story:
             said.append(f"A segment that had arrived was sent again {times}: its ACK came late.")
         return said
 
-    def to_json(self) -> dict[str, Any]:
-        """For ``--json``."""
+    def to_json(self, events: Events | None = None) -> dict[str, Any]:
+        """For ``--json``; with its events, if they are known."""
+        told = [] if events is None else [one.to_json() for one in events.moments()]
         return {
             "label": self.run.label,
             "path": str(self.run.path),
@@ -135,6 +147,7 @@ class Story:
             "rank": self.rank,
             "of": self.of,
             **self.row,
+            **({"events": told} if events is not None else {}),
         }
 
 
@@ -180,6 +193,30 @@ def story(
     [row] = table.slice(index, 1).to_pylist()
     rank = int(np.flatnonzero(ranked == index)[0]) + 1
     return Story(run, index + 1, rank, len(ranked), row)
+
+
+def _shortened(moments: Sequence[Moment]) -> list[Moment]:
+    """Moments of which those between plain ones are one, if there are many."""
+    if len(moments) <= _MOST_MOMENTS:
+        return list(moments)
+    found: list[Moment] = []
+    for is_plain, group in itertools.groupby(moments, key=lambda one: one.is_plain):
+        run = list(group)
+        inner = run[_KEPT:-_KEPT]
+        if not is_plain or len(inner) < 2 * _KEPT:
+            found += run
+            continue
+        spent: dict[str, float] = {}
+        for moment in inner:
+            for key, time in moment.parts.items():
+                cause = part(key).cause.name
+                spent[cause] = spent.get(cause, 0.0) + time / 1e6
+        trips = sum(bool(moment.parts) for moment in inner)
+        most = sorted(spent.items(), key=lambda item: -item[1])[:2]
+        named = ", ".join(f"{cause} {time:,.0f} ms" for cause, time in most)
+        text = f"... {trips} more trips: {named}"
+        found += [*run[:_KEPT], Moment(inner[-1].time_ns, text), *run[-_KEPT:]]
+    return found
 
 
 def _exact(nanoseconds: int) -> str:

@@ -20,6 +20,8 @@
 
 #[cfg(feature = "breakdown")]
 mod paths;
+#[cfg(feature = "breakdown")]
+mod story;
 #[cfg(all(test, feature = "breakdown"))]
 mod tests;
 #[cfg(feature = "breakdown")]
@@ -46,10 +48,14 @@ pub(crate) trait Causes {
     /// Of a world with so many ports.
     fn new(ports: usize) -> Self;
 
+    /// The connection with this serial number is followed, event by event.
+    #[cfg(feature = "breakdown")]
+    fn follow(&mut self, _flow: u64) {}
+
     // ---- connections ----
 
-    /// A connection begins in a slot, and with it perhaps an exchange.
-    fn opens(&mut self, _slot: u32, _now: Time) {}
+    /// A connection begins in a slot, and with it perhaps an exchange; its serial number.
+    fn opens(&mut self, _slot: u32, _now: Time, _flow: u64) {}
 
     /// An exchange begins on a connection that is there.
     fn asks(&mut self, _slot: u32, _now: Time) {}
@@ -114,7 +120,14 @@ pub(crate) trait Causes {
 
     /// It is dropped at a port for this reason; without a reason it is lost at random: on the wire, or
     /// without a port on the way of its connection.
-    fn dropped(&mut self, _event: &Event, _port: Option<usize>, _reason: Option<Reason>) {}
+    fn dropped(
+        &mut self,
+        _event: &Event,
+        _now: Time,
+        _port: Option<usize>,
+        _reason: Option<Reason>,
+    ) {
+    }
 
     /// Nothing more comes of it.
     fn forgets(&mut self, _ticket: Ticket) {}

@@ -7,6 +7,7 @@ use aqmlab_link::Served;
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{
     Breakdown, Exchange, LossOnPath, LostSegment, Metrics, ON_WIRE, PARTS_OF_PORT, Part, PathCount,
+    StoryEvent, StoryRow,
 };
 use aqmlab_tcp::{Context, Endpoint, Flags, Segment, SendLimit, Timers};
 
@@ -68,6 +69,8 @@ struct Trip {
     base: Option<Vector>,
     /// Places are used again: which of all trips it is.
     serial: u64,
+    /// The event that it left, or one that followed from it; 0: nobody follows its connection.
+    event: u64,
     label: Label,
     /// Up to when the way is known.
     until: Time,
@@ -94,6 +97,8 @@ struct First {
     lost: Option<Place>,
     /// Its trip: its place, and which of all trips it is.
     trip: (usize, u64),
+    /// The event that it left; 0: nobody follows.
+    event: u64,
 }
 
 /// Where a segment was dropped: the port, if it was one, and the number of the reason.
@@ -252,6 +257,7 @@ impl Connection {
         let end = &self.ends[role as usize];
         let first = &end.firsts[number];
         let vector = vectors.copy(first.vector);
+        vectors.set_last(vector, first.event);
         vectors.rebase(vector, self.origin);
         let is_syn = first.label == Label::Handshake;
         let mut gap = Part::RecoveryFast;
@@ -346,6 +352,18 @@ impl Paths {
         })
     }
 
+    /// The exchange of a connection is over: its events, if it is followed.
+    fn end_story(&mut self, slot: u32, now: Time, metrics: &mut Metrics) {
+        if let Some((connection, vectors)) = self.at(slot)
+            && vectors.last(connection.current) > 0
+        {
+            connection.current = vectors.own(connection.current);
+            let row = StoryRow::new(StoryEvent::Answered, now);
+            vectors.own_mut(connection.current).note(row);
+            vectors.story.take().for_each(|row| metrics.on_story(&row));
+        }
+    }
+
     /// Vectors that somebody holds, and segments on their way.
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize) {
@@ -367,15 +385,20 @@ impl Causes for Paths {
         }
     }
 
-    fn opens(&mut self, slot: u32, now: Time) {
+    fn follow(&mut self, flow: u64) {
+        self.vectors.story.flow = Some(flow);
+    }
+
+    fn opens(&mut self, slot: u32, now: Time, flow: u64) {
         self.closes(slot);
+        let is_followed = self.vectors.story.flow == Some(flow);
         let slot = slot as usize;
         if self.connections.len() <= slot {
             self.connections.resize_with(slot + 1, || None);
         }
         self.connections[slot] = Some(Box::new(Connection {
             origin: now,
-            current: self.vectors.begin(now),
+            current: self.vectors.begin(now, is_followed),
             label: Label::Exchange,
             by_timer: false,
             ends: Default::default(),
@@ -386,7 +409,9 @@ impl Causes for Paths {
         if let Some((connection, vectors)) = self.at(slot) {
             connection.origin = now;
             connection.label = Label::Exchange;
-            connection.set_current(vectors.begin(now), vectors);
+            let is_followed = vectors.last(connection.current) > 0;
+            let vector = vectors.begin(now, is_followed);
+            connection.set_current(vector, vectors);
         }
     }
 
@@ -417,6 +442,7 @@ impl Causes for Paths {
         connection.label = waited_for.unwrap_or(Label::Exchange);
         connection.by_timer = false;
         let vector = vectors.own(base);
+        vectors.set_last(vector, trip.event);
         if vectors.rebase(vector, connection.origin) {
             vectors.charge(vector, Part::CarriedOver, now);
         } else {
@@ -430,6 +456,8 @@ impl Causes for Paths {
             own.count(label.count());
             own.set_until(now);
         }
+        let arrived = StoryRow::new(StoryEvent::Arrived, now);
+        vectors.own_mut(vector).note(arrived);
         connection.set_current(vector, vectors);
     }
 
@@ -505,6 +533,7 @@ impl Causes for Paths {
     fn explain(&mut self, slot: u32, exchange: &Exchange, metrics: &mut Metrics) {
         if let Some(breakdown) = self.answered(slot, exchange.start, exchange.end) {
             metrics.on_breakdown(exchange, &breakdown);
+            self.end_story(slot, exchange.end, metrics);
         }
     }
 
@@ -566,6 +595,7 @@ impl Causes for Paths {
         let mut trip = Trip {
             base: None,
             serial: self.begun,
+            event: 0,
             label: Label::Exchange,
             until: now,
             propagation: Time::ZERO,
@@ -603,6 +633,9 @@ impl Causes for Paths {
         if let Some(trip) = self.trip(ticket) {
             trip.propagation += now - trip.until;
             trip.until = now;
+            let event = trip.event;
+            let row = StoryRow::new(StoryEvent::AtPort, now);
+            self.vectors.story.say(event, row);
         }
     }
 
@@ -617,7 +650,9 @@ impl Causes for Paths {
         if trip.port.is_some() {
             // What it spent at the port before is its vector's.
             let base = self.vectors.own(base);
+            self.vectors.set_last(base, trip.event);
             trip.add_port_to(&mut self.vectors.own_mut(base));
+            trip.event = self.vectors.last(base);
             trip.base = Some(base);
         }
         let begin = served.end - served.transmission;
@@ -633,12 +668,20 @@ impl Causes for Paths {
         trip.until = arrives;
     }
 
-    fn dropped(&mut self, event: &Event, port: Option<usize>, reason: Option<Reason>) {
+    fn dropped(&mut self, event: &Event, now: Time, port: Option<usize>, reason: Option<Reason>) {
         let Some(trip) = self.trip(event.ticket()) else {
             return;
         };
+        let cause = trip.event;
         let trip = (event.ticket() as usize - 1, trip.serial);
-        let place = self.place(port, reason.map_or(ON_WIRE, Reason::name));
+        let reason = reason.map_or(ON_WIRE, Reason::name);
+        let row = StoryRow {
+            port: port.map(|port| port as u16),
+            reason,
+            ..StoryRow::new(StoryEvent::Dropped, now)
+        };
+        self.vectors.story.say(cause, row);
+        let place = self.place(port, reason);
         if let Some((connection, _)) = self.at(event.conn) {
             let firsts = &mut connection.ends[event.sender() as usize].firsts;
             let first = firsts.iter_mut().find(|first| first.trip == trip);
@@ -695,7 +738,15 @@ impl Connection {
         let end = &mut self.ends[sender as usize];
         end.has_sent = true;
         let max = end.max;
+        let row = StoryRow {
+            sender: Some(sender),
+            segment: [segment.seq, segment.ack, segment.len.into()],
+            flags,
+            is_again: end_seq > segment.seq && segment.seq < max,
+            ..StoryRow::new(StoryEvent::Sent, now)
+        };
         if end_seq == segment.seq {
+            trip.event = vectors.story.say(vectors.last(self.current), row);
             trip.base = Some(vectors.share(self.current));
             return;
         }
@@ -710,6 +761,7 @@ impl Connection {
             }
             None => vectors.share(self.current),
         };
+        trip.event = vectors.story.say(vectors.last(vector), row);
         trip.base = Some(vector);
         if end_seq > max {
             let end = &mut self.ends[sender as usize];
@@ -727,6 +779,7 @@ impl Connection {
                 },
                 lost: None,
                 trip: (place, trip.serial),
+                event: trip.event,
             });
         }
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use aqmlab_net::Role;
 use aqmlab_record::{
     Breakdown, ClassMetrics, Exchange, Flow, LinkStats, LossOnPath, LostSegment, PARTS_OF_PORT,
-    Part, PathCount, QueueSamples, Records, RunError, TraceRow,
+    Part, PathCount, QueueSamples, Records, RunError, StoryEvent, StoryRow, TraceRow,
 };
 use aqmlab_scenario::Scenario;
 
@@ -42,9 +42,32 @@ impl Row {
     }
 }
 
-/// Keeps the rows.
+/// Keeps the rows, and the events of the connection's story.
 #[derive(Clone, Default)]
-struct Rows(Arc<Mutex<Vec<Row>>>);
+struct Rows(Arc<Mutex<Vec<Row>>>, Arc<Mutex<Vec<StoryRow>>>);
+
+/// The parts of an exchange by the story that ends with this event; when it began, and how often
+/// something was dropped on the way.
+fn told(story: &[StoryRow], last: &StoryRow, parts: usize) -> (Vec<u64>, u64, usize) {
+    let (mut sums, mut drops) = (vec![0; parts], 0);
+    let mut at = last.cause;
+    loop {
+        let row = &story[at as usize - 1];
+        assert!(
+            row.number == at && row.cause < at,
+            "causes come first: {row:?}"
+        );
+        if let Some(part) = row.part {
+            sums[usize::from(part)] += row.duration.as_nanos();
+        }
+        let is_lost = |it: &&StoryRow| it.cause == at && it.event == StoryEvent::Dropped;
+        drops += story.iter().filter(is_lost).count();
+        if row.event == StoryEvent::Asked {
+            return (sums, row.time.as_nanos(), drops);
+        }
+        at = row.cause;
+    }
+}
 
 impl Records for Rows {
     fn begin(&mut self, _classes: &[String], _probes: &[&'static str]) -> Result<(), RunError> {
@@ -62,6 +85,22 @@ impl Records for Rows {
         };
         assert_eq!(row.parts.iter().sum::<u64>(), row.response, "{row:?}");
         self.0.lock().unwrap().push(row);
+    }
+
+    fn story(&mut self, row: &StoryRow) {
+        let mut story = self.1.lock().unwrap();
+        story.push(*row);
+        if row.event == StoryEvent::Answered {
+            let rows = self.0.lock().unwrap();
+            let last = rows.last().unwrap();
+            let (parts, start, drops) = told(&story, row, last.parts.len());
+            assert_eq!(
+                parts, last.parts,
+                "the story has the parts of the breakdown"
+            );
+            assert_eq!(row.time.as_nanos() - start, last.response);
+            assert_eq!(drops as u64, last.count(PathCount::Losses));
+        }
     }
 
     fn flow(&mut self, _row: &Flow) {}
@@ -142,7 +181,7 @@ const RFC: &str = "profile = 'rfc', mss = '960 bytes'";
 /// A scenario of one class over the network of these cases, with some settings.
 fn scenario(class: &str, tcp: &str, settings: Settings, folder: &Path) -> Scenario {
     let text = format!(
-        "[measure]\nwarm_up = '0 s'\nduration = '60 s'\nrecord = []\nbreakdown = true\n\
+        "[measure]\nwarm_up = '0 s'\nduration = '60 s'\nrecord = []\nbreakdown = true\nstory = 0\n\
          [topology]\nkind = 'dumbbell'\n\
          [topology.bottleneck]\nrate = '8 Mbit/s'\nframing = 'none'\ndelay = '0 s'\n\
          discipline = {{ kind = 'droptail', limit = '100 packets' }}\n\

@@ -1,15 +1,19 @@
 //! Vectors of parts, which several holders share until one of them changes its own.
 
 use aqmlab_net::Time;
-use aqmlab_record::{PARTS_OF_PORT, Part, PathCount};
+use aqmlab_record::{PARTS_OF_PORT, Part, PathCount, StoryEvent, StoryRow};
+
+use super::story::Story;
 
 /// A vector, by its place.
 pub(super) type Vector = u32;
 
-/// Words of a vector before its parts: when its exchange began, and up to when it accounts.
-const HEAD: usize = 2;
+/// Words of a vector before its parts: when its exchange began, up to when it accounts, and the last
+/// event of its path where the connection is followed, else 0.
+const HEAD: usize = 3;
 const ORIGIN: usize = 0;
 const UNTIL: usize = 1;
+const LAST: usize = 2;
 
 /// Words behind its counts: the loss that cost most, and what it cost.
 const TAIL: usize = 2;
@@ -24,6 +28,7 @@ pub(super) struct Vectors {
     /// How many hold each of them.
     holders: Vec<u32>,
     free: Vec<Vector>,
+    pub(super) story: Story,
 }
 
 impl Vectors {
@@ -33,6 +38,7 @@ impl Vectors {
             words: Vec::new(),
             holders: Vec::new(),
             free: Vec::new(),
+            story: Story::default(),
         }
     }
 
@@ -56,10 +62,14 @@ impl Vectors {
         vector
     }
 
-    /// The vector of an exchange that begins now.
-    pub(super) fn begin(&mut self, origin: Time) -> Vector {
+    /// The vector of an exchange that begins now, on a connection that is followed or not.
+    pub(super) fn begin(&mut self, origin: Time, is_followed: bool) -> Vector {
         let vector = self.place();
         self.reset(vector, origin);
+        if is_followed {
+            let root = self.story.begin(origin);
+            self.set_last(vector, root);
+        }
         vector
     }
 
@@ -108,7 +118,11 @@ impl Vectors {
     pub(super) fn rebase(&mut self, vector: Vector, origin: Time) -> bool {
         let is_older = self.origin(vector) != origin;
         if is_older {
+            let is_followed = self.last(vector) > 0;
             self.reset(vector, origin);
+            if is_followed {
+                self.set_last(vector, self.story.root());
+            }
         }
         is_older
     }
@@ -140,7 +154,23 @@ impl Vectors {
         let (first, parts) = (self.word(vector, 0), self.parts);
         let stride = self.stride();
         let words = &mut self.words[first..first + stride];
-        Own { parts, words }
+        let story = &mut self.story;
+        Own {
+            parts,
+            words,
+            story,
+        }
+    }
+
+    /// The last event of its path; 0: its connection is not followed.
+    pub(super) fn last(&self, vector: Vector) -> u64 {
+        self.words[self.word(vector, LAST)]
+    }
+
+    /// Its path ends with this event.
+    pub(super) fn set_last(&mut self, vector: Vector, number: u64) {
+        let word = self.word(vector, LAST);
+        self.words[word] = number;
     }
 
     pub(super) fn parts(&self, vector: Vector) -> &[u64] {
@@ -179,12 +209,27 @@ impl Vectors {
 pub(super) struct Own<'a> {
     parts: usize,
     words: &'a mut [u64],
+    story: &'a mut Story,
 }
 
 impl Own<'_> {
     /// A part takes so much more, which [`set_until`](Self::set_until) is to cover.
     pub(super) fn add(&mut self, part: usize, time: Time) {
         self.words[HEAD + part] += time.as_nanos();
+        if self.words[LAST] > 0 && time > Time::ZERO {
+            let done: u64 = self.words[HEAD..HEAD + self.parts].iter().sum();
+            let end = Time::from_nanos(self.words[ORIGIN] + done);
+            self.note(StoryRow {
+                part: Some(part as u16),
+                duration: time,
+                ..StoryRow::new(StoryEvent::Part, end)
+            });
+        }
+    }
+
+    /// The next event of its path.
+    pub(super) fn note(&mut self, row: StoryRow) {
+        self.words[LAST] = self.story.say(self.words[LAST], row);
     }
 
     /// From now on it accounts up to `until`: what was added covers that.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Annotated, TypeAlias
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 from rich.text import Text
@@ -13,13 +14,15 @@ from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
 from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format, named_as_options
 from aqmlab.cli.planning import kept
+from aqmlab.engine.retold import events_of
 from aqmlab.errors import AqmlabError
 from aqmlab.results import why
 from aqmlab.results.breakdown import check_breakdown
+from aqmlab.results.events import Events
 from aqmlab.results.groups import Group, group
 from aqmlab.results.run import Run
 from aqmlab.results.sources import gather, stated_baselines
-from aqmlab.results.story import NOT_SHOWN, Story, story
+from aqmlab.results.story import Story, story
 from aqmlab.results.why import Change
 
 __all__ = ["command"]
@@ -54,6 +57,15 @@ def command(
         str | None,
         typer.Option(metavar="LABEL", help="Baseline: label of a run; default: drop-tail."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Draw the response as a sequence diagram (.svg, .png, .pdf)."
+        ),
+    ] = None,
+    theme: Annotated[
+        Literal["light", "dark"], typer.Option(help="Background and colours of the diagram.")
+    ] = "light",
     where: Where = None,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -64,19 +76,28 @@ def command(
     Divides the response times of runs with measure.breakdown = true into parts: distance, queues,
     timers, recovery. The parts add up to the response time exactly. Prints a table and a paragraph
     for each class and queue, and the differences between queues by part. Runs that differ only in
-    their seed form a group.
+    their seed form a group. For one response the run is made again, and each event on its path is
+    shown.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     if response is not None and slowest is not None:
         raise AqmlabError("--response and --slowest: found both; give one of them")
+    if output is not None and response is None and slowest is None:
+        raise AqmlabError(
+            "--output: draws one response; name it by --response or --slowest, or use "
+            "`aqmlab plot why` for a figure of all"
+        )
     found = kept(places, where) if where else gather(places, needs_tables=False)
     with named_as_options(["response", "slowest", "class"]):
         if response is not None or slowest is not None:
             told = _story(found, response, slowest, traffic)
-            parts: _Shown = [*told.head(), "", told.table(), ""]
-            parts += textwrap.wrap(" ".join([*told.losses(), NOT_SHOWN]), _WIDTH)
-            content = told.to_json()
-            rows = [content]
+            events = events_of(told)
+            parts: _Shown = [*told.head(), "", told.events_table(events), "", told.table(), ""]
+            parts += textwrap.wrap(" ".join(told.losses()), _WIDTH)
+            content = told.to_json(events)
+            rows = [{"response": told.number, **one.to_json()} for one in events.moments()]
+            if output is not None:
+                parts += ["", _draw(told, events, output, theme)]
         else:
             check_breakdown(found)
             groups = group(found)
@@ -102,6 +123,15 @@ def _story(
         given = "response" if response is not None else "slowest"
         raise AqmlabError(f"{given}: is of one run; found {len(found)} runs, name one of them")
     return story(found[0], response=response, slowest=slowest or 1, traffic=traffic)
+
+
+def _draw(told: Story, events: Events, output: Path, theme: Literal["light", "dark"]) -> str:
+    """Writes the sequence diagram of a response; which file it is."""
+    from aqmlab.figures.files import save
+    from aqmlab.figures.sequence import sequence
+    from aqmlab.figures.theme import Look
+
+    return f"figure: {save(sequence(told, events, Look(theme=theme)), output)}"
 
 
 def _parts(groups: list[Group], changes: list[Change], traffic: str | None) -> _Shown:

@@ -1,0 +1,106 @@
+//! What happened on a connection that was followed.
+
+use aqmlab_net::Role;
+use aqmlab_record::{PARTS_OF_PORT, Part, PortParts, StoryRow};
+use arrow_schema::Field;
+
+use crate::breakdown::column_at;
+use crate::chunk::Encoded;
+use crate::column::{
+    Buffer, Column, Columns, FixedColumns, Layout, TableAbout, Values, Words, columns,
+};
+
+columns! {
+    /// An event of the connection that `measure.story` follows, in an exchange that ended.
+    Events("story.parquet", Small) of ((&'a StoryRow, &'a [PortParts])) |(row, ports)| {
+        /// Its number, from 1.
+        number: Values<u64> = row.number,
+        /// The number of the event that caused it; 0: none of the connection's. From `answered` back
+        /// to `asked` the causes are the critical path of the response.
+        cause: Values<u64> = row.cause,
+        /// When.
+        time_ns ["ns"]: Values<u64> = row.time.as_nanos(),
+        /// `asked`, `sent`, `at-port`, `dropped`, `arrived`, `part` or `answered`.
+        event: Words = row.event.name(),
+        /// The end that sent the segment: `client` or `server`; empty: it is about no segment.
+        sender: Words = row.sender.map_or("", name),
+        /// Sequence number of the segment.
+        seq: Values<u64> = row.segment[0],
+        /// Its acknowledgement number.
+        ack: Values<u64> = row.segment[1],
+        /// Its payload.
+        payload_bytes ["bytes"]: Values<u64> = row.segment[2],
+        /// Its control bits.
+        flags: Words = &row.flag_words(),
+        /// Whether its bytes had been sent before.
+        again: Values<bool> = row.is_again,
+        /// The link where it was dropped.
+        link: Words = place(row, ports).map_or("", |port| &port.name.link),
+        /// The direction of that link.
+        direction: Words = place(row, ports).map_or("", |port| port.name.direction),
+        /// The discipline's reason to drop it; `wire`: lost at random.
+        reason: Words = row.reason,
+        /// The column of `breakdown.parquet` that this event adds to.
+        part: Words = &part(row, ports),
+        /// What it adds.
+        duration_ns ["ns"]: Values<u64> = row.duration.as_nanos(),
+    }
+}
+
+const fn name(role: Role) -> &'static str {
+    match role {
+        Role::Client => "client",
+        Role::Server => "server",
+    }
+}
+
+fn place<'a>(row: &StoryRow, ports: &'a [PortParts]) -> Option<&'a PortParts> {
+    ports.get(usize::from(row.port?))
+}
+
+fn part(row: &StoryRow, ports: &[PortParts]) -> String {
+    let Some(part) = row.part.map(usize::from) else {
+        return String::new();
+    };
+    match Part::ALL.get(part) {
+        Some(part) => part.column().to_owned(),
+        None => {
+            let part = part - Part::ALL.len();
+            column_at(&ports[part / PARTS_OF_PORT], part % PARTS_OF_PORT)
+        }
+    }
+}
+
+/// Events, with the names of the ports.
+pub(crate) struct Stories {
+    events: Events,
+    ports: Vec<PortParts>,
+}
+
+impl Stories {
+    pub(crate) fn with_ports(ports: &[PortParts]) -> (Self, Vec<Field>) {
+        let columns = Self {
+            events: Events::new(&[]),
+            ports: ports.to_vec(),
+        };
+        (columns, Events::fields())
+    }
+}
+
+impl Columns for Stories {
+    type Row<'a> = &'a StoryRow;
+
+    const ABOUT: TableAbout = Events::ABOUT;
+
+    fn push(&mut self, row: &StoryRow) {
+        self.events.push((row, &self.ports));
+    }
+
+    fn pages(&mut self) -> Vec<Encoded> {
+        self.events.pages()
+    }
+
+    fn dictionaries(&self) -> Vec<Option<Encoded>> {
+        self.events.dictionaries()
+    }
+}

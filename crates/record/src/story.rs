@@ -1,0 +1,102 @@
+//! The story of a connection: what happened on it, and what each event was caused by.
+
+use aqmlab_net::{Role, Time};
+use aqmlab_tcp::Flags;
+
+/// What an event of a story is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoryEvent {
+    /// An exchange begins.
+    Asked,
+    /// A segment leaves its end.
+    Sent,
+    /// It reaches the port of a link.
+    AtPort,
+    /// It is dropped at a port, or lost.
+    Dropped,
+    /// It has arrived at the other end, and is the cause of what happens there.
+    Arrived,
+    /// A part of the response time has passed on the path.
+    Part,
+    /// The response is complete.
+    Answered,
+}
+
+impl StoryEvent {
+    /// What it is called in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::Sent => "sent",
+            Self::AtPort => "at-port",
+            Self::Dropped => "dropped",
+            Self::Arrived => "arrived",
+            Self::Part => "part",
+            Self::Answered => "answered",
+        }
+    }
+}
+
+/// An event of a story.
+#[derive(Clone, Copy, Debug)]
+pub struct StoryRow {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The number of the event that caused it; 0: nothing in this story did.
+    pub cause: u64,
+    /// When.
+    pub time: Time,
+    /// What.
+    pub event: StoryEvent,
+    /// The end that sent the segment.
+    pub sender: Option<Role>,
+    /// The segment: numbers, payload bytes, control bits.
+    pub segment: [u64; 3],
+    /// Its control bits.
+    pub flags: Flags,
+    /// Whether its bytes have been sent before.
+    pub is_again: bool,
+    /// The port where it was dropped.
+    pub port: Option<u16>,
+    /// Why it was dropped.
+    pub reason: &'static str,
+    /// The part: its place among those of a [`Breakdown`](crate::Breakdown).
+    pub part: Option<u16>,
+    /// How long the part took.
+    pub duration: Time,
+}
+
+impl StoryRow {
+    /// An event without a segment.
+    pub const fn new(event: StoryEvent, time: Time) -> Self {
+        Self {
+            number: 0,
+            cause: 0,
+            time,
+            event,
+            sender: None,
+            segment: [0; 3],
+            flags: Flags(0),
+            is_again: false,
+            port: None,
+            reason: "",
+            part: None,
+            duration: Time::ZERO,
+        }
+    }
+
+    /// Its control bits in words.
+    pub fn flag_words(&self) -> String {
+        const NAMES: [(Flags, &str); 7] = [
+            (Flags::SYN, "SYN"),
+            (Flags::FIN, "FIN"),
+            (Flags::RST, "RST"),
+            (Flags::ACK, "ACK"),
+            (Flags::ECE, "ECE"),
+            (Flags::CWR, "CWR"),
+            (Flags::AE, "AE"),
+        ];
+        let set = NAMES.iter().filter(|(flag, _)| self.flags.has(*flag));
+        set.map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
+    }
+}

@@ -24,7 +24,7 @@ from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.pictures import areas_svg, waits_svg
 from aqmlab.cards.scoring import VERSION
 from aqmlab.figures.files import check_address_space
-from aqmlab.reports.charts import PALETTE
+from aqmlab.figures.palette import PALETTE
 
 __all__ = ["write_html", "write_pdf"]
 

@@ -15,7 +15,7 @@ from aqmlab._util.table import TableModel
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import VERSION, Area
-from aqmlab.reports.charts import PALETTE
+from aqmlab.figures.palette import PALETTE
 
 __all__ = [
     "CONTROLS",

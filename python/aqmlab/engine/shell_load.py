@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+__all__ = ["ECHO", "FILES", "HOST", "main"]
+
 HOST = "100.64.0.3"
 FILES, ECHO = 8000, 7
 _STEP_S = 0.1

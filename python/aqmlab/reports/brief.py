@@ -22,7 +22,8 @@ from aqmlab._util.table import Cell, TableModel
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.kinds.cdf import cdf
 from aqmlab.figures.kinds.delay import delay
-from aqmlab.reports.charts import PALETTE, address
+from aqmlab.figures.palette import PALETTE
+from aqmlab.reports.charts import address
 from aqmlab.reports.pictures import MOST_CONFIGURATIONS, Picture, drawn
 from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, size_of, table, text
 from aqmlab.results.compare import Difference

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 import vl_convert
 
+from aqmlab.figures.palette import PALETTE
 from aqmlab.reports import charts
-from aqmlab.reports.charts import PALETTE, Style, address, stills, stroke
+from aqmlab.reports.charts import Style, address, stills, stroke
 from aqmlab.reports.data import PACKETS
 from aqmlab.reports.sections import SECTIONS
 

@@ -20,7 +20,8 @@ import vl_convert
 
 from aqmlab._util.files import write_bytes
 from aqmlab._util.table import Cell, TableModel
-from aqmlab.reports.charts import PALETTE, address, stills, stroke
+from aqmlab.figures.palette import PALETTE
+from aqmlab.reports.charts import address, stills, stroke
 from aqmlab.reports.sections import SECTIONS
 
 if TYPE_CHECKING:

@@ -47,6 +47,7 @@ OUTSIDE = {
     "scenarios/README.md": "scenarios.md",
     "GOVERNANCE.md": "governance.md",
     "records/dependencies.md": "dependencies.md",
+    "records/newcomer.md": "newcomer.md",
 }
 """Pages outside ``docs``, and the pages of the site that they are."""
 SPLIT = "scenario.md"

@@ -70,7 +70,7 @@
 //!             acks.insert((at + Time::from_millis(10), number, ecn == Ecn::Ce));
 //!         }
 //!     }
-//!     acks.extend(dropped.drain(..).map(|(at, number)| (at + Time::from_millis(20), number, true)));
+//!     acks.extend(dropped.drain(..).map(|it| (it.at + Time::from_millis(20), it.item, true)));
 //!     let next_ack = acks.first().map_or(Time::NEVER, |ack| ack.0);
 //!     now = port.next_departure().min(next_ack);
 //! }

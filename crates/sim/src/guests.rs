@@ -94,14 +94,15 @@ impl Wanted {
     fn new(seed: u64, class: &Traffic) -> Self {
         let shares = class.transport;
         let quinn = Class::quinn(&class.quinn).filter(|_| shares.quinn > 0.0);
-        let mut kinds: Vec<_> = quinn.map(|kind| (shares.quinn, kind)).into_iter().collect();
+        let quinn = quinn.map(|kind| (shares.quinn, kind)).into_iter();
         #[cfg(feature = "quic")]
-        if shares.quic > 0.0 {
-            kinds.push((shares.quinn + shares.quic, Class::quic(&class.quic)));
-        }
+        let quic =
+            (shares.quic > 0.0).then(|| (shares.quinn + shares.quic, Class::quic(&class.quic)));
+        #[cfg(not(feature = "quic"))]
+        let quic = None;
         Self {
             draws: RandomStream::new(seed, &format!("transport {}", class.drawn_as()), 0),
-            kinds,
+            kinds: quinn.chain(quic).collect(),
         }
     }
 }

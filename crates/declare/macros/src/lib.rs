@@ -222,8 +222,8 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
         }
         if !of_the_value.is_empty() {
             checks.push(match optional(&ty) {
-                Some(_) => quote!(if let Some(value) = &self.#ident { #(#of_the_value)* }),
-                None => quote!({ let value = &self.#ident; #(#of_the_value)* }),
+                Some(_) => quote!(#(#cfg)* if let Some(value) = &self.#ident { #(#of_the_value)* }),
+                None => quote!(#(#cfg)* { let value = &self.#ident; #(#of_the_value)* }),
             });
         }
     }

@@ -159,6 +159,16 @@ def capture_arrivals(
     Columns of little-endian doubles. Bins are wider than asked for if there would be too many.
     """
 
+def capture_segments(
+    capture: str, progress: Callable[[int], object] | None = None
+) -> tuple[bytes, int]:
+    """The TCP segments of a capture, and how many packets were none.
+
+    Six little-endian words of 64 bits for each segment: nanoseconds since 1970, the connection, the
+    sender (0: who opened it), sequence number, acknowledgement number, and payload times 256 plus
+    control bits.
+    """
+
 def plugin_records() -> dict[str, Any]:
     """How the records of events lie in memory, the callbacks by kind, addresses of functions."""
 

@@ -5,7 +5,7 @@
 //!   applications did, free of network effects;
 //! - [`convert`] does all of it, from a capture to a file of vectors in order, with a [`Report`] of
 //!   what was read, made and skipped;
-//! - [`arrivals()`] counts packets and bytes over time;
+//! - [`arrivals()`] counts packets and bytes over time, [`segments()`] lists TCP segments;
 //! - [`CaptureWriter`] writes pcapng files.
 //!
 //! Nothing here opens a file: everything goes over [`Read`](std::io::Read) and
@@ -32,6 +32,7 @@ mod reader;
 mod reasons;
 mod record;
 mod report;
+mod segments;
 mod sort;
 mod table;
 mod writer;
@@ -46,4 +47,5 @@ pub use reader::CaptureReader;
 pub use reasons::{Omission, Origin, Part};
 pub use record::Record;
 pub use report::{ConnectionReport, PacketReport, Report, VectorReport};
+pub use segments::{SegmentList, WORDS_OF_SEGMENT, segments};
 pub use writer::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};

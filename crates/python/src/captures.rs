@@ -4,7 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use aqmlab_capture::{CaptureError, ConvertError, Format, Options, Partial, arrivals, convert};
+use aqmlab_capture::{
+    CaptureError, ConvertError, Format, Options, Partial, arrivals, convert, segments,
+};
 use aqmlab_net::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::import_exception;
@@ -102,6 +104,30 @@ pub(crate) fn capture_arrivals<'py>(
     let interfaces = found.interfaces.iter();
     let columns = interfaces.map(|series| (column(&series.packets), column(&series.bytes)));
     Ok((found.bin.as_secs_f64(), columns.collect()))
+}
+
+#[pyfunction]
+#[pyo3(signature = (capture, progress=None))]
+pub(crate) fn capture_segments<'py>(
+    py: Python<'py>,
+    capture: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+    let input = File::open(capture)?;
+    let mut raised = None;
+    let mut tell = teller(progress, &mut raised);
+    let found = py.detach(|| segments(input, &mut tell));
+    drop(tell);
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let found = found.map_err(|error| match error {
+        CaptureError::Io(error) => error.into(),
+        error => AqmlabError::new_err(format!("{capture}: {error}")),
+    })?;
+    let words = found.words.iter();
+    let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+    Ok((PyBytes::new(py, &bytes), found.skipped.total()))
 }
 
 /// Tells Python how many bytes have been read, and whether to go on: a signal such as Ctrl-C, or

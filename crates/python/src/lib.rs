@@ -41,7 +41,7 @@ import_exception!(aqmlab.errors, RunError);
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::captures::{capture_arrivals, vectors_from_capture};
+    use super::captures::{capture_arrivals, capture_segments, vectors_from_capture};
     #[pymodule_export]
     use super::finished::{seal, sync_folder};
     #[pymodule_export]

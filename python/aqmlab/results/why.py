@@ -32,6 +32,7 @@ __all__ = [
     "changes",
     "changes_tables",
     "content",
+    "in_words",
     "milliseconds",
     "reasons",
     "rows",

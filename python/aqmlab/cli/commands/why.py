@@ -24,6 +24,8 @@ from aqmlab.results.run import Run
 from aqmlab.results.sources import gather, stated_baselines
 from aqmlab.results.story import Story, story
 from aqmlab.results.why import Change
+from aqmlab.traffic import tapped_words
+from aqmlab.traffic.tapped import SUFFIXES, read_exchanges
 
 __all__ = ["command"]
 
@@ -78,6 +80,9 @@ def command(
     for each class and queue, and the differences between queues by part. Runs that differ only in
     their seed form a group. For one response the run is made again, and each event on its path is
     shown.
+
+    For a capture (.pcap, .pcapng) it shows what one place can know: handshake, time-outs,
+    recovery, server and transfer of each request and its response.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     if response is not None and slowest is not None:
@@ -87,6 +92,18 @@ def command(
             "--output: draws one response; name it by --response or --slowest, or use "
             "`aqmlab plot why` for a figure of all"
         )
+    if any(_is_capture(place) for place in places):
+        options = {
+            "--response": response,
+            "--slowest": slowest,
+            "--class": traffic,
+            "--baseline": baseline,
+            "--output": output,
+            "--where": where,
+        }
+        given = [name for name, value in options.items() if value]
+        _of_capture(places, given, as_json=as_json, as_tsv=as_tsv, markup=markup)
+        return
     found = kept(places, where) if where else gather(places, needs_tables=False)
     with named_as_options(["response", "slowest", "class"]):
         if response is not None or slowest is not None:
@@ -113,6 +130,36 @@ def command(
         out(rendered(markup, parts))
     else:
         show(*parts)
+
+
+def _is_capture(place: Path) -> bool:
+    """Whether a place is a capture, by its name."""
+    return place.suffix in SUFFIXES and not place.is_dir()
+
+
+def _of_capture(
+    places: list[Path], options: list[str], *, as_json: bool, as_tsv: bool, markup: Format
+) -> None:
+    """What a capture shows, from one place."""
+    if len(places) > 1:
+        raise AqmlabError(f"RUNS: found {len(places)} places; give one capture, or runs only")
+    if options:
+        raise AqmlabError(f"{options[0]}: is for runs; a capture has neither classes nor events")
+    tapped = read_exchanges(places[0])
+    if as_json:
+        print_json(tapped_words.content(tapped))
+    elif as_tsv:
+        print_tsv([one.to_json() for one in tapped.exchanges])
+    else:
+        parts: _Shown = [tapped_words.band_table(tapped), ""]
+        first, *rest = tapped_words.paragraphs(tapped)
+        parts += [*textwrap.wrap(first, _WIDTH), ""]
+        for line in rest:
+            parts += textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
+        if markup is not None:
+            out(rendered(markup, parts))
+        else:
+            show(*parts)
 
 
 def _story(

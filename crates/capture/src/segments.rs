@@ -1,0 +1,97 @@
+//! The TCP segments of a capture, one by one.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use crate::convert::PROGRESS;
+use crate::decode::{ACK, Endpoint, SYN, Skip, Skipped, TcpHeader, decode};
+use crate::error::CaptureError;
+use crate::reader::CaptureReader;
+use crate::record::Record;
+
+/// Numbers of a segment, see [`SegmentList::words`].
+pub const WORDS_OF_SEGMENT: usize = 6;
+
+/// The segments of a capture, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentList {
+    /// [`WORDS_OF_SEGMENT`] of each: nanoseconds since 1970, the connection, the sender (0: who sent
+    /// the first SYN, or else the first segment), sequence number, acknowledgement number, and in one
+    /// word control bits below 256 and the payload above them. A SYN on old addresses begins a new
+    /// connection.
+    pub words: Vec<u64>,
+    /// What was skipped.
+    pub skipped: Skipped,
+    known: BTreeMap<[Endpoint; 2], Connection>,
+    connections: u64,
+}
+
+/// Who opened a connection between two ends, and with which number.
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    number: u64,
+    opener: Endpoint,
+    syn: Option<u32>,
+}
+
+impl SegmentList {
+    fn add(&mut self, record: &Record<'_>) {
+        let Some(time) = record.time else {
+            return self.skipped.add(Skip::NoTime);
+        };
+        match decode(record.link, record.data, record.original) {
+            Ok(header) => self.add_segment(time.as_nanos(), &header),
+            Err(reason) => self.skipped.add(reason),
+        }
+    }
+
+    fn add_segment(&mut self, time: u64, header: &TcpHeader) {
+        let mut ends = [header.source, header.destination];
+        ends.sort();
+        let kind = header.flags & (SYN | ACK);
+        let syn = (kind == SYN).then_some(header.seq);
+        // The same SYN once more is a repetition; another number opens a new connection.
+        let known = self.known.get(&ends).copied();
+        let old = known.filter(|one| syn.is_none() || one.syn == syn);
+        let connection = old.unwrap_or_else(|| {
+            let opener = match kind == SYN | ACK {
+                true => header.destination,
+                false => header.source,
+            };
+            let number = self.connections;
+            self.connections += 1;
+            Connection {
+                number,
+                opener,
+                syn,
+            }
+        });
+        self.known.insert(ends, connection);
+        self.words.extend([
+            time,
+            connection.number,
+            u64::from(header.source != connection.opener),
+            u64::from(header.seq),
+            u64::from(header.ack),
+            u64::from(header.payload) << 8 | u64::from(header.flags),
+        ]);
+    }
+}
+
+/// Reads all segments. `progress` gets the number of bytes read and returns whether to go on.
+pub fn segments(
+    input: impl Read,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<SegmentList, CaptureError> {
+    let mut reader = CaptureReader::new(input)?;
+    let mut found = SegmentList::default();
+    let mut packets = 0_u64;
+    while let Some(record) = reader.next_packet()? {
+        found.add(&record);
+        packets += 1;
+        if packets.is_multiple_of(PROGRESS) && !progress(reader.consumed()) {
+            break;
+        }
+    }
+    Ok(found)
+}

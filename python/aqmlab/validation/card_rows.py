@@ -1,6 +1,6 @@
 """Ten tests of the card in other worlds: does a queue differ from drop-tail with the same sign?
 
-``python -m aqmlab.validation.card_rows`` reads ``validation/card-rows.toml``. It runs each test
+``python -m aqmlab.validation.card_rows`` reads ``validation/cards/rows.toml``. It runs each test
 behind drop-tail and behind some queues: here and in ns-3 (Debian's ``libns3-dev``), and, as root,
 here and on the live bed. It writes ``docs/card-rows.csv``, the table of ``docs/evaluate.md``, and
 ``scoreboard.json`` beside the runs.
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-FILE = Path("validation/card-rows.toml")
+FILE = Path("validation/cards/rows.toml")
 """What is compared."""
 DATA = Path("docs/card-rows.csv")
 """Every difference."""

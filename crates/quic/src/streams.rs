@@ -564,7 +564,7 @@ impl Streams {
         !is_full
     }
 
-    /// A frame as it is now; none: nobody needs it any more.
+    /// The frame with its present values, or nothing if its stream has ended.
     fn frame(&self, content: Content) -> Option<Frame> {
         Some(match content {
             Content::Reset { stream } => Frame::Reset {

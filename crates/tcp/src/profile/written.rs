@@ -13,9 +13,9 @@ fn value(value: impl Serialize) -> Value {
 impl Profile {
     /// Keys that are not written where they have their default, but must be, because the profile that
     /// is named, or the congestion control, gives another value.
-    fn defaults_to_write(&self) -> Table {
+    pub(super) fn defaults_to_write(&self) -> Table {
         let mut defaults = Table::new();
-        let Some(named) = Self::named(&self.profile) else {
+        let Some(named) = Self::shipped(&self.profile) else {
             return defaults;
         };
         let mut compare = |key: &str, own: Value, given: Value, default: Value| {

@@ -1,0 +1,42 @@
+"""Rules of a TCP stack that one sender alone reads are refused beside the other sender."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "crates" / "tcp" / "src"
+SENDERS = {"CLASSIC": "classic", "RACK": "rack"}
+OF_QUIC = "law.rs"
+
+
+def listed(name: str) -> set[str]:
+    """The keys in a list of ``profile/senders.rs``."""
+    text = (SOURCE / "profile" / "senders.rs").read_text()
+    found = re.search(rf"const {name}: [^=]+= \[(.*?)\];", text, re.DOTALL)
+    assert found is not None
+    return {*re.findall(r'"(\w+)"', found[1])}
+
+
+def readers() -> dict[str, set[str]]:
+    """For each key of a profile the folders and files that read it."""
+    declared = (SOURCE / "profile" / "mod.rs").read_text().partition("pub struct Profile {")[2]
+    keys = re.findall(r"^    pub (\w+):", declared.partition("\n}\n")[0], re.MULTILINE)
+    assert len(keys) > 60
+    found: dict[str, set[str]] = {key: set() for key in keys}
+    for file in SOURCE.rglob("*.rs"):
+        where = file.relative_to(SOURCE).parts
+        if where[0] in {"profile", OF_QUIC}:
+            continue
+        place = where[1] if where[0] == "sender" and len(where) > 2 else where[-1]
+        for key in {*re.findall(r"profile\s*\.(\w+)\b", file.read_text())} & {*keys}:
+            found[key].add(place)
+    return found
+
+
+@pytest.mark.parametrize("name", SENDERS)
+def test_each_list_has_what_its_sender_alone_reads(name: str) -> None:
+    own = {key for key, places in readers().items() if places == {SENDERS[name]}}
+    assert own - {"recovery"} == listed(name)

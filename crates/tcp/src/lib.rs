@@ -35,7 +35,7 @@ pub use profile::{
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
     NewRenoVariant, Pacing, PacingBurst, PeerCache, Profile, RateReduction, Recovery,
     RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe,
-    WindowGrowth,
+    WindowCounts, WindowGrowth,
 };
 pub use receiver::Delivered;
 pub use recovery::RecoveryState;

@@ -18,7 +18,8 @@ pub use rules::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
     NewRenoVariant, Pacing, PacingBurst, PeerCache, RateReduction, Recovery, RepeatedTimeout,
-    RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
+    RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowCounts,
+    WindowGrowth,
 };
 
 use crate::control::CongestionControlKind;
@@ -214,6 +215,9 @@ pub struct Profile {
     /// none of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ect: Ect,
+    /// What counts against the congestion window. With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub window_counts: WindowCounts,
 }
 
 /// Keys that a stack of before 2010 lacks are not written where they have no effect.
@@ -718,6 +722,7 @@ mod tests {
             ("frto", "frto = \"linux\""),
             ("undo", "undo = true"),
             ("minshall", "minshall = true"),
+            ("window_counts", "window_counts = \"packets\""),
             ("slow_start_exit", "slow_start_exit = \"hystart-plus-plus\""),
             (
                 "sack_at_timeout",

@@ -352,6 +352,17 @@ pub enum Frto {
     Linux,
 }
 
+/// What counts against the congestion window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowCounts {
+    /// Bytes on their way.
+    #[default]
+    Bytes,
+    /// Packets on their way: a short segment, or a FIN, takes as much room as a full segment (Linux).
+    Packets,
+}
+
 /// What sets the rate at which segments leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

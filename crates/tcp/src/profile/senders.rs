@@ -21,7 +21,7 @@ const CLASSIC: [&str; 10] = [
 ];
 
 /// Rules of the sender that keeps a log of each segment.
-const RACK: [&str; 7] = [
+const RACK: [&str; 8] = [
     "minshall",
     "tail_loss_probe",
     "frto",
@@ -29,6 +29,7 @@ const RACK: [&str; 7] = [
     "pacing",
     "pacing_burst",
     "slow_start_exit",
+    "window_counts",
 ];
 
 impl Profile {

@@ -3,7 +3,9 @@
 use serde::{Serialize, Serializer};
 use toml::{Table, Value};
 
-use super::{EcnEcho, Ect, Frto, Pacing, PacingBurst, Profile, SlowStartExit, TailLossProbe};
+use super::{
+    EcnEcho, Ect, Frto, Pacing, PacingBurst, Profile, SlowStartExit, TailLossProbe, WindowCounts,
+};
 
 /// As it is written.
 fn value(value: impl Serialize) -> Value {
@@ -48,7 +50,8 @@ impl Profile {
             pacing: Pacing::default(),
             pacing_burst: PacingBurst::default(),
             slow_start_exit: SlowStartExit::default(),
-            accecn_option: true
+            accecn_option: true,
+            window_counts: WindowCounts::default()
         );
         let control = &self.congestion_control;
         let (echo, ect) = (value(self.ecn_echo), value(self.ect));
@@ -118,6 +121,7 @@ mod tests {
                 slow_start_exit: SlowStartExit::default(),
                 ecn_echo: EcnEcho::default(),
                 accecn_option: true,
+                window_counts: WindowCounts::default(),
                 ect: Ect::default(),
                 ..Profile::named(name).unwrap()
             };

@@ -36,7 +36,7 @@ impl RackSender {
         cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
-        let pipe = self.pipe(space, cx.profile.mss.0);
+        let pipe = self.pipe(space, cx);
         let before = Before {
             una: space.una,
             pipe,
@@ -244,7 +244,7 @@ impl RackSender {
         if cut {
             self.remember_window(space);
         }
-        let outstanding = self.pipe(space, cx.profile.mss.0);
+        let outstanding = self.pipe(space, cx);
         self.log.begin();
         if self.log.is_reneged() {
             self.log.forget_sacks();
@@ -263,7 +263,7 @@ impl RackSender {
         self.dup_acks = 0;
         space.recovery_state = RecoveryState::Loss;
         space.recover = space.max;
-        let window = self.pipe(space, cx.profile.mss.0) + cx.profile.mss.0;
+        let window = self.pipe(space, cx) + cx.profile.mss.0;
         space.control.set_window(window);
         self.restart_rto(space, cx);
     }
@@ -310,7 +310,7 @@ impl RackSender {
             return;
         }
         let mss = cx.profile.mss.0;
-        let (ssthresh, pipe) = (space.control.ssthresh(), self.pipe(space, mss));
+        let (ssthresh, pipe) = (space.control.ssthresh(), self.pipe(space, cx));
         let dup_ack = u64::from(!space.sacks() && !safe) * mss;
         let news = self.log.news.delivered.max(dup_ack);
         if news == 0 && self.log.news.losses.is_empty() {
@@ -328,7 +328,7 @@ impl RackSender {
         marks: Marks,
         cx: &Context<'_>,
     ) {
-        let in_flight = self.pipe(space, cx.profile.mss.0);
+        let in_flight = self.pipe(space, cx);
         let srtt = space.rto.smoothed(cx.profile);
         let (una, max, state) = (space.una, space.max, space.recovery_state);
         let min_rtt = self.rack.min_rtt();

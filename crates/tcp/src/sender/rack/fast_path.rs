@@ -85,10 +85,11 @@ impl RackSender {
         out: &mut impl Outbox,
     ) {
         let (una, max, recover) = (space.una, space.max, space.recover);
+        let pipe = self.pipe(space, cx);
         let before = Before {
             una,
-            pipe: max - una,
-            window_limited: space.uses_window(max - una, cx),
+            pipe,
+            window_limited: space.uses_window(pipe, cx),
             state: RecoveryState::Open,
         };
         self.log.begin();

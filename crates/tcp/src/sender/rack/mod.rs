@@ -26,6 +26,8 @@ use aqmlab_net::Time;
 use super::prr::Prr;
 use super::space::{Counts, Space};
 use crate::agreed::Agreed;
+use crate::context::Context;
+use crate::profile::WindowCounts;
 use accecn::MarkReader;
 use detection::Rack;
 use hystart::HyStart;
@@ -83,9 +85,14 @@ impl Default for RackSender {
 }
 
 impl RackSender {
-    /// Bytes on their way. Without SACK each duplicate ACK stands for a segment that has arrived.
-    fn pipe(&self, space: &Space, mss: u64) -> u64 {
-        let pipe = self.log.pipe(space.una, space.max);
+    /// What is on its way: bytes, or segments as if each were full, as the window counts. Without SACK each
+    /// duplicate ACK stands for a segment that has arrived.
+    fn pipe(&self, space: &Space, cx: &Context<'_>) -> u64 {
+        let mss = cx.profile.mss.0;
+        let pipe = match cx.profile.window_counts {
+            WindowCounts::Bytes => self.log.pipe(space.una, space.max),
+            WindowCounts::Packets => self.log.packets() * mss,
+        };
         if space.agreed.has(Agreed::SACK) {
             return pipe;
         }

@@ -6,6 +6,7 @@ use aqmlab_net::Time;
 use super::RackSender;
 use super::undo::Spurious;
 use crate::context::Context;
+use crate::profile::WindowCounts;
 use crate::receiver::Receiver;
 use crate::recovery::RecoveryState;
 use crate::segment::Outbox;
@@ -86,7 +87,7 @@ impl RackSender {
     ) {
         let (mss, cwnd) = (cx.profile.mss.0, space.control.window());
         let (edge, header) = (space.una + space.data_limit(cx), cx.profile.header.0);
-        let mut pipe = self.pipe(space, mss);
+        let mut pipe = self.pipe(space, cx);
         while pipe < cwnd {
             let small = self.nagle_lets_go(space, cx);
             let limit = edge.min(space.max.saturating_add(cwnd - pipe));
@@ -114,7 +115,10 @@ impl RackSender {
             }
             space.nxt = end;
             self.emit(space, seq, (len, fin), receiver, cx, out);
-            pipe += end - seq;
+            pipe += match cx.profile.window_counts {
+                WindowCounts::Bytes => end - seq,
+                WindowCounts::Packets => mss,
+            };
         }
     }
 
@@ -126,7 +130,7 @@ impl RackSender {
         cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> bool {
-        let (cwnd, pipe) = (space.control.window(), self.pipe(space, cx.profile.mss.0));
+        let (cwnd, pipe) = (space.control.window(), self.pipe(space, cx));
         let repairing = !space.is_open();
         let in_recovery = space.recovery_state == RecoveryState::Recovery;
         let small = self.nagle_lets_go(space, cx);
@@ -210,7 +214,7 @@ impl RackSender {
         let Some((len, fin)) = space.next_segment(limit, small, cx) else {
             return false;
         };
-        let (seq, pipe) = (space.nxt, self.pipe(space, cx.profile.mss.0));
+        let (seq, pipe) = (space.nxt, self.pipe(space, cx));
         let end = seq + len + u64::from(fin);
         let bytes = len + cx.profile.header.0;
         let in_recovery = space.recovery_state == RecoveryState::Recovery;
@@ -238,7 +242,7 @@ impl RackSender {
         out: &mut impl Outbox,
     ) {
         let (len, fin) = space.piece(seq, end, cx.profile);
-        let pipe = self.pipe(space, cx.profile.mss.0);
+        let pipe = self.pipe(space, cx);
         let in_recovery = space.recovery_state == RecoveryState::Recovery;
         let is_oldest = seq <= space.una;
         self.log.on_resend(end, pipe, cx.now);
@@ -255,7 +259,7 @@ impl RackSender {
     /// The window allows more than the application has: samples show the application, not the path.
     fn note_application_limit(&mut self, space: &mut Space, cx: &Context<'_>) {
         let mss = cx.profile.mss.0;
-        let (pipe, cwnd) = (self.pipe(space, mss), space.control.window());
+        let (pipe, cwnd) = (self.pipe(space, cx), space.control.window());
         let waits = space.end - space.nxt.min(space.end);
         if waits < mss && pipe + mss <= cwnd && self.log.holes() == 0 {
             self.log.limit_by_application(pipe);

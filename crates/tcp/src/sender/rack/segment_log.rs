@@ -131,10 +131,11 @@ pub(crate) struct News {
 pub(crate) struct SegmentLog {
     sent: VecDeque<Sent>,
     board: Scoreboard,
-    /// Segments reported by SACK; bytes of them; bytes of holes.
+    /// Segments reported by SACK; bytes of them; bytes of holes; segments that are holes.
     pub(crate) sacked_segments: u64,
     sacked: u64,
     holes: u64,
+    hole_segments: u64,
     /// Behind the highest segment that was sent again.
     resent_end: u64,
     /// There is no hole below.
@@ -155,6 +156,11 @@ impl SegmentLog {
     #[inline]
     pub(crate) fn pipe(&self, una: u64, max: u64) -> u64 {
         max - una - self.sacked - self.holes
+    }
+
+    /// Segments on their way.
+    pub(crate) fn packets(&self) -> u64 {
+        self.sent.len() as u64 - self.sacked_segments - self.hole_segments
     }
 
     /// Bytes that are lost and not sent again.
@@ -251,6 +257,7 @@ impl SegmentLog {
         let sent = &mut self.sent[index];
         if sent.is_hole() {
             self.holes -= len;
+            self.hole_segments -= 1;
         }
         (sent.at, sent.resent, sent.then) = (now, true, then);
         sent.repaired = sent.lost;
@@ -343,7 +350,7 @@ impl SegmentLog {
     fn take_sacked(&mut self, from: u64, to: u64, recover: u64, now: Time, rack: &mut Rack) {
         let mut index = self.below(from);
         if self.sent.get(index).is_some_and(|sent| sent.start() < from) {
-            index += 1; // Told of in part.
+            index += 1; // Reported in part.
         }
         while let Some(sent) = self.sent.get_mut(index)
             && sent.end <= to
@@ -381,6 +388,7 @@ impl SegmentLog {
     fn arrive(&mut self, sent: Sent, recover: u64, now: Time, rack: &mut Rack) {
         if sent.is_hole() {
             self.holes -= sent.len;
+            self.hole_segments -= 1;
         }
         self.delivered += sent.len;
         self.delivered_at = now;
@@ -428,6 +436,7 @@ impl SegmentLog {
         let sent = &mut self.sent[index];
         (sent.lost, sent.repaired) = (true, false);
         self.holes += sent.len;
+        self.hole_segments += 1;
         self.lost += sent.len;
         self.no_hole_below = self.no_hole_below.min(sent.start());
         self.news.losses.push(Loss {
@@ -493,7 +502,7 @@ impl SegmentLog {
         for sent in &mut self.sent {
             (sent.lost, sent.repaired) = (false, false);
         }
-        self.holes = 0;
+        (self.holes, self.hole_segments) = (0, 0);
     }
 }
 

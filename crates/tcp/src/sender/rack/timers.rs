@@ -57,7 +57,7 @@ impl RackSender {
         out: &mut impl Outbox,
     ) -> bool {
         space.ecn.release();
-        let before = self.pipe(space, cx.profile.mss.0);
+        let before = self.pipe(space, cx);
         if self.reo_at <= cx.now {
             self.log.begin();
             self.find_losses(space, false, cx);

@@ -211,7 +211,7 @@ baselines: build  ## the baselines of report cards, which ship with the package;
 	$(BIN)/python -m aqmlab.cards.renew $(ARGS)
 
 .PHONY: worst
-worst: build $(STAMPS)/requirements-dev  ## the worst scenarios of well-known queues and controls: scenarios/worst, validation/worst; ARGS="pie"
+worst: build $(STAMPS)/requirements-dev  ## the worst scenarios of well-known queues and controls: scenarios/worst; ARGS="pie"
 	$(BIN)/python -m aqmlab.cards.renew_worst $(ARGS)
 	AQMLAB_REWRITE=1 $(BIN)/python -m pytest tests/test_worst.py -q -k page
 

@@ -278,19 +278,71 @@ def test_a_control_is_read_back(cubic: package.Card) -> None:
         again.overall({"ecn": 1})
 
 
+LATE = """
+from aqmlab.plugins import Control, Variable
+
+
+class Late(Control):
+    \"\"\"A window of BYTES; of flows that begin late, two segments.\"\"\"
+
+    window: Variable[float] = 0.0
+
+    def start(self, event):
+        self.window = 2896.0 if event.now > 10_000_000_000 else BYTES
+        event.cwnd = self.window
+
+    def on_ack(self, event):
+        event.cwnd = self.window
+
+    def on_loss(self, event):
+        event.ssthresh = self.window
+"""
+
+
 @pytest.mark.parametrize(
-    ("gate", "packets", "only"),
-    [("loss", 120, "c-loss"), ("harm", 120, "c-harm"), ("return", 2, "c-steps")],
+    ("gate", "text", "packets", "only"),
+    [
+        ("loss", WINDOW, 120, "c-loss"),
+        ("harm", WINDOW, 120, "c-harm"),
+        ("return", WINDOW, 2, "c-steps"),
+        ("starvation", LATE, 172, "c-self"),
+        ("ecn", WINDOW, 200, "c-aqm"),
+    ],
 )
 def test_a_broken_control_fails_its_gate_alone(
-    gate: str, packets: int, only: str, store: Path
+    gate: str, text: str, packets: int, only: str, store: Path
 ) -> None:
     file = Path(f"{gate}.py")
-    file.write_text(WINDOW.replace("BYTES", str(1448.0 * packets)))
+    file.write_text(text.replace("BYTES", str(1448.0 * packets)))
     card = package.evaluate(
-        control=str(file), only=[only], seeds=[1], store=store, progress=False, baselines=["reno"]
+        control=str(file),
+        only=[only],
+        seeds=[1],
+        store=store,
+        progress=False,
+        baselines=["cubic"],
+        tier="quick" if gate != "ecn" else "standard",
+        ecn="none" if gate != "ecn" else "classic",
     )
     assert [one.rule.name for one in card.gates if one.passed is False] == [gate]
+
+
+def test_calls_are_rated_in_the_direction_of_the_control(store: Path) -> None:
+    """The mean over both directions could not fail its gate: the other direction is idle."""
+    file = Path("full.py")
+    file.write_text(WINDOW.replace("BYTES", str(1448.0 * 400)))
+    card = package.evaluate(
+        control=str(file),
+        only=["c-media"],
+        seeds=[1],
+        store=store,
+        progress=False,
+        baselines=["cubic"],
+        tier="standard",
+    )
+    [calls] = [one for one in card.gates if one.rule.name == "calls"]
+    assert calls.worst is not None
+    assert calls.worst < 2.5, "a second of queueing delay, and 4.4 on the way back"
 
 
 def test_the_card_is_read_back(store: Path) -> None:

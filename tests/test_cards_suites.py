@@ -125,6 +125,11 @@ def test_sections_name_rows() -> None:
     assert named("5.1") == ["r7928-5.1.1", "r7928-5.1.2"]
     assert named("6.2") == ["r7928-6a", "r7928-6b"]
     assert named("r7928-4.4") == named("4.4") == ["r7928-4.4"]
+    assert [row.id for row in chosen(rows("card"), ["a-capacity"])] == ["a-capacity"]
+    assert [row.id for row in chosen(rows("card"), ["capacity"])] == [
+        "a-capacity",
+        "a-capacity-fast",
+    ]
 
 
 def test_labels_tell_cells_apart() -> None:

@@ -9,22 +9,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab._util.files import write_text
+from aqmlab.cards import leaderboard
 from aqmlab.cards.generator import FOLDER
 from aqmlab.cards.leaderboard import entries
 from aqmlab.cards.worst import Worst
 from aqmlab.cards.worst_search import TRIALS, worst
 
-__all__ = ["CONTROLS", "CONTROLS_FOLDER", "QUEUES", "main"]
+__all__ = ["CONTROLS", "QUEUES", "TABLES", "WORST", "main"]
 
 
 QUEUES = ("droptail", "red", "codel", "fq-codel", "pie", "cake", "dualpi2")
 """Whose worst scenarios ship with the package, with the parameters that the leaderboard has."""
-CONTROLS = ("bbr1", "reno", "vegas")
-"""Controls whose worst scenarios a checkout keeps."""
-CONTROLS_FOLDER = Path("validation/worst")
-"""Where it keeps them."""
+CONTROLS = ("cubic", "reno", "bbr1", "vegas", "prague")
+"""The same of controls, with the leaderboard's ECN."""
+WORST = FOLDER / "worst"
+"""Where they are."""
+TABLES = {"queue": WORST / "queues.csv", "control": WORST / "controls.csv"}
+"""What they show, by kind of candidate."""
 _MORE = {"cake": 120}
-"""Trials of queues for which the usual number finds nothing that lasts."""
+"""Trials of those for which the usual number finds nothing that lasts."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,27 +39,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--store", help="folder of the store of runs; default: runs/store")
     parser.add_argument("--search", type=Path, default=Path("out/worst"), help="folder of searches")
     given = parser.parse_args(arguments)
-    chosen = {entry.kind: entry.text for entry in entries()}
-    for folder, names, is_queue in (
-        (FOLDER / "worst", QUEUES, True),
-        (CONTROLS_FOLDER, CONTROLS, False),
-    ):
-        rows = []
+    boards = {"queue": leaderboard.QUEUES, "control": leaderboard.CONTROLS}
+    for kind, names in (("queue", QUEUES), ("control", CONTROLS)):
+        chosen = {entry.kind: entry for entry in entries(boards[kind])}
+        rows: dict[str, list[dict[str, str]]] = {}
+        for row in _read(TABLES[kind]) if given.names else ():
+            rows.setdefault(row[kind], []).append(row)
         for name in (one for one in names if one in (given.names or names)):
+            entry = chosen[name]
             found = worst(
-                chosen[name] if is_queue else None,
-                control=None if is_queue else name,
+                entry.text if kind == "queue" else None,
+                control=None if kind == "queue" else entry.text,
+                ecn=entry.ecn,
                 trials=given.trials or _MORE.get(name, TRIALS),
                 jobs=given.jobs,
                 store=given.store,
                 out=given.search / name,
             )
             text = found.file.replace("run worst.toml", f"run {name}.toml")
-            write_text(folder / f"{name}.toml", text)
-            rows += _rows(name, found)
+            write_text(WORST / f"{name}.toml", text)
+            rows[name] = _rows(name, found)
             print(found.sentence)  # noqa: T201 - what `make worst` shows
         if rows:
-            _write(rows, folder / "worst.csv")
+            _write([row for name in names for row in rows.get(name, ())], TABLES[kind])
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
 
 
 def _write(rows: Sequence[dict[str, str]], path: Path) -> None:

@@ -154,7 +154,7 @@ def measures() -> tuple[Measure, ...]:
 def chosen(found: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
     """The rows that some words name: ids, sections, or what these begin with.
 
-    ``5.1`` names sections 5.1, 5.1.1 and 5.1.2. No word names all.
+    ``5.1`` names sections 5.1, 5.1.1 and 5.1.2; a whole id names its row alone. No word names all.
 
     Raises:
         AqmlabError: a word names none.
@@ -166,7 +166,13 @@ def chosen(found: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
                 f'--only: found "{word[:40]}", which names no test{nearest(word, ids)}; '
                 "--list prints them"
             )
-    return [row for row in found if not wanted or any(_names(word, row) for word in wanted)]
+    whole = {row.id for row in found}
+    return [
+        row
+        for row in found
+        if not wanted
+        or any(row.id == word if word in whole else _names(word, row) for word in wanted)
+    ]
 
 
 def _names(word: str, row: Row) -> bool:

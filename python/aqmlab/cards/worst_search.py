@@ -307,14 +307,23 @@ def _titled(text: str, name: str) -> str:
 
 def _instead(roles: Sequence[Role], cell: Cell, other: str) -> str:
     """The option that puts a baseline in the place of the candidate."""
-    role = next(one for one in roles if one.name == other)
-    if cell.row.id == TESTS["control"]:
-        control = role.control_in(cell)
-        assert control is not None, "the others have a control"
-        return f"traffic.subject.tcp.congestion_control={inline(control.table)}"
-    made = tomllib.loads(toml_of(cell, role.queue, role.control_in(cell)))
-    table = made["topology"]["bottleneck"]["forward"]["discipline"]
-    return f"topology.bottleneck.forward.discipline={inline(table)}"
+    if cell.row.id != TESTS["control"]:
+        table = _made(roles, cell, other)["topology"]["bottleneck"]["forward"]["discipline"]
+        return f"topology.bottleneck.forward.discipline={inline(table)}"
+    mine, theirs = (
+        next(one["tcp"] for one in _made(roles, cell, name)["traffic"] if one["name"] == "subject")
+        for name in ("candidate", other)
+    )
+    key = "congestion_control"
+    if {**mine, key: ""} == {**theirs, key: ""}:
+        return f"traffic.subject.tcp.{key}={inline(theirs[key])}"
+    return f"traffic.subject.tcp={inline(theirs)}"  # another ECN
+
+
+def _made(roles: Sequence[Role], cell: Cell, name: str) -> dict[str, Any]:
+    """The scenario with the candidate or a baseline."""
+    role = next(one for one in roles if one.name == name)
+    return tomllib.loads(toml_of(cell, role.queue, role.control_in(cell)))
 
 
 def _without(roles: Roles, under_test: Candidate | Control) -> Roles:

@@ -87,20 +87,26 @@ def test_what_is_usual_is_not_warned_of(overrides: dict[str, str]) -> None:
     assert Scenario.from_toml(TEXT).with_overrides(overrides).notes == []
 
 
-WARNED = {"scenarios/worst/prague.toml": "no queue of the network marks, so prague is Reno"}
-"""What a scenario is about."""
+WARNED = {
+    "scenarios/worst/prague.toml": "no queue of the network marks, so prague is Reno",
+    "scenarios/worst/vegas.toml": "vegas takes the wait for a delayed ACK for a queue",
+}
+"""What is bad about the worst scenarios of some controls."""
 
 
-def test_no_scenario_that_ships_is_warned_of() -> None:
+def test_no_other_scenario_that_ships_is_warned_of() -> None:
     folders = [ROOT / "scenarios", ROOT / "papers"]
     files = [file for folder in folders for file in folder.rglob("*.toml")]
     files = [file for file in files if "[topology" in file.read_text()]
     assert len(files) > 30
     for file in files:
-        wanted = WARNED.get(file.relative_to(ROOT).as_posix(), "")
-        assert [note.partition(": ")[2] for note in Scenario.load(file).notes] == (
-            [wanted] if wanted else []
-        ), file
+        notes = Scenario.load(file).notes
+        wanted = WARNED.get(file.relative_to(ROOT).as_posix())
+        if wanted is None:
+            assert notes == [], file
+        else:
+            [note] = notes
+            assert wanted in note
 
 
 def test_run_and_compare_warn_once(aqmlab: Cli) -> None:

@@ -20,8 +20,13 @@ pub struct Config {
     pub ecn: bool,
     /// Datagrams that leave at once after an idle time.
     pub burst: u32,
+    /// Whether the pacer, once it has to wait, waits until so many may leave again, as with segmentation
+    /// offload. Otherwise each datagram has a time of its own.
+    pub in_bursts: bool,
     /// TLS messages of the server behind its hello, without its transport parameters, in bytes.
     pub server_flight: u64,
+    /// Connection ids beside the first that each end offers the other, once it has the keys.
+    pub connection_ids: u64,
     /// What each end lets the other do.
     pub limits: Limits,
     /// How long an acknowledgement may wait.

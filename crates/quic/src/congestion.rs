@@ -24,6 +24,8 @@ pub(crate) struct Congestion {
     pub(crate) app_limited: bool,
     /// Bytes that may leave at once, and how many more since when.
     burst: f64,
+    /// What has to be there before anything leaves, once there was not enough.
+    refill: f64,
     tokens: f64,
     refilled_at: Time,
     /// Bytes per second; none: as the window allows.
@@ -36,8 +38,9 @@ pub(crate) struct Congestion {
 }
 
 impl Congestion {
-    pub(crate) fn new(law: Law, datagram: u64, burst: u32) -> Self {
+    pub(crate) fn new(law: Law, datagram: u64, (burst, in_bursts): (u32, bool)) -> Self {
         let burst = u64::from(burst) * datagram;
+        let refill = if in_bursts { burst } else { datagram };
         Self {
             law,
             datagram,
@@ -45,6 +48,7 @@ impl Congestion {
             recovery_from: None,
             app_limited: true,
             burst: burst as f64,
+            refill: refill as f64,
             tokens: burst as f64,
             refilled_at: Time::ZERO,
             rate: None,
@@ -80,10 +84,10 @@ impl Congestion {
         let since = now.saturating_sub(self.refilled_at).as_secs_f64();
         self.tokens = (self.tokens + since * rate).min(self.burst);
         self.refilled_at = now;
-        let missing = self.datagram as f64 - self.tokens;
-        if missing <= 0.0 {
+        if self.tokens >= self.datagram as f64 {
             return now;
         }
+        let missing = self.refill - self.tokens;
         // Rounded up: then there is enough.
         now + Time::from_nanos((missing / rate * 1e9) as u64 + 1)
     }
@@ -94,19 +98,20 @@ impl Congestion {
         let stamp = self.law.on_send(bytes, self.in_flight, now);
         self.in_flight += bytes;
         self.tokens -= bytes as f64;
+        // The time from here on counts, also if the pace is not known.
+        if self.rate.is_none() {
+            self.refilled_at = now;
+        }
         stamp
     }
 
-    fn set_pace(&mut self, rtt: &Rtt, now: Time) {
+    fn set_pace(&mut self, rtt: &Rtt) {
         let srtt = rtt.first_at.map(|_| rtt.smoothed);
         let own = self.law.pacing_rate(srtt);
         let rate = own.or_else(|| {
             let srtt = srtt.filter(|it| *it > Time::ZERO)?;
             Some(AHEAD * self.window() as f64 / srtt.as_secs_f64())
         });
-        if self.rate.is_none() {
-            self.refilled_at = now;
-        }
         self.rate = rate;
     }
 
@@ -174,6 +179,6 @@ impl Congestion {
             recovering: self.recovering,
             reduced: self.reduced,
         });
-        self.set_pace(rtt, now);
+        self.set_pace(rtt);
     }
 }

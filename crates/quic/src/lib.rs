@@ -5,7 +5,7 @@
 //! randomness. Datagrams have the sizes of the real ones: frames, headers, packet numbers and tags are
 //! counted to the byte. What nobody looks at is not carried (see `wire.rs`).
 //!
-//! Not modelled: cryptography, versions and Retry, migration and further connection ids, key updates,
+//! Not modelled: cryptography, versions and Retry, migration, key updates,
 //! the search for larger datagrams, the order of frames within a packet that others choose. Both ends
 //! know the other's transport parameters; the lengths of the messages count them.
 

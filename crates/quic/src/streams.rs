@@ -74,6 +74,9 @@ pub(crate) enum Content {
     StreamDataBlocked {
         stream: u64,
     },
+    ConnectionId {
+        number: u64,
+    },
     HandshakeDone,
 }
 
@@ -137,6 +140,9 @@ pub(crate) struct Streams {
     pub(crate) events: VecDeque<Event>,
 }
 
+/// Bytes of the longest frame beside those of streams: a connection id and its token.
+const LONGEST: usize = 32;
+
 /// Whether a stream goes one way only.
 const fn is_uni(stream: u64) -> bool {
     stream & 2 > 0
@@ -188,6 +194,14 @@ impl Streams {
         (self.sent, self.max_data, self.peer_stream) = (0, 0, 0);
         for stream in self.sending.values_mut() {
             stream.start_over(0);
+        }
+    }
+
+    /// So many further connection ids are the peer's to use (RFC 9000, section 5.1.1).
+    pub(crate) fn issue_ids(&mut self, count: u64) {
+        // The one that is pended last goes first.
+        for number in (1..=count).rev() {
+            self.pend(Content::ConnectionId { number });
         }
     }
 
@@ -491,8 +505,7 @@ impl Streams {
     /// Writes what is to be sent, until the packet is full at `end` bytes on the wire.
     pub(crate) fn fill(&mut self, writer: &mut Writer<'_>, end: usize, sent: &mut Vec<Content>) {
         while let Some(content) = self.pending.last().copied() {
-            // The longest of them: two numbers of eight bytes, one of one.
-            if end.saturating_sub(writer.wire) < 1 + 8 + 8 + 1 {
+            if end.saturating_sub(writer.wire) < LONGEST {
                 return;
             }
             self.pending.pop();
@@ -581,6 +594,7 @@ impl Streams {
                 uni,
                 limit: self.peer_may_open[usize::from(uni)],
             },
+            Content::ConnectionId { number } => Frame::NewConnectionId(number),
             Content::DataBlocked { limit } if limit == self.max_data => Frame::DataBlocked(limit),
             Content::StreamDataBlocked { stream } => {
                 let sending = self.sending.get(&stream).filter(|it| it.is_blocked())?;

@@ -15,6 +15,9 @@ pub(crate) const TAG: usize = 16;
 /// Bytes of each connection id.
 pub(crate) const ID: usize = 8;
 
+/// Bytes of the token that resets a connection without a state.
+const RESET_TOKEN: usize = 16;
+
 /// Bytes of a short header without the packet number.
 pub(crate) const SHORT: usize = 1 + ID;
 
@@ -133,6 +136,7 @@ pub(crate) enum Frame {
         stream: u64,
         limit: u64,
     },
+    NewConnectionId(u64),
     Close {
         error: u64,
     },
@@ -265,6 +269,12 @@ impl Writer<'_> {
                 self.byte(0x15);
                 self.number(stream);
                 self.number(limit);
+            }
+            Frame::NewConnectionId(number) => {
+                self.byte(0x18);
+                self.number(number);
+                // Which are retired, the id's length, the id, and the token of a stateless reset.
+                self.wire += 1 + 1 + ID + RESET_TOKEN;
             }
             Frame::Close { error } => {
                 self.byte(0x1c);
@@ -420,6 +430,7 @@ impl Reader<'_> {
                 stream: self.number()?,
                 limit: self.number()?,
             },
+            0x18 => Frame::NewConnectionId(self.number()?),
             0x1c => {
                 let error = self.number()?;
                 self.number()?;
@@ -586,6 +597,7 @@ mod tests {
                 },
                 3,
             ),
+            (Frame::NewConnectionId(3), 28),
             (Frame::Close { error: 10 }, 4),
             (Frame::HandshakeDone, 1),
         ];

@@ -17,7 +17,7 @@ mod stack;
 
 pub use end::{Class, End};
 #[cfg(feature = "quic")]
-pub use own::Quic;
+pub use own::{EarlyData, Quic};
 pub use settings::{Control, HAS_QUIC, HAS_QUINN, HAS_STACKS, Quinn};
 pub use stack::{Burst, Progress, Stack, State};
 

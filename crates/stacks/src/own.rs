@@ -6,8 +6,10 @@ use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::{self, WordOrTable};
 use aqmlab_net::{Bytes, Time};
-use aqmlab_quic::{Config, Limits};
+use aqmlab_quic::{Config, Early, Limits};
 use aqmlab_tcp::{CongestionControlKind, Law, SlowStartExit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// QUIC of our own, at both ends of a connection.
 #[parameters]
@@ -35,10 +37,21 @@ pub struct Quic {
     /// Most datagrams that leave in one moment after an idle time; the others are paced.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
+    /// Whether paced datagrams leave in bursts of that many, as with segmentation offload, and not one
+    /// by one.
+    #[param(default = false)]
+    pub pace_bursts: bool,
     /// TLS messages of the server behind its hello, its certificates above all. Over some 3,400
     /// bytes the limit of three times what the client has sent costs a round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
+    /// Connection ids beside the first that each end offers the other: 28 bytes each. Quinn offers 4.
+    #[param(default = 4, most = 7)]
+    pub connection_ids: u32,
+    /// Whether clients send their first data with the hello (0-RTT), as those do that were at the
+    /// server before.
+    #[param(default)]
+    pub early_data: EarlyData,
     /// Most bytes that an end may have received and not yet read, or have on their way: the limit of
     /// a large bandwidth-delay product.
     #[param(default = "6 MiB", least = Bytes(2400), most = Bytes(1_000_000_000))]
@@ -46,6 +59,19 @@ pub struct Quic {
     /// How long an ACK may wait for a second packet.
     #[param(default = "25 ms", most = Time::from_secs(16))]
     pub max_ack_delay: Time,
+}
+
+/// Data in a client's first flight (0-RTT; RFC 9001, section 4.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EarlyData {
+    /// There is none: data follows the handshake.
+    #[default]
+    Off,
+    /// The server takes it.
+    Accepted,
+    /// The server does not take it, and it goes again behind the handshake.
+    Rejected,
 }
 
 fn cubic() -> CongestionControlKind {
@@ -74,21 +100,29 @@ impl Quic {
     /// What connections with these settings have in common.
     pub(crate) fn config(&self) -> Arc<Config> {
         let standard = Config::standard_window(self.datagram.0);
+        let limits = Limits {
+            data: self.receive_window.0,
+            stream: self.receive_window.0,
+            streams: [STREAMS; 2],
+        };
+        let accepted = self.early_data == EarlyData::Accepted;
+        let early = (self.early_data != EarlyData::Off).then_some(Early {
+            remembered: limits,
+            accepted,
+        });
         Arc::new(Config {
             stack: Law::stack(self.congestion_control, self.slow_start_exit, self.datagram),
             datagram: self.datagram.0,
             initial_window: self.initial_window.map_or(standard, |window| window.0),
             ecn: self.ecn,
             burst: self.burst,
+            in_bursts: self.pace_bursts,
             server_flight: self.server_flight.0,
-            limits: Limits {
-                data: self.receive_window.0,
-                stream: self.receive_window.0,
-                streams: [STREAMS; 2],
-            },
+            connection_ids: u64::from(self.connection_ids),
+            limits,
             max_ack_delay: self.max_ack_delay,
             idle_timeout: IDLE,
-            early: None,
+            early,
         })
     }
 }

@@ -21,11 +21,15 @@ pub struct QuicEnd {
     is_delivered: bool,
     /// Everything that the other end sent has been received.
     has_everything: bool,
+    /// Its application may write before the handshake is complete, and knows.
+    is_early: bool,
     progress: Progress,
 }
 
 impl QuicEnd {
     pub(crate) fn new(config: &Arc<Config>, role: Role, now: Time) -> Self {
+        // With 0-RTT a client may write at once.
+        let is_early = role == Role::Client && config.early.is_some();
         Self {
             connection: Connection::new(Arc::clone(config), role, now),
             role,
@@ -34,7 +38,11 @@ impl QuicEnd {
             closes: false,
             is_delivered: false,
             has_everything: false,
-            progress: Progress::default(),
+            is_early,
+            progress: Progress {
+                established: is_early,
+                ..Progress::default()
+            },
         }
     }
 
@@ -42,7 +50,7 @@ impl QuicEnd {
         while let Some(event) = self.connection.next_event() {
             match event {
                 Event::Established => {
-                    self.progress.established = true;
+                    self.progress.established |= !self.is_early;
                     self.write_on();
                 }
                 Event::Readable(stream) => {

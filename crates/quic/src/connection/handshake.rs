@@ -48,6 +48,7 @@ impl Connection {
                 if handshake >= self.config.flight() && !self.is_complete {
                     self.spaces[HANDSHAKE].say(FINISHED);
                     self.become_complete(now);
+                    self.streams.issue_ids(self.config.connection_ids);
                 }
             }
             Role::Server => {
@@ -57,6 +58,7 @@ impl Connection {
                     self.spaces[HANDSHAKE].say(self.config.flight());
                     self.has_one_rtt = true;
                     self.streams.set_peer(&self.config.limits);
+                    self.streams.issue_ids(self.config.connection_ids);
                 }
                 if handshake >= FINISHED && !self.is_complete {
                     self.become_complete(now);

@@ -103,7 +103,7 @@ impl Connection {
             spaces: Default::default(),
             streams: Streams::new(role, config.limits),
             rtt: Rtt::default(),
-            congestion: Congestion::new(law, config.datagram, config.burst),
+            congestion: Congestion::new(law, config.datagram, (config.burst, config.in_bursts)),
             expiries: 0,
             is_complete: false,
             is_confirmed: false,

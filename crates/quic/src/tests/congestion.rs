@@ -172,6 +172,47 @@ fn cc07_after_an_idle_time_no_burst_is_above_ten() {
 }
 
 #[test]
+fn a_sender_that_paces_bursts_waits_until_all_of_a_burst_may_leave() {
+    let paced = |in_bursts| {
+        let mut pair = Pair::connected(Config {
+            in_bursts,
+            burst: 4,
+            ..config()
+        });
+        pair.send(SERVER, 600_000);
+        pair.run(ms(2_000));
+        pair.seen.clear();
+        pair.send(SERVER, 600_000);
+        // No acknowledgement comes within a round trip.
+        pair.run(ms(2_039));
+        let mut times: Vec<Time> = pair.of(SERVER).iter().map(|it| it.at).collect();
+        let count = times.len();
+        times.dedup();
+        (count, times.len())
+    };
+    let (each, times) = paced(false);
+    assert_eq!(each, times + 3, "only the first four leave at once");
+    let (in_bursts, bursts) = paced(true);
+    assert!(
+        in_bursts.div_ceil(4) == bursts && bursts > 5,
+        "{in_bursts} {bursts}"
+    );
+    assert!(in_bursts.abs_diff(each) <= 4, "the rate is the same");
+}
+
+#[test]
+fn the_time_of_the_handshake_refills_the_pacer() {
+    let mut pair = Pair::connected(Config {
+        initial_window: 24_000,
+        ..config()
+    });
+    pair.send(SERVER, 60_000);
+    let first = pair.of(SERVER)[0].at;
+    let at_once = pair.of(SERVER).iter().filter(|it| it.at == first).count();
+    assert_eq!(at_once, 10);
+}
+
+#[test]
 fn cc08_a_window_that_is_not_used_does_not_grow() {
     let mut pair = Pair::connected(config());
     let before = window(&pair);

@@ -205,6 +205,44 @@ fn hs09_handshake_done_goes_again_until_it_arrives() {
     assert_eq!(pair.ends[SERVER].in_flight(), 0);
 }
 
+#[test]
+fn connection_ids_are_offered_with_the_first_keys_and_again_if_lost() {
+    let offers = |seen: &Seen| {
+        let frames = seen
+            .frames()
+            .map(|it| matches!(it, Frame::NewConnectionId(_)));
+        frames.filter(|it| *it).count()
+    };
+    let shared = Config {
+        connection_ids: 4,
+        ..config()
+    };
+    let mut pair = Pair::new(shared.clone());
+    pair.run(ms(1_000));
+    for (end, at) in [(SERVER, 20), (CLIENT, 40)] {
+        let all: Vec<_> = pair
+            .of(end)
+            .into_iter()
+            .filter(|it| offers(it) > 0)
+            .collect();
+        assert_eq!((all.len(), offers(all[0]), all[0].at), (1, 4, ms(at)));
+    }
+    let mut lost = 0;
+    let mut pair = Pair::with(shared, move |seen| {
+        match seen.from == CLIENT && offers(seen) > 0 {
+            true if lost == 0 => {
+                lost += 1;
+                Wire::Drop
+            }
+            _ => Wire::Pass,
+        }
+    });
+    pair.run(ms(3_000));
+    let all: usize = pair.of(CLIENT).into_iter().map(offers).sum();
+    // The probe says them again, and once more what is then found lost.
+    assert!((8..=12).contains(&all), "{all}");
+}
+
 /// A client that has been there before.
 fn resumed(accepted: bool) -> Config {
     let limits = config().limits;

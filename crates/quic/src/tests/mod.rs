@@ -125,6 +125,8 @@ pub(super) fn config() -> Config {
         initial_window: 12_000,
         ecn: false,
         burst: 10,
+        in_bursts: false,
+        connection_ids: 0,
         server_flight: 560,
         limits: Limits {
             data: 1 << 24,

@@ -150,6 +150,8 @@ def test_wrong_input_is_named_in_a_line(
 
 # ---- programs ----
 
+GOODPUT = ("goodput_bps", "upload_goodput_bps")
+
 DOWNLOAD = """
 import socket, sys, time, urllib.request
 urllib.request.install_opener(urllib.request.build_opener(urllib.request.ProxyHandler({})))
@@ -177,20 +179,30 @@ def test_a_program_is_behind_the_queue() -> None:
     assert (run.world, run.seed) == ("live", 3)
     assert 300_000 * 8 < down["throughput_bps"] * run.summary["measured_s"] < 400_000 * 8
     assert 50_000 * 8 < up["throughput_bps"] * run.summary["measured_s"] < 90_000 * 8
+    # What the program received and sent itself: the files, and what HTTP adds to three exchanges.
+    flows = run.summary["flows"]["program"]
+    moved = [flows[key] * run.summary["measured_s"] / 8 for key in GOODPUT]
+    assert 300_000 < moved[0] < 301_000
+    assert 50_000 < moved[1] < 51_000
+    # The last connections may end with the program, whose end ends the run.
+    assert flows["count"] + flows["still_open"] == 7
+    assert flows["count"] >= 5
     assert down["throughput_bps"] < 8e6
     assert up["throughput_bps"] < 2e6
     assert float(connect_s) >= 0.04
     if not run.invalid:
         assert float(connect_s) < 0.06
-    # What it says of itself: eight lines.
+    # What it says of itself: nine lines.
     said = answer.stderr.splitlines()
-    assert len(said) == 8
+    assert len(said) == 9
     assert re.search(r"ended with status 5 after \d+\.\d s: 8 Mbit/s down, 2 Mbit/s up", said[0])
     assert all(line.startswith("aqmlab: ") for line in said)
-    assert said[6].startswith("aqmlab:   valid: " if not run.invalid else "aqmlab:   INVALID: ")
-    assert said[7] == "aqmlab:   run directory: run"
+    assert re.match(r"aqmlab:   goodput  \S+ [kM]bit/s +\S+ kbit/s$", said[2])
+    assert said[7].startswith("aqmlab:   valid: " if not run.invalid else "aqmlab:   INVALID: ")
+    assert said[8] == "aqmlab:   run directory: run"
     # The file of the link can be simulated, for as long as the program took.
     assert Scenario.load(run.path / "scenario.toml").data["traffic"][0]["name"] == "program"
+    shown = {}
     for command in (
         ["show", "run"],
         ["run", "run/scenario.toml", "--out", "sim"],
@@ -200,6 +212,12 @@ def test_a_program_is_behind_the_queue() -> None:
         ended = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
         assert "fq-codel" in ended.stdout or Path("delays.svg").is_file()
+        shown[command[0]] = ended.stdout
+    # Both have the goodput of the download; only the program uploads.
+    for way, key in zip(("", "upload "), GOODPUT, strict=True):
+        row = rf"program {way}goodput \(Mbit/s\) +{flows[key] / 1e6:.3f} "
+        assert re.search(row, shown["compare"]), shown["compare"]
+    assert "program upload goodput" not in shown["run"]
 
 
 ONCE = """

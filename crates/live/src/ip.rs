@@ -23,6 +23,7 @@ pub(crate) struct Segment {
     pub(crate) len: u32,
     pub(crate) syn: bool,
     pub(crate) fin: bool,
+    pub(crate) rst: bool,
 }
 
 /// The headers of a packet of TCP or UDP over IPv4.
@@ -214,7 +215,23 @@ fn read_segment(tcp: &[u8]) -> Option<Segment> {
         len: (tcp.len() - header) as u32,
         syn: tcp[13] & 2 != 0,
         fin: tcp[13] & 1 != 0,
+        rst: tcp[13] & 4 != 0,
     })
+}
+
+/// Bytes of data in a whole datagram of UDP.
+pub(crate) fn datagram_bytes(packet: &[u8]) -> u64 {
+    let bytes = payload(packet).map_or(0, <[u8]>::len);
+    bytes.saturating_sub(UDP_HEADER) as u64
+}
+
+/// Bytes of data in a fragment of a datagram of UDP; 0 if the packet is none.
+pub(crate) fn datagram_in_fragments(packet: &[u8]) -> u64 {
+    match payload(packet).filter(|_| packet[9] == UDP && is_fragment(packet)) {
+        Some(rest) if word(packet, 6) & 0x1fff != 0 => rest.len() as u64,
+        Some(rest) => rest.len().saturating_sub(UDP_HEADER) as u64,
+        None => 0,
+    }
 }
 
 /// Sets congestion experienced in a packet whose headers were [read](Headers::read), and brings
@@ -272,6 +289,19 @@ pub(crate) mod tests {
         packet
     }
 
+    /// A datagram with so many bytes of data.
+    pub(crate) fn udp(source: SocketAddrV4, destination: SocketAddrV4, len: usize) -> Vec<u8> {
+        let mut packet = tcp(source, destination, 0, (0, 0, len));
+        let size = IP_HEADER + UDP_HEADER + len;
+        packet.truncate(size);
+        packet[2..4].copy_from_slice(&(size as u16).to_be_bytes());
+        packet[9] = UDP;
+        packet[10..12].fill(0);
+        let sum = checksum(&packet[..IP_HEADER]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet
+    }
+
     fn ends() -> (SocketAddrV4, SocketAddrV4) {
         (
             "10.0.0.1:80".parse().unwrap(),
@@ -291,6 +321,7 @@ pub(crate) mod tests {
             len: 100,
             syn: false,
             fin: true,
+            rst: false,
         };
         assert_eq!(read.segment, Some(segment));
     }

@@ -18,6 +18,7 @@ mod error;
 mod gauge;
 mod ip;
 mod kernel;
+mod ledger;
 mod load;
 mod measure;
 mod outside;

@@ -15,6 +15,7 @@ use aqmlab_scenario::{Dumbbell, Scenario};
 
 use crate::due::EventQueue;
 use crate::ip::{self, Headers};
+use crate::ledger::Ledger;
 use crate::routes::{Route, Routes, Side};
 use crate::tap::{Fate, Tap};
 
@@ -158,6 +159,8 @@ pub(crate) struct Path {
     /// What the discipline has dropped, and when; empty between calls.
     dropped: Vec<Dropped<Frame>>,
     exit: Exit,
+    /// What is known of a program's connections.
+    ledger: Option<Ledger>,
     /// Packets of no connection, which are thrown away.
     strays: u64,
 }
@@ -208,6 +211,7 @@ impl Path {
                 measured: MeasuredSpan::of(&scenario.measure),
                 tap: None,
             },
+            ledger: None,
             strays: 0,
         }
     }
@@ -237,6 +241,7 @@ impl Path {
                 measured: MeasuredSpan::of(&scenario.measure),
                 tap: None,
             },
+            ledger: Some(Ledger::new(from)),
             strays: 0,
         }
     }
@@ -282,6 +287,9 @@ impl Path {
             reached: now,
         };
         self.delayed.push(now, (packet, frame));
+        if let Some(ledger) = &mut self.ledger {
+            ledger.note_sent(now, bytes);
+        }
         Some(())
     }
 
@@ -403,7 +411,16 @@ impl Path {
 
     /// A packet that should be out by `now`, and since when.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Box<[u8]>)> {
-        self.exit.leaving.pop(now)
+        let (due, packet) = self.exit.leaving.pop(now)?;
+        if let Some(ledger) = &mut self.ledger {
+            ledger.note_delivered(due, &packet);
+        }
+        Some((due, packet))
+    }
+
+    /// What is known of a program's connections; nothing of a scenario's.
+    pub(crate) fn take_ledger(&mut self) -> Option<Ledger> {
+        self.ledger.take()
     }
 
     /// The run is over at `end`, which is not part of it. What was counted, as in

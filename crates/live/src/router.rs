@@ -16,6 +16,7 @@ use rustix::thread::set_current_timer_slack;
 
 use crate::clock::Clock;
 use crate::gauge::Gauge;
+use crate::ledger::Ledger;
 use crate::measure::{Pacing, PacingReport};
 use crate::path::Path;
 
@@ -41,6 +42,14 @@ impl Output for File {
     }
 }
 
+/// What a direction saw.
+pub(crate) struct Routed {
+    pub(crate) links: Vec<LinkStats>,
+    pub(crate) pacing: PacingReport,
+    /// Of a program's connections.
+    pub(crate) ledger: Option<Ledger>,
+}
+
 /// One direction at work.
 pub(crate) struct Direction<'a> {
     pub(crate) path: Path,
@@ -58,7 +67,7 @@ pub(crate) struct Direction<'a> {
 
 impl Direction<'_> {
     /// Works until the run ends.
-    pub(crate) fn run(mut self) -> (Vec<LinkStats>, PacingReport) {
+    pub(crate) fn run(mut self) -> Routed {
         // Without it the kernel may wake the thread 50 us late to save power.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let start = self.start;
@@ -87,8 +96,11 @@ impl Direction<'_> {
             }
             self.wait(self.path.next().min(end));
         };
-        let report = pacing.report(self.path.strays());
-        (self.path.close(end), report)
+        Routed {
+            pacing: pacing.report(self.path.strays()),
+            ledger: self.path.take_ledger(),
+            links: self.path.close(end),
+        }
     }
 
     fn read(&mut self, buffer: &mut [u8]) {

@@ -144,13 +144,11 @@ impl Route {
 
     /// What both ends have sent again so far. Expiries of timers cannot be seen from outside.
     pub(crate) fn again(&self) -> Retransmissions {
-        let both = |kind: fn(&Sent) -> &AtomicU32| {
-            self.sent.iter().map(|sent| kind(sent).load(Relaxed)).sum()
-        };
+        let [client, server] = self.sent.each_ref().map(Sent::again);
         Retransmissions {
-            syn: both(|sent| &sent.syn_again),
-            fin: both(|sent| &sent.fin_again),
-            data: both(|sent| &sent.data_again),
+            syn: client.syn + server.syn,
+            fin: client.fin + server.fin,
+            data: client.data + server.data,
             timeouts: 0,
         }
     }
@@ -158,7 +156,7 @@ impl Route {
 
 /// What one end has sent so far. One thread writes it, others read.
 #[derive(Debug, Default)]
-struct Sent {
+pub(crate) struct Sent {
     syn: AtomicBool,
     fin: AtomicBool,
     /// Number of the byte behind the last one sent.
@@ -169,7 +167,17 @@ struct Sent {
 }
 
 impl Sent {
-    fn note(&self, segment: &Segment) {
+    /// What it has sent again so far; expiries of timers cannot be seen.
+    pub(crate) fn again(&self) -> Retransmissions {
+        Retransmissions {
+            syn: self.syn_again.load(Relaxed),
+            fin: self.fin_again.load(Relaxed),
+            data: self.data_again.load(Relaxed),
+            timeouts: 0,
+        }
+    }
+
+    pub(crate) fn note(&self, segment: &Segment) {
         let count = |counter: &AtomicU32| counter.fetch_add(1, Relaxed);
         if segment.syn {
             if self.syn.swap(true, Relaxed) {
@@ -238,7 +246,13 @@ mod tests {
     fn sent(segments: &[(u32, u32, bool, bool)]) -> Retransmissions {
         let route = Route::new(1, 0, Time::ZERO, [Time::ZERO; 2], None);
         for &(seq, len, syn, fin) in segments {
-            let segment = Segment { seq, len, syn, fin };
+            let segment = Segment {
+                seq,
+                len,
+                syn,
+                fin,
+                rst: false,
+            };
             route.note_sent(Role::Server, &segment);
         }
         route.again()

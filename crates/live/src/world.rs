@@ -22,9 +22,9 @@ use crate::clock::Clock;
 use crate::error::LiveError;
 use crate::kernel;
 use crate::load::{Load, Setting};
-use crate::measure::{Health, LoadReport, Meter, PacingReport, ThreadReport};
+use crate::measure::{Health, LoadReport, Meter, ThreadReport};
 use crate::path::Path;
-use crate::router::Direction;
+use crate::router::{Direction, Routed};
 use crate::routes::{Routes, Side};
 use crate::side::{self, ClassSockets, Command, Report};
 
@@ -175,12 +175,7 @@ impl<'a> World<'a> {
         Ok((load.finish(), meter.finish()))
     }
 
-    fn router(
-        &self,
-        path: Path,
-        from: Side,
-        ids: &Sender<(&'static str, Pid)>,
-    ) -> (Vec<LinkStats>, PacingReport) {
+    fn router(&self, path: Path, from: Side, ids: &Sender<(&'static str, Pid)>) -> Routed {
         let name = match from {
             Side::Servers => "router forward",
             Side::Clients => "router reverse",
@@ -253,10 +248,11 @@ fn await_ready(
 
 fn outcome(
     ((metrics, load, events), (threads, machine_busy_share)): Loaded,
-    routed: Vec<(Vec<LinkStats>, PacingReport)>,
+    routed: Vec<Routed>,
     harm: Vec<String>,
 ) -> Outcome {
-    let (links, pacing): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
+    let routed = routed.into_iter().map(|it| (it.links, it.pacing));
+    let (links, pacing): (Vec<_>, Vec<_>) = routed.unzip();
     let mut links: Vec<LinkStats> = links.into_iter().flatten().collect();
     // As the simulator records them.
     links.sort_by_cached_key(|link| (link.name().link.clone(), link.name().direction));

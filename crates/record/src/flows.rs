@@ -46,6 +46,9 @@ pub struct FlowStats {
     pub(crate) by_retransmission: [u64; 5],
     /// Application bytes that clients received in the measured span.
     pub(crate) response_bytes: u64,
+    /// Application bytes that servers received in it, where that is counted.
+    #[cfg(feature = "uploads")]
+    pub(crate) request_bytes: Option<u64>,
     /// Goodput of connections, in bytes per second.
     goodput: Shares,
     /// Goodput times minimum round trip, in millionths of a byte.
@@ -252,6 +255,10 @@ impl FlowStats {
             *count += more;
         }
         self.response_bytes += other.response_bytes;
+        #[cfg(feature = "uploads")]
+        if let Some(bytes) = other.request_bytes {
+            *self.request_bytes.get_or_insert(0) += bytes;
+        }
         self.goodput.merge(other.goodput);
         self.normalized.merge(other.normalized);
     }

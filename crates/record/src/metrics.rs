@@ -135,6 +135,25 @@ impl Metrics {
         self.classes[class].flows.senders.merge(senders);
     }
 
+    /// The servers of a class received so many application bytes in the measured span.
+    #[cfg(feature = "uploads")]
+    pub fn on_uploaded(&mut self, class: usize, bytes: u64) {
+        *self.classes[class].flows.request_bytes.get_or_insert(0) += bytes;
+    }
+
+    /// The clients of a class received so many application bytes in the measured span, of no flow
+    /// that is known.
+    #[cfg(feature = "uploads")]
+    pub fn on_downloaded(&mut self, class: usize, bytes: u64) {
+        self.classes[class].flows.response_bytes += bytes;
+    }
+
+    /// The measured span ends earlier than the scenario says.
+    #[cfg(feature = "uploads")]
+    pub fn bring_end_forward(&mut self, end: Time) {
+        self.span.end = self.span.end.min(end);
+    }
+
     /// What the datagrams of a class met in the measured span.
     pub fn on_datagrams(&mut self, class: usize, datagrams: &DatagramStats) {
         self.classes[class].flows.datagrams.merge(datagrams);

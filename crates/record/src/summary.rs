@@ -170,6 +170,12 @@ results! {
         /// Application bits per second that clients received in the measured span.
         goodput_bps: f64 = "goodput", BIT_RATE,
             digits 3, head "goodput Mbit/s", name "goodput", better "more";
+        /// Application bits per second that servers received in the measured span. Only a run of a
+        /// program behind a link (`aqmlab shell`) has it.
+        #[cfg(feature = "uploads")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        upload_goodput_bps: Option<f64> = "upload goodput", BIT_RATE,
+            digits 3, head "upload Mbit/s", name "upload", better "more";
         /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of the connections: 1 when all get
         /// the same. It says something about connections that compete for the link all the time
         /// (bulk transfers), and little about web connections, whose goodput depends on their size.
@@ -453,6 +459,10 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         duration_mean_s: stats.durations.mean_s(),
         duration_p: FlowSummary::DURATION_P.map(|share| stats.durations.quantile_s(share)),
         goodput_bps: stats.response_bytes as f64 * 8.0 / measured.as_secs_f64(),
+        #[cfg(feature = "uploads")]
+        upload_goodput_bps: stats
+            .request_bytes
+            .map(|bytes| bytes as f64 * 8.0 / measured.as_secs_f64()),
         fairness_jain: stats.jain(),
         fairness_normalized: stats.jain_normalized(),
         retransmitted_syn: stats.retransmitted_syn,

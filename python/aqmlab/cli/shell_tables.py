@@ -79,11 +79,13 @@ def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[st
     """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
     run = outcome.run
     directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
+    flows = run.summary["flows"]["program"]
     rows = [("", "down", "up")]
+    rows.append(("goodput", *(_rate(flows[f"{way}goodput_bps"]) for way in ("", "upload_"))))
     rows += [
         (label, shown(directions[0]), shown(directions[1]))
         for label, shown in (
-            ("rate", lambda it: f"{rate_text(it['throughput_bps'])} ({it['utilization']:.0%})"),
+            ("rate", lambda it: f"{_rate(it['throughput_bps'])} ({it['utilization']:.0%})"),
             ("queueing", _queueing),
             ("lost", _lost),
             ("marked", lambda it: _count(it["marked_packets"], it["mark_rate"])),
@@ -138,6 +140,11 @@ def _outside(run: Run) -> list[str]:
         if met[key]:
             text += f", {met[key]} {what}"
     return [f"  outside  {text}"]
+
+
+def _rate(bps: float) -> str:
+    """A rate with three digits."""
+    return rate_text(float(f"{bps:.3g}"))
 
 
 def _queueing(direction: dict[str, Any]) -> str:

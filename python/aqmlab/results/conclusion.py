@@ -133,8 +133,10 @@ def _of_transfer(summaries: Sequence[Any], name: str) -> list[str]:
     """Of datagrams loss and delay, of bulk transfers their rate and how fairly it is shared."""
     if any(look_up(one, ("flows", name, "datagrams_sent")) for one in summaries):
         return ["datagram_loss_rate", "datagram_delay_p95_s"]
+    uploads = any(look_up(one, ("flows", name, "upload_goodput_bps")) for one in summaries)
     several = any((look_up(one, ("flows", name, "fairness_jain")) or 1) < 1 for one in summaries)
-    return ["goodput_bps", *(["fairness_jain"] if several else [])]
+    ways = ["goodput_bps", *(["upload_goodput_bps"] if uploads else [])]
+    return [*ways, *(["fairness_jain"] if several else [])]
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def transfer_classes(groups: Sequence[Group]) -> list[str]:
     """Classes that get no responses in any run and move data in some: bulk transfers, datagrams."""
     summaries = [run.summary for group in groups for run in group.runs]
     names = dict.fromkeys(name for one in summaries for name in one.get("flows", {}))
-    moves = ("goodput_bps", "datagrams_sent")
+    moves = ("goodput_bps", "upload_goodput_bps", "datagrams_sent")
     return [
         name
         for name in names

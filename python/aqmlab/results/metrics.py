@@ -180,6 +180,7 @@ TRANSFERS = tuple(
     for metric in chosen(
         _FLOWS,
         "goodput_bps",
+        "upload_goodput_bps",
         "fairness_jain",
         "span_timeouts",
         "rtt_p50_s",

@@ -20,7 +20,6 @@ mod reach;
 mod replies;
 mod services;
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::sync::Arc;
@@ -30,17 +29,18 @@ use std::thread;
 use std::time::Duration;
 
 use aqmlab_net::Time;
-use aqmlab_record::{LinkStats, Metrics, Records, View};
+use aqmlab_record::{Flow, LinkStats, Metrics, Records, View};
 use aqmlab_scenario::Scenario;
 
 use crate::bed::{Bed, DEVICE, Place, raise_file_limit};
 use crate::clock::Clock;
 use crate::error::LiveError;
 use crate::gauge::{Gauge, LinkView};
-use crate::measure::{Health, LiveSummary, LoadReport, Meter, PacingReport};
+use crate::ledger::Account;
+use crate::measure::{Health, LiveSummary, LoadReport, Meter};
 use crate::path::Path;
 use crate::preflight;
-use crate::router::{Direction, Output};
+use crate::router::{Direction, Output, Routed};
 use crate::routes::Side;
 use crate::tap::Writing;
 use crate::world::{ROUTER_PRIORITY, introduce};
@@ -153,7 +153,7 @@ pub fn shell(
     let end = AtomicU64::new(scenario.measure.duration.as_nanos());
     let stop = AtomicBool::new(false);
     let (introducing, introduced) = channel();
-    let (mut links, pacing, mut health, status) = thread::scope(|scope| {
+    let (mut links, account, mut health, status) = thread::scope(|scope| {
         let gateway = gate.clone().zip(errands).map(|(gate, errands)| Gateway {
             gate,
             broker: Broker::start(scope, settings.reach),
@@ -209,16 +209,20 @@ pub fn shell(
         end.fetch_min(next_end(clock.now()), Relaxed);
         stop.store(outcome.is_err(), Relaxed);
         drop(served);
-        let routed = routers
+        let routed: Vec<_> = routers
             .into_iter()
-            .map(|router| router.join().expect("routers do not panic"));
-        let (links, pacing): (Vec<_>, Vec<_>) = routed.unzip();
+            .map(|router| router.join().expect("routers do not panic"))
+            .collect();
         let (status, harm) = outcome?;
         let (threads, machine_busy_share) = meter.finish();
         let health = Health {
             valid: false,
             reasons: Vec::new(),
-            router: BTreeMap::new(),
+            router: Side::BOTH
+                .map(|from| from.direction().to_owned())
+                .into_iter()
+                .zip(routed.iter().map(|it| it.pacing.clone()))
+                .collect(),
             load: LoadReport::default(),
             outside: None,
             threads,
@@ -227,12 +231,20 @@ pub fn shell(
             harm,
             kernel: kernel_release(),
         };
-        let links: Vec<LinkStats> = links.into_iter().flatten().collect();
-        let pacing: Vec<PacingReport> = pacing;
-        Ok::<_, LiveError>((links, pacing, health, status))
+        let account = match &routed[..] {
+            [
+                Routed {
+                    ledger: Some(down), ..
+                },
+                Routed {
+                    ledger: Some(up), ..
+                },
+            ] => Account::new(down, up),
+            _ => unreachable!("both directions keep a ledger of programs"),
+        };
+        let links: Vec<LinkStats> = routed.into_iter().flat_map(|it| it.links).collect();
+        Ok::<_, LiveError>((links, account, health, status))
     })?;
-    let directions = Side::BOTH.map(|from| from.direction().to_owned());
-    health.router = directions.into_iter().zip(pacing).collect();
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
     health.harm.extend(writing.and_then(Writing::finish));
     if gate.is_some() {
@@ -243,6 +255,10 @@ pub fn shell(
     }
     health.judge();
     let measured = Time::from_nanos(end.load(Relaxed));
+    metrics.bring_end_forward(measured);
+    let bottleneck = &dumbbell.bottleneck;
+    let rtt = bottleneck.forward.delay + bottleneck.reverse.delay;
+    enter_account(&mut metrics, &account, rtt);
     let mut scenario = scenario.clone();
     scenario.measure.duration = measured;
     let events = health.router.values().map(|pacing| pacing.departures).sum();
@@ -255,6 +271,38 @@ pub fn shell(
         measured,
         status,
     })
+}
+
+/// The number of the class that stands for the program.
+const CLASS: usize = 0;
+
+/// Enters the connections of a program whose empty link has such a round trip.
+fn enter_account(metrics: &mut Metrics, account: &Account, rtt: Time) {
+    for (number, connection) in (0..).zip(&account.connections) {
+        let flow = Flow {
+            flow: number,
+            class: CLASS,
+            start: connection.start,
+            rtt,
+            end: connection.end,
+            request_bytes: connection.sent,
+            response_bytes: connection.received,
+            measured_bytes: connection.received,
+            retransmissions: connection.again,
+            delayed_by: connection.again.into(),
+            failed: connection.is_reset,
+            ..Flow::default()
+        };
+        metrics.on_uploaded(CLASS, connection.sent);
+        match (connection.is_tcp, connection.is_over) {
+            (true, true) => metrics.on_closed(&flow),
+            (true, false) => metrics.on_still_open(&flow, None),
+            (false, _) => metrics.on_datagram_flow(&flow, 0, 0),
+        }
+    }
+    let [received, sent] = account.in_fragments;
+    metrics.on_downloaded(CLASS, received);
+    metrics.on_uploaded(CLASS, sent);
 }
 
 /// The program's exit status, unless the time was over first, and what was done to the bed.

@@ -7,7 +7,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::mem::{size_of, size_of_val, zeroed};
+use std::mem::{size_of_val, zeroed};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -63,9 +63,22 @@ pub(crate) fn run_first(priority: i32) -> io::Result<()> {
 /// `tcpi_total_rto`, since Linux 6.7. The order of its fields never changes.
 const TOTAL_RTO: usize = 240;
 
+/// Where it has the smoothed round trip: 32 bits, `tcpi_rtt`, in microseconds.
+const ROUND_TRIP: usize = 68;
+
 /// How often the retransmission timer of a TCP socket has expired; nothing if the kernel is too
 /// old to count it.
 pub(crate) fn timeouts(socket: impl AsFd) -> Option<u32> {
+    tcp_info(socket, TOTAL_RTO).map(|field| u32::from(u16::from_ne_bytes(field)))
+}
+
+/// The smoothed round trip of what a TCP socket sends, in microseconds.
+pub(crate) fn round_trip(socket: impl AsFd) -> Option<u32> {
+    tcp_info(socket, ROUND_TRIP).map(u32::from_ne_bytes)
+}
+
+/// A field of the kernel's `struct tcp_info`; nothing if the kernel has none there.
+fn tcp_info<const SIZE: usize>(socket: impl AsFd, place: usize) -> Option<[u8; SIZE]> {
     let mut info = [0_u8; 512];
     let mut len = info.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes, the size of the buffer, and sets `len` to how
@@ -79,9 +92,9 @@ pub(crate) fn timeouts(socket: impl AsFd) -> Option<u32> {
             &raw mut len,
         )
     };
-    let field = info.get(TOTAL_RTO..TOTAL_RTO + size_of::<u16>())?;
-    let is_there = done == 0 && len as usize >= TOTAL_RTO + size_of::<u16>();
-    is_there.then(|| u32::from(u16::from_ne_bytes([field[0], field[1]])))
+    let field = info.get(place..place + SIZE)?;
+    let is_there = done == 0 && len as usize >= place + SIZE;
+    is_there.then(|| field.try_into().expect("it is as long"))
 }
 
 /// Receives a datagram and the byte of type of service (DSCP and ECN) that it came with. The socket

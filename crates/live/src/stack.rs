@@ -47,8 +47,9 @@ const ALWAYS: [(&str, &str); 12] = [
 ];
 
 /// Settings that not every kernel has.
-pub(crate) const OPTIONAL: [&str; 4] = [
+pub(crate) const OPTIONAL: [&str; 5] = [
     "ipv4/tcp_no_ssthresh_metrics_save",
+    "ipv4/tcp_reflect_tos",
     "ipv4/tcp_syn_linear_timeouts",
     "ipv6/conf/all/disable_ipv6",
     "ipv6/conf/default/disable_ipv6",

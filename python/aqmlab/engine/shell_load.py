@@ -20,13 +20,15 @@ __all__ = ["ECHO", "FILES", "HOST", "main"]
 
 HOST = "100.64.0.3"
 FILES, ECHO = 8000, 7
+WAYS = ("down", "up")
 _STEP_S = 0.1
 _CHUNK = 1 << 18
-_SENT_ROUND_TRIP, _RECEIVED_ROUND_TRIP, _BYTES_ACKED = 68, 92, 120
-"""Places in the kernel's ``struct tcp_info``; the order of its fields never changes.
-
-A receiver's round trip is from an acknowledgement to the data that answer it, by their time stamps.
-"""
+_ROUND_TRIP, _BYTES_ACKED = 68, 120
+"""Places in the kernel's ``struct tcp_info``; the order of its fields never changes."""
+_ROUND_TRIPS = "/round-trips"
+"""A file of the far end: the round trips of its downloads in microseconds, since the last time."""
+_PATIENCE_S = 10.0
+"""How long the far end may take to say what it has seen."""
 _LOST_S = 3.0
 """A probe that has no answer after so long is lost."""
 
@@ -41,7 +43,7 @@ class Seen:
     probes: dict[str, list[tuple[float, float | None]]] = field(default_factory=dict)
     """When each probe was sent, and how long its answer took, by kind."""
     round_trips: list[float] = field(default_factory=list)
-    """Round trips of the transfers of both directions, after the warm-up."""
+    """Round trips that the senders of both directions measured, after the warm-up."""
     failed: list[str] = field(default_factory=list)
     """Connections that ended, and why."""
 
@@ -70,12 +72,13 @@ async def transfer(seen: Seen, bulk: Bulk, warm_up_s: float, end_s: float) -> No
 
     async def note() -> None:
         while True:
-            info = stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-            place = _SENT_ROUND_TRIP if bulk.is_up else _RECEIVED_ROUND_TRIP
-            [round_trip_us] = struct.unpack_from("=I", info, place)
-            if seen.now() >= warm_up_s and round_trip_us:
-                seen.round_trips.append(round_trip_us / 1e6)
-            [total] = struct.unpack_from("=Q", info, _BYTES_ACKED) if bulk.is_up else [moved]
+            total = moved
+            if bulk.is_up:
+                info = stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+                [total] = struct.unpack_from("=Q", info, _BYTES_ACKED)
+                [round_trip_us] = struct.unpack_from("=I", info, _ROUND_TRIP)
+                if seen.now() >= warm_up_s:
+                    seen.round_trips.append(round_trip_us / 1e6)
             samples.append((seen.now(), total))
             await asyncio.sleep(_STEP_S)
 
@@ -110,6 +113,19 @@ async def transfer(seen: Seen, bulk: Bulk, warm_up_s: float, end_s: float) -> No
         # What waits is thrown away.
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         stream.close()
+
+
+async def fetch(path: str) -> bytes:
+    """A file over a connection of its own."""
+    loop = asyncio.get_running_loop()
+    with socket.socket() as stream:
+        stream.setblocking(False)
+        await loop.sock_connect(stream, (HOST, FILES))
+        await loop.sock_sendall(stream, f"GET {path} HTTP/1.0\r\n\r\n".encode())
+        received = b""
+        while part := await loop.sock_recv(stream, 1 << 16):
+            received += part
+    return received.partition(b"\r\n\r\n")[2]
 
 
 Probe = Callable[[], Awaitable[float]]
@@ -198,16 +214,22 @@ async def probing(seen: Seen, name: str, probe: Probe, per_s: float, end_s: floa
 
 async def rpm(seen: Seen, warm_up_s: float, end_s: float) -> None:
     """Eight transfers each way; a probe 25 times a second on a connection of its own."""
-    bulks = [Bulk(f"{way} {n}", way == "up") for way in ("down", "up") for n in range(1, 9)]
+    bulks = [Bulk(f"{way} {n}", way == "up") for way in WAYS for n in range(1, 9)]
     work = [transfer(seen, bulk, warm_up_s, end_s) for bulk in bulks]
-    await asyncio.gather(*work, probing(seen, "page", page_probe, 25.0, end_s))
+
+    async def forget() -> None:
+        await asyncio.sleep(warm_up_s)
+        await fetch(_ROUND_TRIPS)
+
+    await asyncio.gather(*work, probing(seen, "page", page_probe, 25.0, end_s), forget())
+    lines = (await asyncio.wait_for(fetch(_ROUND_TRIPS), _PATIENCE_S)).split()
+    seen.round_trips += [int(line) / 1e6 for line in lines]
 
 
 async def rrul(seen: Seen, warm_up_s: float, end_s: float) -> None:
-    """Four transfers each way, those up with code points; datagrams and pings beside them."""
+    """A transfer each way for each of four code points; datagrams and pings beside them."""
     points = {"BE": 0, "BK": 8 << 2, "CS5": 40 << 2, "EF": 46 << 2}
-    bulks = [Bulk(f"down {n}", is_up=False) for n in range(1, 5)]
-    bulks += [Bulk(f"up {name}", is_up=True, tos=tos) for name, tos in points.items()]
+    bulks = [Bulk(f"{way} {name}", way == "up", points[name]) for way in WAYS for name in points]
     work = [transfer(seen, bulk, warm_up_s, end_s) for bulk in bulks]
     echoes = {f"UDP {name}": Echo(points[name], ping=False) for name in ("BE", "BK", "EF")}
     try:

@@ -394,6 +394,8 @@ fn places(wanted: &ShellSettings) -> [Place; 2] {
         let fixed = [
             // A connection learns nothing from an earlier one.
             ("ipv4/tcp_no_metrics_save", "1"),
+            // What is accepted answers with the code point that it was asked with.
+            ("ipv4/tcp_reflect_tos", "1"),
             ("ipv4/conf/all/rp_filter", "0"),
             ("ipv4/conf/default/rp_filter", "0"),
             ("ipv6/conf/all/disable_ipv6", "1"),

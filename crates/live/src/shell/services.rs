@@ -1,11 +1,19 @@
 //! What a program finds at the far end: a file server, and an echo of TCP and of UDP.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io;
 use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use rustix::net::sockopt::{set_ip_recvtos, set_ip_tos};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::spawn_local;
+use tokio::time::{Instant, timeout_at};
+
+use crate::kernel::{receive_with_tos, round_trip};
 
 /// Port of the file server.
 const FILES: u16 = 8000;
@@ -19,16 +27,45 @@ const LARGEST_HEAD: u64 = 1 << 16;
 /// Largest file: what a client can ask for by its size.
 const LARGEST: u64 = 1 << 50;
 
+/// What the round trips of downloads are asked by.
+const ROUND_TRIPS: &str = "/round-trips";
+/// How often a download's round trip is noted.
+const NOTED_EVERY: Duration = Duration::from_millis(100);
+/// Round trips that are kept; the oldest go first.
+const MOST_NOTED: usize = 100_000;
+
+/// Round trips of downloads in microseconds, since they were last asked for.
+#[derive(Debug, Default)]
+struct RoundTrips(RefCell<VecDeque<u32>>);
+
+impl RoundTrips {
+    fn note(&self, stream: &TcpStream) {
+        let mut noted = self.0.borrow_mut();
+        if noted.len() == MOST_NOTED {
+            noted.pop_front();
+        }
+        noted.extend(round_trip(stream));
+    }
+
+    /// A line for each; then none is left.
+    fn take(&self) -> String {
+        let lines = self.0.take().into_iter().map(|time| format!("{time}\n"));
+        lines.collect()
+    }
+}
+
 /// Has the services listen at an address, as long as the tasks of this thread run.
 pub(super) async fn listen(address: Ipv4Addr) -> io::Result<()> {
     let files = TcpListener::bind((address, FILES)).await?;
     let echo = TcpListener::bind((address, ECHO)).await?;
     let datagrams = UdpSocket::bind((address, ECHO)).await?;
+    let round_trips = Rc::new(RoundTrips::default());
     spawn_local(async move {
         while let Ok((stream, _)) = files.accept().await {
+            let round_trips = round_trips.clone();
             spawn_local(async move {
                 // A client may leave when it likes.
-                let _ = serve(stream).await;
+                let _ = serve(stream, &round_trips).await;
             });
         }
     });
@@ -40,15 +77,30 @@ pub(super) async fn listen(address: Ipv4Addr) -> io::Result<()> {
             });
         }
     });
-    spawn_local(async move {
-        let mut datagram = vec![0; CHUNK];
-        loop {
-            if let Ok((size, from)) = datagrams.recv_from(&mut datagram).await {
-                let _ = datagrams.send_to(&datagram[..size], from).await;
-            }
-        }
-    });
+    set_ip_recvtos(&datagrams, true)?;
+    spawn_local(echo_datagrams(datagrams));
     Ok(())
+}
+
+/// The bits of the type of service that are the code point; the others are the ECN field.
+const CODE_POINT: u8 = 0xfc;
+
+/// Sends datagrams back, with the code point that they came with.
+async fn echo_datagrams(socket: UdpSocket) {
+    let mut datagram = vec![0; CHUNK];
+    let mut last = 0;
+    while let Ok(from) = socket.peek_sender().await {
+        let read = || receive_with_tos(&socket, &mut datagram);
+        let Ok((size, tos)) = socket.async_io(Interest::READABLE, read).await else {
+            continue;
+        };
+        let tos = tos & CODE_POINT;
+        if tos != last {
+            let _ = set_ip_tos(&socket, tos);
+            last = tos;
+        }
+        let _ = socket.send_to(&datagram[..size], from).await;
+    }
 }
 
 /// What a request asks for.
@@ -108,7 +160,7 @@ fn bytes_of(path: &str) -> Option<u64> {
 }
 
 /// Answers the requests of a connection (HTTP/1.1).
-async fn serve(stream: TcpStream) -> io::Result<()> {
+async fn serve(stream: TcpStream, round_trips: &RoundTrips) -> io::Result<()> {
     let mut stream = BufReader::with_capacity(CHUNK, stream);
     let zeros = vec![0; CHUNK];
     while let Some(request) = read_head(&mut stream).await? {
@@ -121,6 +173,10 @@ async fn serve(stream: TcpStream) -> io::Result<()> {
         };
         let (status, size, text) = match (request.method.as_str(), bytes_of(&request.path)) {
             ("GET" | "HEAD", Some(bytes)) => ("200 OK", bytes, None),
+            ("GET", None) if request.path == ROUND_TRIPS => {
+                let text = round_trips.take();
+                ("200 OK", text.len() as u64, Some(text))
+            }
             ("PUT" | "POST", _) => {
                 let text = format!("{received} bytes received\n");
                 ("200 OK", text.len() as u64, Some(text))
@@ -141,11 +197,16 @@ async fn serve(stream: TcpStream) -> io::Result<()> {
         if let Some(text) = text {
             stream.write_all(text.as_bytes()).await?;
         } else if request.method == "GET" {
-            let mut left = size;
+            let (mut left, mut next) = (size, Instant::now() + NOTED_EVERY);
             while left > 0 {
                 let part = left.min(CHUNK as u64);
-                stream.write_all(&zeros[..part as usize]).await?;
-                left -= part;
+                match timeout_at(next, stream.write(&zeros[..part as usize])).await {
+                    Ok(written) => left -= written? as u64,
+                    Err(_) => {
+                        round_trips.note(stream.get_ref());
+                        next += NOTED_EVERY;
+                    }
+                }
             }
         }
         stream.flush().await?;
@@ -205,7 +266,70 @@ async fn skip_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket as StdSocket;
+
+    use tokio::task::LocalSet;
+
     use super::*;
+
+    /// Does something with tasks on this thread.
+    fn on_tasks<T>(work: impl Future<Output = io::Result<T>>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        LocalSet::new().block_on(&runtime, work).unwrap()
+    }
+
+    #[test]
+    fn round_trips_of_downloads_can_be_asked_for() {
+        let told = on_tasks(async {
+            let files = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            let address = files.local_addr()?;
+            let round_trips = Rc::new(RoundTrips::default());
+            for _ in 0..2 {
+                let (accepting, round_trips) = (files.accept(), round_trips.clone());
+                let mut client = TcpStream::connect(address).await?;
+                let (stream, _) = accepting.await?;
+                let served = spawn_local(async move { serve(stream, &round_trips).await });
+                client.write_all(b"GET /1GB HTTP/1.1\r\n\r\n").await?;
+                // It waits for a reader meanwhile, and notes a round trip now and then.
+                tokio::time::sleep(3 * NOTED_EVERY).await;
+                drop(client);
+                assert!(served.await.unwrap().is_err());
+            }
+            Ok((round_trips.take(), round_trips.take()))
+        });
+        let times: Vec<u32> = told.0.lines().map(|line| line.parse().unwrap()).collect();
+        assert!((2..=10).contains(&times.len()), "{times:?}");
+        assert!(times.iter().all(|time| (1..1_000_000).contains(time)));
+        assert_eq!(told.1, "");
+    }
+
+    #[test]
+    fn datagrams_come_back_with_their_code_point() {
+        let found = on_tasks(async {
+            let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            set_ip_recvtos(&server, true)?;
+            let client = StdSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+            client.set_nonblocking(true)?;
+            client.connect(server.local_addr()?)?;
+            set_ip_recvtos(&client, true)?;
+            spawn_local(echo_datagrams(server));
+            let client = UdpSocket::from_std(client)?;
+            let mut found = Vec::new();
+            // The second is marked: a mark is not sent back.
+            for tos in [0xb8, 0x23, 0] {
+                set_ip_tos(&client, tos)?;
+                client.send(b"hello").await?;
+                let mut buffer = [0; 16];
+                let read = || receive_with_tos(&client, &mut buffer);
+                found.push(client.async_io(Interest::READABLE, read).await?);
+            }
+            Ok(found)
+        });
+        assert_eq!(found, [(5, 0xb8), (5, 0x20), (5, 0)]);
+    }
 
     #[test]
     fn paths_name_sizes() {

@@ -81,7 +81,7 @@ def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[st
     directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
     flows = run.summary["flows"]["program"]
     rows = [("", "down", "up")]
-    rows.append(("goodput", *(_rate(flows[f"{way}goodput_bps"]) for way in ("", "upload_"))))
+    rows.append(("goodput", _rate(flows["goodput_bps"]), _rate(flows["upload_goodput_bps"])))
     rows += [
         (label, shown(directions[0]), shown(directions[1]))
         for label, shown in (

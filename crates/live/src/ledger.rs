@@ -32,7 +32,7 @@ pub(crate) struct Ledger {
 struct Way {
     begun: Time,
     last: Time,
-    /// Number of the SYN that came last: another one is of another connection.
+    /// Number of the SYN that came last: a new connection has another number.
     opening: Option<u32>,
     sent: Sent,
     /// What earlier connections between these ends sent again.

@@ -393,7 +393,7 @@ MODULE = "import runpy; runpy.run_module('aqmlab', run_name='__main__')"
     "module",
     [
         "typer",
-        "rich",
+        "aqmlab._util.plain",
         "aqmlab._native",
         "aqmlab.cli.app",
         "aqmlab.cli.commands.compare",
@@ -418,7 +418,7 @@ def test_an_interrupt_while_modules_are_loaded(small: Path, begin: str, module: 
 
 def test_an_interrupt_that_is_ignored_stays_so(small: Path) -> None:
     call = ["run", str(small), "--json"]
-    code = WHEN_LOADED.format(module="rich.console", call=call, begin=COMMAND)
+    code = WHEN_LOADED.format(module="aqmlab._util.plain", call=call, begin=COMMAND)
     code = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{code}"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -14,7 +14,7 @@ import typer
 from aqmlab.cli.coercion import _Eased
 from aqmlab.cli.loading import load, names
 
-HEAVY = ("altair", "email", "numpy", "polars", "pyarrow", "pydantic", "rich.progress")
+HEAVY = ("altair", "email", "numpy", "polars", "pyarrow", "pydantic", "rich", "rich.progress")
 """What takes long to load."""
 TEXTS = ("", "a", "3", "-1", " 7", "1_0", "0x1", "2.5", "1e3", "true", "runs", "/dev/null", "é")
 
@@ -75,11 +75,11 @@ def loaded(arguments: list[str], folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "most"),
     [
-        (["--version"], 165),
-        (["list"], 280),
-        (["list", "disciplines"], 280),
-        (["explain", "red"], 250),
-        (["run", "small.toml", "--seed", "3", "--out", "run"], 315),
+        (["--version"], 160),
+        (["list"], 190),
+        (["list", "disciplines"], 185),
+        (["explain", "red"], 185),
+        (["run", "small.toml", "--seed", "3", "--out", "run"], 230),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

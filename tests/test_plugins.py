@@ -15,8 +15,8 @@ import aqmlab
 import polars as pl
 import pytest
 from aqmlab import plugins
+from aqmlab._util.plugin_sources import sources_of
 from aqmlab.errors import AqmlabError, PluginError, ScenarioError
-from aqmlab.plugins.sources import sources_of
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.validation.properties import Property, check_trace

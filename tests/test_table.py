@@ -8,9 +8,10 @@ import itertools
 import re
 
 import pytest
-from aqmlab._util.console import strong
+from aqmlab._util import plain
+from aqmlab._util.console import drawn as drawn_part
 from aqmlab._util.markup import Markup, rendered
-from aqmlab._util.table import Cell, TableModel
+from aqmlab._util.table import Cell, TableModel, strong
 from aqmlab._util.terminal import Drawing
 from rich.cells import cell_len
 from rich.console import Console
@@ -252,3 +253,37 @@ def test_markup_has_no_commands_for_terminals(markup: Markup) -> None:
     text = rendered(markup, ["text\x1b[2J", table])
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
     assert "u0007 next" in text
+
+
+def in_a_wide_window(part: str | TableModel) -> list[str]:
+    """What rich makes of it where nothing limits its width."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=1_000_000, color_system=None, markup=False, emoji=False, highlight=False
+    )
+    console.print(drawn_part(part), crop=False)
+    return stream.getvalue().removesuffix("\n").split("\n")
+
+
+TEXTS = ("", "a", "many words  ", "two\nlines and more", "\u65e5\u672c", "e\u0301", "\x1b[1mx\t")
+
+
+@pytest.mark.parametrize("has_text", [False, True])
+@pytest.mark.parametrize("title", ["", "A title"])
+def test_a_pipe_gets_the_lines_of_a_wide_window(title: str, has_text: bool) -> None:
+    table = TableModel(title)
+    table.add_key("run")
+    table.add_key("a number", is_number=True)
+    table.add_number("metric\nMbit/s")
+    if has_text:
+        table.add_text("what it is")
+    for number, text in enumerate(TEXTS):
+        cell = Cell(f"{10**number:,}", tone="better")
+        row: list[str | Cell] = [text, TEXTS[number - 1], cell]
+        table.add_row(*row, *[f"{text} {text}"] * has_text)
+    assert list(plain.lines(table)) == in_a_wide_window(table)
+
+
+@pytest.mark.parametrize("text", [*TEXTS, strong("bold", " and not\n"), strong("all of it")])
+def test_texts_in_a_pipe_are_those_of_a_terminal(text: str) -> None:
+    assert list(plain.lines(text)) == in_a_wide_window(text)

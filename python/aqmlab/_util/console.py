@@ -17,17 +17,18 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.text import Text
-
-from aqmlab._util.table import TableModel
-from aqmlab._util.terminal import Drawing
+from aqmlab._util import plain
+from aqmlab._util.table import Strong, TableModel
 from aqmlab._util.words import printable
 from aqmlab.errors import RunError
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
+    from rich.text import Text
+
+    from aqmlab._util.terminal import Drawing
 
 LONGEST_RUN_S = 24 * 3600.0
 """The time left is estimated from as long a past: runs of hours end once in hours."""
@@ -37,8 +38,6 @@ _BAR_COLUMNS = 30
 """Room for a bar, its percentage and the time left beside what a bar is about."""
 _MOST_NAMED = 3
 """Most things that such a line names."""
-_UNLIMITED = 1_000_000
-"""Width of tables in a pipe, where nobody's window limits it."""
 
 
 def out(text: str) -> None:
@@ -87,41 +86,49 @@ def _tsv_cell(value: object) -> str:
     return "" if value is None else printable(str(value)).replace("\n", "\\u000a")
 
 
-def strong(text: str) -> Text:
-    """Text that stands out on a terminal."""
-    return Text(printable(text), style="bold")
-
-
-def show(*parts: str | Text | TableModel) -> None:
+def show(*parts: str | TableModel) -> None:
     """Texts and tables on standard output, as wide as a terminal's window; elsewhere plain."""
-    console = _console(sys.stdout)
     with _writing():
-        for part in parts:
-            console.print(drawn(part), crop=False)
+        _print(sys.stdout, parts)
 
 
-def tell(*parts: str | Text | TableModel) -> None:
+def tell(*parts: str | TableModel) -> None:
     """Texts and tables on standard error, as :func:`show` has them."""
-    console = _console(sys.stderr)
+    _print(sys.stderr, parts)
+
+
+def _print(stream: TextIO, parts: Sequence[str | TableModel]) -> None:
+    """Texts and tables on a stream."""
+    if not stream.isatty():
+        stream.write("".join(f"{line}\n" for part in parts for line in plain.lines(part)))
+        return
+    console = _console(stream)
     for part in parts:
         console.print(drawn(part), crop=False)
 
 
-def drawn(part: str | Text | TableModel) -> str | Text | Drawing:
+def drawn(part: str | TableModel) -> str | Text | Drawing:
     """What a console can print."""
+    from rich.text import Text
+
+    from aqmlab._util.terminal import Drawing
+
     if isinstance(part, TableModel):
         return Drawing(part)
-    return printable(part) if isinstance(part, str) else part
+    if not isinstance(part, Strong):
+        return printable(part)
+    first = printable(part[: part.strong])
+    return Text.assemble((first, "bold"), printable(part[part.strong :]))
 
 
 def _console(stream: TextIO) -> Console:
-    """What draws on a stream; styles are for terminals whose user wants them."""
-    is_terminal = stream.isatty()
+    """What draws on a terminal; styles are for those whose user wants them."""
+    from rich.console import Console
+
     return Console(
         file=stream,
-        force_terminal=is_terminal,
-        width=None if is_terminal else _UNLIMITED,
-        color_system="auto" if is_terminal and not os.environ.get("NO_COLOR") else None,
+        force_terminal=True,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
         markup=False,
         emoji=False,
         highlight=False,
@@ -133,9 +140,9 @@ class Progress:
 
     def __init__(self, verb: str) -> None:
         """Makes the bars; `verb` says what goes on."""
-        console = _console(sys.stderr)
-        has_bars = console.is_terminal and not console.is_dumb_terminal
-        self._bars = _bars(console) if has_bars else None
+        console = _console(sys.stderr) if sys.stderr.isatty() else None
+        has_bars = console is not None and not console.is_dumb_terminal
+        self._bars = _bars(console) if console is not None and has_bars else None
         self._verb = verb
         self._tasks: dict[str, TaskID] = {}
         self._lines = None if has_bars else _Lines(verb)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from aqmlab._util.files import read_text
+from aqmlab._util.lazy import tomllib
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MAX_SHOWN = 80
 """Most characters of a wrong value that a message quotes."""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from aqmlab._util.files import read_text
+from aqmlab._util.lazy import tomllib
 from aqmlab.errors import AqmlabError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["file_kind", "run_with", "table_kind"]
 
@@ -40,5 +34,7 @@ def file_kind(path: Path) -> str:
 
 def run_with(path: Path, kind: str) -> str:
     """What to do with a file of some kind: "is a scenario; run it with `aqmlab run FILE`"."""
+    import shlex
+
     command = {"scenario": "run", "sweep": "sweep"}[kind]
     return f"is a {kind}; run it with `aqmlab {command} {shlex.quote(str(path))}`"

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from rich.text import Text
-
 from aqmlab._util.table import Cell, Column, TableModel
 from aqmlab._util.words import printable
 
@@ -27,7 +25,7 @@ class Markup(str, Enum):
     """Comma-separated values as in RFC 4180, with line feeds."""
 
 
-def rendered(markup: Markup, parts: Sequence[str | Text | TableModel]) -> str:
+def rendered(markup: Markup, parts: Sequence[str | TableModel]) -> str:
     """Texts and tables, one below the other; an empty line stands between tables.
 
     Texts and titles of tables are paragraphs in Markdown, comments elsewhere. Cells that stand out

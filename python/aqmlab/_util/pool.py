@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from aqmlab.errors import AqmlabError
@@ -49,6 +48,8 @@ def run_all(
     Returns:
         The results in the order of the items; where work failed, its error.
     """
+    from concurrent.futures import ThreadPoolExecutor, wait  # with the modules of logging
+
     stop = threading.Event()
 
     def one(index: int) -> R | AqmlabError:

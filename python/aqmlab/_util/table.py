@@ -6,7 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Bar", "Cell", "Column", "Kind", "TableModel"]
+__all__ = ["Bar", "Cell", "Column", "Kind", "Strong", "TableModel", "strong"]
+
+
+class Strong(str):
+    """A text whose first characters stand out on a terminal."""
+
+    strong: int
+    """How many of them."""
+
+
+def strong(first: str, rest: str = "") -> Strong:
+    """A text of which a part stands out on a terminal.
+
+    Args:
+        first: what stands out.
+        rest: what follows it.
+    """
+    found = Strong(first + rest)
+    found.strong = len(first)
+    return found
 
 
 class Kind(Enum):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -16,17 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from aqmlab._util.lazy import tomllib
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control, named
 from aqmlab.cards.suites import Row
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario, inline
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["FOLDER", "Cell", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
 

@@ -12,7 +12,6 @@ import jinja2
 import pypdf
 import vl_convert
 from rich.console import Console
-from rich.text import Text
 
 from aqmlab._util.console import drawn
 from aqmlab._util.files import write_bytes, write_text
@@ -91,7 +90,7 @@ def write_pdf(card: Card, path: Path) -> None:
     write_bytes(path, written.getvalue())
 
 
-def _plain(part: str | Text | TableModel) -> list[str]:
+def _plain(part: str | TableModel) -> list[str]:
     """A part of the terminal's page as lines."""
     stream = io.StringIO()
     Console(file=stream, width=_TEXT_WIDTH, color_system=None, markup=False, highlight=False).print(

@@ -6,10 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.text import Text
-
-from aqmlab._util.console import strong
-from aqmlab._util.table import TableModel
+from aqmlab._util.table import TableModel, strong
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.criteria import criteria
 from aqmlab.cards.gates import Gate
@@ -38,9 +35,7 @@ _LARGE = 0.0995
 """Smaller changes have a decimal."""
 
 
-def page(
-    card: Card, weights: Mapping[str, float] | None = None
-) -> Iterator[str | Text | TableModel]:
+def page(card: Card, weights: Mapping[str, float] | None = None) -> Iterator[str | TableModel]:
     """What a terminal shows: title, sentence, gates, grades, tests, and what was left out.
 
     Args:
@@ -125,7 +120,7 @@ def unscored(card: Card) -> list[str]:
     return [f"No score: {', '.join(names)}: {why}." for why, names in found.items()]
 
 
-def _criteria(card: Card) -> Iterator[str | Text | TableModel]:
+def _criteria(card: Card) -> Iterator[str | TableModel]:
     """The criteria of RFC 9743: what a test answers, and what remains to be explained."""
     table = TableModel()
     for name in ("RFC 9743", "criterion"):

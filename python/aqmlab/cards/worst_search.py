@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.fields import Scalar
 from aqmlab._util.files import check_output_folder, write_text
+from aqmlab._util.lazy import tomllib
 from aqmlab.cards.campaign import Job, Role, jobs_in, make, missing
 from aqmlab.cards.candidates import DROPTAIL, Candidate, Control
 from aqmlab.cards.generator import Cell, toml_of
@@ -55,11 +55,6 @@ from aqmlab.scenario.scenario import inline
 from aqmlab.tuning.goals import Goal
 from aqmlab.tuning.space import Variable
 from aqmlab.tuning.study import FAILED, MEASURED, Study, needed
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["TRIALS", "regret_towards", "worst"]
 

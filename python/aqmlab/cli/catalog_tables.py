@@ -6,11 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rich.text import Text
-
-from aqmlab._util.console import strong
-from aqmlab._util.table import TableModel
-from aqmlab._util.words import printable
+from aqmlab._util.table import TableModel, strong
 from aqmlab.scenario.catalog import Entry
 
 __all__ = ["explanation", "list_table"]
@@ -26,12 +22,12 @@ def list_table(kind: str, entries: Mapping[str, str]) -> TableModel:
     return table
 
 
-def explanation(entry: Entry) -> list[str | Text | TableModel]:
+def explanation(entry: Entry) -> list[str | TableModel]:
     """What something is, and its parameters."""
     text = f" ({entry.kind})\n{entry.summary}"
     if entry.about:
         text += _origin(entry.about)
-    head = Text.assemble(strong(entry.name), printable(text))
+    head = strong(entry.name, text)
     if not entry.parameters:
         return [head]
     table = TableModel()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aqmlab.scenario.catalog import Catalog
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from aqmlab.scenario.catalog import Catalog
 
 __all__ = ["assigned", "catalog_names", "disciplines"]
 
@@ -21,11 +23,18 @@ _FIELDS = (
 """The fields that are varied and set most, of the many that can be."""
 
 
+def _catalog() -> Catalog:
+    """What there is. Every command has options whose values are completed; few are."""
+    from aqmlab.scenario.catalog import Catalog
+
+    return Catalog.load()
+
+
 def catalog_names(incomplete: str) -> list[tuple[str, str]]:
     """What ``aqmlab explain`` explains: names and what they are; metrics by their last part."""
     found = {
         entry.name.rpartition(".")[2] if entry.kind == "metrics" else entry.name: entry.summary
-        for entry in Catalog.load().entries
+        for entry in _catalog().entries
     }
     return [(name, text) for name, text in found.items() if name.startswith(incomplete.lower())]
 
@@ -36,7 +45,7 @@ def disciplines(incomplete: str) -> list[str]:
     given = before.split(",")
     return [
         f"{before}{comma}{name}"
-        for name in Catalog.load().summaries("presets")
+        for name in _catalog().summaries("presets")
         if name.startswith(last) and name not in given
     ]
 

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
-from aqmlab._util.console import out, print_json, show, strong
+from aqmlab._util.console import out, print_json, show
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.places import RUNS_ROOT
-from aqmlab._util.table import TableModel
+from aqmlab._util.table import TableModel, strong
 from aqmlab._util.words import counted
 from aqmlab.cards.card import Card
 from aqmlab.cards.overview import Observed, cost_of
@@ -35,7 +33,7 @@ __all__ = [
 ]
 
 
-def listed(rows: Sequence[Row], source: str) -> Iterator[str | Text | TableModel]:
+def listed(rows: Sequence[Row], source: str) -> Iterator[str | TableModel]:
     """The tests of a suite: section, what is measured, cost; then those that are not realised."""
     yield strong(source)
     table = TableModel()
@@ -84,7 +82,7 @@ def listed_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return found
 
 
-def observed(found: Sequence[Observed]) -> Iterator[str | Text | TableModel]:
+def observed(found: Sequence[Observed]) -> Iterator[str | TableModel]:
     """What each cell showed, a row for each queue: the mean over seeds."""
     table = TableModel()
     for name in ("test", "setting", "queue"):

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
-from aqmlab._util.console import strong
-from aqmlab._util.table import TableModel
+from aqmlab._util.table import TableModel, strong
 from aqmlab.results.groups import stated_classes
 from aqmlab.results.links import links_of, loaded_links
 from aqmlab.results.metrics import ALL, DATAGRAMS, FLOWS, LINK, QUALITY, RESPONSES, flattened
@@ -26,7 +23,7 @@ __all__ = [
 ]
 
 
-def run_tables(run: Run) -> list[str | Text | TableModel]:
+def run_tables(run: Run) -> list[str | TableModel]:
     """What one run measured: its loaded links, its responses, its connections."""
     summary = run.summary
     title = run.scenario.get("title") or run.label
@@ -48,7 +45,7 @@ def run_tables(run: Run) -> list[str | Text | TableModel]:
     ]
 
 
-def _quality(quality: Mapping[str, Any]) -> list[str | Text | TableModel]:
+def _quality(quality: Mapping[str, Any]) -> list[str | TableModel]:
     """What users of applications got: a table for each kind of figures."""
     by_figures: dict[tuple[str, ...], dict[str, Any]] = {}
     for name, found in quality.items():
@@ -60,7 +57,7 @@ def _quality(quality: Mapping[str, Any]) -> list[str | Text | TableModel]:
     ]
 
 
-def _datagrams(flows: Mapping[str, Any]) -> list[str | Text | TableModel]:
+def _datagrams(flows: Mapping[str, Any]) -> list[str | TableModel]:
     """What the datagrams of classes met, if there were any."""
     named = {name: of for name, of in flows.items() if name != "all" and of.get("datagrams_sent")}
     if not named:
@@ -78,7 +75,7 @@ def _some(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" * (len(names) > most))
 
 
-def _class_tables(summary: Mapping[str, Any]) -> list[str | Text | TableModel]:
+def _class_tables(summary: Mapping[str, Any]) -> list[str | TableModel]:
     """The classes with responses, and the connections of all classes."""
     responses = {
         name: values
@@ -106,9 +103,9 @@ def runs_tsv(runs: Sequence[Run]) -> list[dict[str, object]]:
     ]
 
 
-def apart(found: Sequence[TableModel]) -> list[str | Text | TableModel]:
+def apart(found: Sequence[TableModel]) -> list[str | TableModel]:
     """Tables with empty lines between them."""
-    parts: list[str | Text | TableModel] = []
+    parts: list[str | TableModel] = []
     for table in found:
         parts += ["", table] if parts else [table]
     return parts

@@ -7,11 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from rich.text import Text
-
 from aqmlab import _native
-from aqmlab._util.console import strong
-from aqmlab._util.table import TableModel
+from aqmlab._util.table import TableModel, strong
 from aqmlab._util.words import counted
 from aqmlab.cards.worst import Change, Worst, bounds
 from aqmlab.results.statistics import Estimate
@@ -19,7 +16,7 @@ from aqmlab.results.statistics import Estimate
 __all__ = ["found_json", "page"]
 
 
-def page(found: Worst) -> Iterator[str | Text | TableModel]:
+def page(found: Worst) -> Iterator[str | TableModel]:
     """What was found: a sentence, every number, the scenario."""
     yield strong(f"{found.name}: the worst that a search found")
     failed = f", {counted(found.failed, 'scenario')} with a failed run" if found.failed else ""

@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from aqmlab import _native
-from aqmlab.plugins.declarations import declared_by
-from aqmlab.plugins.sources import Source, sources_of
+from aqmlab._util.plugin_declarations import declared_by
+from aqmlab._util.plugin_sources import Source, sources_of
 from aqmlab.results.manifest import MANIFEST, seal
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from aqmlab._util.files import check_output_folder
+from aqmlab._util.plugin_sources import has_files
 from aqmlab._util.pool import OnProgress, run_all
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.group import Done, Group
 from aqmlab.engine.schedulers import LocalProcesses
 from aqmlab.engine.taking import Folder
 from aqmlab.errors import AqmlabError
-from aqmlab.plugins.sources import has_files
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 

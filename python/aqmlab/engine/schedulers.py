@@ -27,13 +27,13 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from aqmlab import _native
+from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine import memory
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.group import Done, Group
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
-from aqmlab.plugins.sources import sources_of
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 

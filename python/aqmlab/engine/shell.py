@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,17 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aqmlab import _native
+from aqmlab._util.lazy import tomllib
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError, RunError, ShellError
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_time, rate_text, time_text
 from aqmlab.scenario.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "LONGEST_S",

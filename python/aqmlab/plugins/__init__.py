@@ -18,6 +18,7 @@ A scenario names it: ``discipline = { kind = "plugin", name = "threshold", p = 0
 
 from __future__ import annotations
 
+from aqmlab._util.plugin_sources import Source
 from aqmlab.plugins.compiled import cbrt, chance, compiled, draw, exp, log, pow  # noqa: A004
 from aqmlab.plugins.declared import (
     ADMIT,
@@ -36,7 +37,6 @@ from aqmlab.plugins.declared import (
     Variable,
 )
 from aqmlab.plugins.files import load, loaded, register
-from aqmlab.plugins.sources import Source
 
 __all__ = [
     "ADMIT",

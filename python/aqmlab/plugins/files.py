@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 
 from aqmlab import _native
 from aqmlab._util.files import read_bytes
+from aqmlab._util.plugin_declarations import note
+from aqmlab._util.plugin_sources import LOADED, Source
 from aqmlab.errors import AqmlabError, PluginError
 from aqmlab.plugins.compiled import translated
-from aqmlab.plugins.declarations import note
 from aqmlab.plugins.declared import Control, Discipline, declared, shortened
-from aqmlab.plugins.sources import LOADED, Source
 
 __all__ = ["ensure", "kinds_of", "load", "loaded", "register"]
 

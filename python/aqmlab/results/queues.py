@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from aqmlab import _native
-from aqmlab.plugins.declarations import defaults_of
+from aqmlab._util.plugin_declarations import defaults_of
 from aqmlab.results.links import LinkDirection
 
 __all__ = [

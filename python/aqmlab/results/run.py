@@ -14,7 +14,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from html import escape
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -23,8 +22,8 @@ from aqmlab import _native
 from aqmlab._util.effective import key_of, split_at_seed
 from aqmlab._util.files import decoded, read_text
 from aqmlab._util.lazy import pa, pq
+from aqmlab._util.plugin_declarations import note
 from aqmlab.errors import AqmlabError, DamagedRunError, LaterRunError, ScenarioError
-from aqmlab.plugins.declarations import note
 from aqmlab.results.check import check_summary
 from aqmlab.results.links import loaded_links
 from aqmlab.results.manifest import Manifest
@@ -223,6 +222,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
+        from html import escape
+
         rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
         loaded = loaded_links([self])
         applications = self.summary.get("quality", {})

@@ -24,7 +24,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 from aqmlab import _native
@@ -303,6 +302,8 @@ def initialization_bias(values: Sequence[float] | Floats) -> float | None:
     weighted = np.sum(k * (1 - k / _BIAS_BATCHES) * (running[-1] - running))
     statistic = math.sqrt(45) * float(weighted) / (_BIAS_BATCHES**1.5 * deviation)
     tail = _native.student_t_cdf(_SUPER_BATCHES - 1, -abs(statistic))
+    from statistics import NormalDist  # fractions and decimals come with it
+
     return math.copysign(NormalDist().inv_cdf(tail), statistic)
 
 

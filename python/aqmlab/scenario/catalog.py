@@ -11,7 +11,6 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
-from aqmlab.results.metrics import SHORT_NAMES
 
 __all__ = ["Catalog", "Entry", "scenario_files"]
 
@@ -73,14 +72,16 @@ class Catalog:
         wanted = name.lower()
         found = self._called(wanted)
         if not found:
+            from aqmlab.results.metrics import SHORT_NAMES  # it looks at every metric
+
             # The short name of a metric, which tables of sweeps and comparisons have.
             short = wanted.partition(".")[0]
             found = self._called(SHORT_NAMES.get(short, "").rpartition(".")[2])
         if not found:
-            last = {entry.name.rpartition(".")[2] for entry in self.entries}
-            names = sorted({entry.name for entry in self.entries} | last | {*SHORT_NAMES})
             import difflib
 
+            last = {entry.name.rpartition(".")[2] for entry in self.entries}
+            names = sorted({entry.name for entry in self.entries} | last | {*SHORT_NAMES})
             close = difflib.get_close_matches(wanted, names, n=3)
             close = close or [one for one in names if len(wanted) > 2 and wanted in one][:3]
             hint = (

@@ -7,17 +7,12 @@ reach it. It is refused if the responses of some traffic cross the link in that 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab._util.lazy import tomllib
 from aqmlab.errors import ScenarioError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["Outvoted", "outvoted", "refuse_without_effect"]
 

@@ -6,18 +6,13 @@ The engine reads them. A pipe would let it wait without end, a device may never 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from aqmlab._util.files import special
+from aqmlab._util.lazy import tomllib
 from aqmlab.errors import ScenarioError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["check_named_files"]
 

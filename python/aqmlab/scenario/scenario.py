@@ -16,9 +16,9 @@ from aqmlab import _native
 from aqmlab._util.effective import key_of, split_at_seed
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.files import read_text
+from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
-from aqmlab.plugins.sources import sources_of
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
 from aqmlab.scenario.named_files import check_named_files
 from aqmlab.scenario.notes import notes

@@ -8,18 +8,13 @@ override of a scenario may be short, wherever it comes from.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from functools import lru_cache
 
 from aqmlab import _native
+from aqmlab._util.lazy import tomllib
 from aqmlab._util.words import nearest
 from aqmlab.errors import ScenarioError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["TOP", "full_path", "is_short", "spelled_out"]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_file
@@ -234,9 +233,9 @@ def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
     }
 
 
-def _tables(parts: Sequence[_Part], *, every: bool) -> list[str | Text | TableModel]:
+def _tables(parts: Sequence[_Part], *, every: bool) -> list[str | TableModel]:
     """The few numbers of each scenario, or all of them."""
-    found: list[str | Text | TableModel] = []
+    found: list[str | TableModel] = []
     for part in parts:
         found += ["", part.title] if found else [part.title] * (len(parts) > 1)
         found += _tables_of(part, every=every)
@@ -245,7 +244,7 @@ def _tables(parts: Sequence[_Part], *, every: bool) -> list[str | Text | TableMo
     return found
 
 
-def _tables_of(part: _Part, *, every: bool) -> list[str | Text | TableModel]:
+def _tables_of(part: _Part, *, every: bool) -> list[str | TableModel]:
     """The numbers of one scenario."""
     if every:
         found = cli_tables.apart(tables.comparison(part.groups))

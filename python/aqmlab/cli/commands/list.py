@@ -11,7 +11,6 @@ from aqmlab._util.console import print_json, show
 from aqmlab.cli import catalog_tables as tables
 from aqmlab.cli.options import Json
 from aqmlab.scenario.catalog import Catalog, scenario_files
-from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
 
@@ -62,6 +61,8 @@ def command(
 def _listed(kind: _Kind, catalog: Catalog) -> dict[str, str]:
     """Names and what they mean."""
     if kind is _Kind.scenarios:
+        from aqmlab.scenario.scenario import Scenario
+
         return {str(file): Scenario.load(file).title for file in scenario_files()}
     if kind is _Kind.papers:
         from aqmlab.papers.names import titles

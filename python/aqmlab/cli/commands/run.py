@@ -12,6 +12,7 @@ import typer
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
+from aqmlab._util.plugin_sources import has_files
 from aqmlab.cli import tables
 from aqmlab.cli.options import (
     Jobs,
@@ -32,7 +33,6 @@ from aqmlab.engine import privileges
 from aqmlab.engine.execute import World, default_path, execute, existing_run
 from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
-from aqmlab.plugins.sources import has_files
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
 

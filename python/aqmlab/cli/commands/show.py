@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.markup import rendered
@@ -47,7 +46,7 @@ def command(
     if as_tsv:
         print_tsv(tables.runs_tsv(found))
         return
-    parts: list[str | Text | TableModel] = []
+    parts: list[str | TableModel] = []
     for run in found:
         parts += [*([""] if parts else []), *tables.run_tables(run)]
         if batches is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
-from rich.text import Text
 
 from aqmlab._util.console import out, print_json, print_tsv, show
 from aqmlab._util.markup import rendered
@@ -30,7 +29,7 @@ from aqmlab.traffic.tapped import SUFFIXES, read_exchanges
 __all__ = ["command"]
 
 
-_Shown: TypeAlias = list[str | Text | TableModel]
+_Shown: TypeAlias = list[str | TableModel]
 _WIDTH = 80
 """Columns of a paragraph."""
 _COMPARED = ("all", "slowest_10")

@@ -12,7 +12,7 @@ from aqmlab.cards.card import Card
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, Area, Test
 from aqmlab.figures.files import Chart, svg
-from aqmlab.figures.theme import THEMES, Theme, ThemeName
+from aqmlab.figures.theme import THEMES, Plot, Theme, ThemeName
 
 __all__ = ["areas_svg", "waits_svg"]
 
@@ -49,18 +49,18 @@ def areas_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
     )
     data = alt.InlineData(values=rows)
     zero = (
-        alt.Chart(alt.InlineData(values=[{"score": 0.0}, {"score": 1.0}]))
+        Plot(alt.InlineData(values=[{"score": 0.0}, {"score": 1.0}]))
         .mark_rule(color=theme.axis, strokeDash=[3, 3])
         .encode(x="score:Q")
     )
     spans = (
-        alt.Chart(data)
+        Plot(data)
         .transform_filter("datum.queue === 'candidate' && isValid(datum.low)")
         .mark_rule(strokeWidth=3, color=theme.text)
         .encode(x=alt.X("low:Q"), x2="high:Q", y=y)
     )
     points = (
-        alt.Chart(data)
+        Plot(data)
         .mark_point(filled=True, size=70, opacity=0.9)
         .encode(
             x=x,
@@ -116,13 +116,13 @@ def waits_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
     x = alt.X("wait:Q", scale=alt.Scale(type="log"), title="wait p95 (ms)")
     y = alt.Y("goodput:Q", scale=alt.Scale(zero=False), title=f"goodput (% of {start}'s)")
     lines = (
-        alt.Chart(data)
+        Plot(data)
         .transform_filter("datum.place !== 1")
         .mark_line(color=theme.axis, strokeWidth=1)
         .encode(x=x, y=y, detail="test:N", order="place:Q")
     )
     points = (
-        alt.Chart(data)
+        Plot(data)
         .mark_point(filled=True, size=60)
         .encode(
             x=x,
@@ -132,7 +132,7 @@ def waits_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
         )
     )
     words = (
-        alt.Chart(data)
+        Plot(data)
         .transform_filter("datum.queue === 'candidate'")
         .mark_text(align="left", dx=7, dy=3, color=theme.text, fontSize=10)
         .encode(x=x, y=y, text="test:N")

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from aqmlab.figures.axes import Axis
-from aqmlab.figures.theme import Data, Look
+from aqmlab.figures.theme import Data, Look, Plot
 from aqmlab.results.distributions import Distribution
 
 __all__ = [
@@ -114,7 +114,7 @@ def banded(
     suffix = f" ({unit})" if unit else ""
     horizontal = x.x("x") if labelled else x.x("x", labels=False).title(None)
     extent = 3.2 * look.size.text
-    base = alt.Chart(width=width, height=height).encode(
+    base = Plot(width=width, height=height).encode(
         x=horizontal,
         color=look.colour(names, legend=legend),
         tooltip=[

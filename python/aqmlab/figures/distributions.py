@@ -17,7 +17,7 @@ from aqmlab.figures.axes import Axis, limit_above, linear, logarithmic, ticks_be
 from aqmlab.figures.configurations import Configuration, chosen_links, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import band, headline_class
 from aqmlab.results.links import LinkDirection
@@ -305,7 +305,7 @@ def _plot(
     ]
     if dots:
         chart += (
-            alt.Chart(Data(values=dots))
+            Plot(Data(values=dots))
             .mark_point(
                 filled=True,
                 opacity=1,

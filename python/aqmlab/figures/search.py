@@ -9,7 +9,7 @@ import altair as alt
 
 from aqmlab.figures.axes import Axis, linear, logarithmic
 from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 
 __all__ = ["Point", "search"]
 
@@ -70,7 +70,7 @@ def search(
     def build(room: float) -> Chart:
         size, colours = look.size, look.colours
         dots = (
-            alt.Chart(Data(values=rows), width=room, height=1.25 * size.height)
+            Plot(Data(values=rows), width=room, height=1.25 * size.height)
             .mark_point(filled=True, size=3.5 * size.text, opacity=0.75)
             .encode(
                 x=x.x("x"),
@@ -94,7 +94,7 @@ def search(
             )
         )
         line = (
-            alt.Chart(Data(values=curve))
+            Plot(Data(values=curve))
             .mark_line(
                 # What lies between two corners of a front is no better than either.
                 interpolate="step-before" if is_plane and not minimized[0] else "step-after",
@@ -114,7 +114,7 @@ def search(
             legend=alt.Legend(title=None, symbolType="diamond", symbolStrokeWidth=0),
         )
         picked = (
-            alt.Chart(Data(values=chosen))
+            Plot(Data(values=chosen))
             .mark_point(shape="diamond", filled=True, size=11 * size.text, opacity=1)
             .encode(x=x.x("x"), y=y.y("y"), color=colour, fill=colour)
         )

@@ -10,7 +10,7 @@ import altair as alt
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 from aqmlab.results.breakdown import part
 from aqmlab.results.events import Events, Trip
 from aqmlab.results.story import Story
@@ -78,17 +78,17 @@ def _drawn(trips: Sequence[Trip], events: Events, look: Look, room: float) -> Ch
         legend=alt.Legend(title=None, offset=2.4 * size.text),
     )
     lanes = (
-        alt.Chart(Data(values=[{"x": at, "from": 0, "time": whole} for at in _LANES.values()]))
+        Plot(Data(values=[{"x": at, "from": 0, "time": whole} for at in _LANES.values()]))
         .mark_rule(color=colours.axis)
         .encode(x=x, y=alt.Y("from:Q", scale=alt.Scale(domain=[whole, 0])), y2="time:Q")
     )
     names = (
-        alt.Chart(Data(values=[{"x": at, "time": 0, "text": end} for end, at in _LANES.items()]))
+        Plot(Data(values=[{"x": at, "time": 0, "text": end} for end, at in _LANES.items()]))
         .mark_text(dy=-size.text, fontSize=size.text, fontWeight="bold", color=colours.text)
         .encode(x=x, y=y, text="text:N")
     )
     rows = [row for number, trip in enumerate(trips) for row in _line(trip, number, events)]
-    base = alt.Chart(Data(values=rows))
+    base = Plot(Data(values=rows))
     lines = base.mark_line().encode(
         x=x,
         y=y,
@@ -101,12 +101,12 @@ def _drawn(trips: Sequence[Trip], events: Events, look: Look, room: float) -> Ch
         tooltip=[alt.Tooltip("segment:N"), alt.Tooltip("kind:N"), alt.Tooltip("time:Q")],
     )
     crosses = (
-        alt.Chart(Data(values=[row for row in rows if row["lost_here"]]))
+        Plot(Data(values=[row for row in rows if row["lost_here"]]))
         .mark_text(text="✕", fontSize=1.3 * size.text, fontWeight="bold")
         .encode(x=x, y=y, color=colour)
     )
     bars = (
-        alt.Chart(Data(values=_waits(events)))
+        Plot(Data(values=_waits(events)))
         .mark_bar(color=look.stroke(4), width=0.5 * size.text)
         .encode(
             x=x,
@@ -124,7 +124,7 @@ def _drawn(trips: Sequence[Trip], events: Events, look: Look, room: float) -> Ch
     for side, align in sides:
         chosen = [row for row in words if row["side"] == side]
         layers.append(
-            alt.Chart(Data(values=chosen))
+            Plot(Data(values=chosen))
             .mark_text(
                 align=align,
                 dx=-size.text if side == "left" else size.text,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.files import Chart, written_width
@@ -26,6 +27,7 @@ __all__ = [
     "Figure",
     "Heading",
     "Look",
+    "Plot",
     "Theme",
     "ThemeName",
     "WidthName",
@@ -50,6 +52,26 @@ class Data(alt.InlineData):
     def __deepcopy__(self, _memo: object) -> Data:
         """The rows themselves: nothing changes them."""
         return self
+
+
+class _Encoding(alt.FacetedEncoding):
+    """How a plot shows its data. Copies of the plot share it, for the same reason."""
+
+    _class_is_valid_at_instantiation = False
+
+    def __deepcopy__(self, _memo: object) -> _Encoding:
+        """The same: a plot that encodes something else gets another."""
+        return self
+
+
+class Plot(alt.Chart):
+    """A single plot, of which Altair's charts of several plots make cheap copies."""
+
+    def encode(self, *args: Any, **kwargs: Any) -> Plot:  # noqa: ANN401 - Altair's words
+        """The plot with more of its data shown; see ``altair.Chart.encode``."""
+        found: Plot = super().encode(*args, **kwargs)
+        found.encoding = _Encoding(**found.encoding._kwds)
+        return found
 
 
 @dataclass(frozen=True)
@@ -322,8 +344,9 @@ def finish(
     room = look.size.total - margin * look.size.text
 
     def drawn(room: float) -> Chart:
-        plain = _with_axis_names(build(room), look)
-        return configured(plain if params is None else plain.properties(title=params), look)
+        with debug_mode(False):  # what is written is checked as a whole
+            plain = _with_axis_names(build(room), look)
+            return configured(plain if params is None else plain.properties(title=params), look)
 
     chart = drawn(room)
     # What axes, legends and labels take is known when they have been drawn.

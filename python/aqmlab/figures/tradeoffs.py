@@ -11,7 +11,7 @@ import numpy as np
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.axes import Axis, linear, logarithmic
 from aqmlab.figures.findings import Finding, Values, change
-from aqmlab.figures.theme import Data, Look
+from aqmlab.figures.theme import Data, Look, Plot
 
 __all__ = ["Place", "axes", "ellipse", "front", "names_at", "placed", "possibly_on_front"]
 
@@ -127,7 +127,7 @@ def names_at(
 ) -> alt.Chart:
     """Means as dots, each with its name beside it where the names are few."""
     rows = [{"series": one.name, "x": one.mean[0], "y": one.mean[1]} for one in places]
-    base = alt.Chart(Data(values=rows)).encode(
+    base = Plot(Data(values=rows)).encode(
         x=x.x("x"), y=y.y("y"), color=look.colour(names, legend=True)
     )
     dots: alt.Chart = base.mark_point(

@@ -16,7 +16,7 @@ import altair as alt
 
 from aqmlab.figures.axes import linear, logarithmic
 from aqmlab.figures.files import Chart, svg
-from aqmlab.figures.theme import PATTERNS, Look, configured
+from aqmlab.figures.theme import PATTERNS, Look, Plot, configured
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _distribution(
     """One step-wise curve per configuration."""
     data = rows(found, which) if style.live else rows(found, which, _STILL_POINTS)
     chart: alt.Chart = (
-        alt.Chart(alt.NamedData("rows"), width=style.width, height=320 if style.live else 270)
+        Plot(alt.NamedData("rows"), width=style.width, height=320 if style.live else 270)
         .mark_line(interpolate=steps, strokeWidth=2, clip=True)
         .encode(x=x, y=y, color=style.colour, strokeDash=style.pattern)
         .transform_filter("datum['class'] === traffic && indexof(hidden, datum.run) < 0")
@@ -167,7 +167,7 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
         )
         scale = alt.Scale(domain=[0, max(peak, 1)], nice=True)
     base = (
-        alt.Chart(alt.NamedData("rows"), width=style.width, height=110)
+        Plot(alt.NamedData("rows"), width=style.width, height=110)
         .transform_filter("datum.direction === direction && datum.variable === variable")
         .transform_flatten(["time", "min", "mean", "max"])
         .encode(
@@ -203,7 +203,7 @@ def _still_traces(
         {**row, "head": row["run"] if queue else f"{row['run']}: {row['variable']}"}
         for row in trace_rows(chosen)
     ]
-    base = alt.Chart(width=_TRACE_WIDTH, height=80).encode(
+    base = Plot(width=_TRACE_WIDTH, height=80).encode(
         x=_time_axis(found),
         color=Style(style.names, live=False).colour.legend(None),
     )

@@ -8,7 +8,7 @@ import numpy as np
 from aqmlab._util.table import TableModel
 from aqmlab.figures.curves import CURVE_POINTS
 from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Data, Look, configured
+from aqmlab.figures.theme import Data, Look, Plot, configured
 from aqmlab.traffic.describe import PROBABILITIES, Description, Memory, Quantity
 
 __all__ = ["COLUMNS", "describe_figure", "describe_tables", "logscale"]
@@ -106,7 +106,7 @@ def _distribution(quantity: Quantity) -> alt.Chart:
     ]
     unit = f", {quantity.unit}" if quantity.unit else ""
     chart: alt.Chart = (
-        alt.Chart(Data(values=points), width=_WIDTH, height=_HEIGHT)
+        Plot(Data(values=points), width=_WIDTH, height=_HEIGHT)
         .mark_line(color=_LOOK.stroke(0), interpolate="step-before")
         .encode(
             x=alt.X(
@@ -148,8 +148,8 @@ def logscale(memories: list[Memory]) -> alt.LayerChart:
     colour = alt.Color("series:N", scale=alt.Scale(range=list(_LOOK.colours.series)))
     x = alt.X("scale:Q", title="time scale, s", scale=alt.Scale(type="log"))
     y = alt.Y("energy:Q", title="log2 of the energy")
-    dots = alt.Chart(Data(values=points)).mark_point(filled=True).encode(x=x, y=y, color=colour)
-    fits = alt.Chart(Data(values=lines)).mark_line().encode(x=x, y=y, color=colour)
+    dots = Plot(Data(values=points)).mark_point(filled=True).encode(x=x, y=y, color=colour)
+    fits = Plot(Data(values=lines)).mark_line().encode(x=x, y=y, color=colour)
     chart: alt.LayerChart = (dots + fits).properties(
         width=_WIDTH, height=_HEIGHT, title="Memory: the steeper, the longer"
     )

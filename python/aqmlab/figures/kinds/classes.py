@@ -13,7 +13,7 @@ from aqmlab.figures.configurations import Configuration, Sources, compared, seed
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.quantities import Quantity, by_class
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 
 __all__ = ["classes"]
 
@@ -75,7 +75,7 @@ def classes(
     alone = len(classes) == 1 and len(names) > 1
 
     def build(room: float) -> Chart:
-        base = alt.Chart(Data(values=rows), width=room, height=look.size.height).encode(
+        base = Plot(Data(values=rows), width=room, height=look.size.height).encode(
             x=alt.X(
                 "series:N" if alone else "class:N",
                 title=classes[0] if alone else None,

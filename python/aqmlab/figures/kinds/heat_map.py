@@ -17,7 +17,7 @@ from aqmlab.figures.configurations import (
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.quantities import Quantity, usual
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 from aqmlab.results.values import text_of
 
 __all__ = ["heat_map"]
@@ -66,7 +66,7 @@ def heat_map(
     def build(room: float) -> Chart:
         height = min(look.size.height * 1.5, 2.6 * look.size.text * max(len(orders[up]), 2))
         axis = name_axis(orders[across], room, look.size.text)
-        base = alt.Chart(Data(values=rows), width=room, height=height).encode(
+        base = Plot(Data(values=rows), width=room, height=height).encode(
             x=alt.X(
                 "x:N",
                 title=across,

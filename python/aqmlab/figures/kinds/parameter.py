@@ -24,7 +24,7 @@ from aqmlab.figures.configurations import (
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, change, finding, is_single, shown
 from aqmlab.figures.quantities import Quantity, by_class, usual
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 from aqmlab.results.values import described, number_of, text_of, unit_of
 
 __all__ = ["parameter"]
@@ -226,7 +226,7 @@ def _plot(
         axis = y.y(field, **vertical)
         return axis if named[1] else axis.title(None)
 
-    base = alt.Chart(Data(values=list(rows)), width=size[0], height=size[1]).encode(
+    base = Plot(Data(values=list(rows)), width=size[0], height=size[1]).encode(
         x=x if named[0] else x.title(None),
         color=look.colour(names),
         tooltip=[

@@ -9,7 +9,7 @@ from aqmlab.figures.configurations import Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import finding
 from aqmlab.figures.quantities import quantity
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 
 __all__ = ["throughput_delay"]
 
@@ -58,7 +58,7 @@ def throughput_delay(
     )
 
     def build(room: float) -> Chart:
-        base = alt.Chart(width=room, height=look.size.height).encode(
+        base = Plot(width=room, height=look.size.height).encode(
             color=look.colour(names, legend=True)
         )
         seeds = base.mark_point(size=1.5 * look.size.text, opacity=0.5, filled=True).encode(

@@ -11,7 +11,7 @@ from aqmlab.figures.configurations import Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import is_single
 from aqmlab.figures.quantities import quantity
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 
 __all__ = ["utilization_delay"]
 
@@ -77,7 +77,7 @@ def utilization_delay(
 
     def build(room: float) -> Chart:
         line = (
-            alt.Chart(Data(values=corners), width=room, height=look.size.height)
+            Plot(Data(values=corners), width=room, height=look.size.height)
             .mark_line(
                 interpolate="step-before",
                 color=look.colours.soft,
@@ -86,7 +86,7 @@ def utilization_delay(
             )
             .encode(x=x.x("x"), y=y.y("y"), order="order:Q")
         )
-        base = alt.Chart(Data(values=bars)).encode(color=look.colour(names, legend=True))
+        base = Plot(Data(values=bars)).encode(color=look.colour(names, legend=True))
         rule = base.mark_rule(strokeWidth=0.8 * look.size.stroke, opacity=0.7, clip=True)
         across = rule.encode(x=x.x("x0"), x2="x1:Q", y=y.y("y"))
         up = rule.encode(x=x.x("x"), y=y.y("y0"), y2="y1:Q")

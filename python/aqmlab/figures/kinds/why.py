@@ -22,7 +22,7 @@ from aqmlab.figures.configurations import (
 )
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.theme import Data, Figure, Heading, Look
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 from aqmlab.results.breakdown import (
     BANDS,
     Band,
@@ -222,7 +222,7 @@ def _plot(
         columns=max(1, int(look.size.total / label)),
     )
     colour = look.colour(causes, of="cause", legend=True).legend(legend)
-    base = alt.Chart(Data(values=rows), width=size[0], height=size[1])
+    base = Plot(Data(values=rows), width=size[0], height=size[1])
     up = y.y("low")
     drawn: Chart = base.mark_bar().encode(
         x=alt.X(

@@ -155,10 +155,12 @@ def test_a_search_goes_on_and_is_the_same_again(aqmlab: Cli, tmp_path: Path) -> 
 
 
 def test_controls_have_a_worst_too(aqmlab: Cli, tmp_path: Path) -> None:
-    done = aqmlab("evaluate", "--control", "bbr1", "--worst", "--trials", "1", "--json")
+    few = ("--trials", "1", "--seeds", "1..3")
+    done = aqmlab("evaluate", "--control", "bbr1", "--worst", *few, "--json")
     assert done.status == 0, done.err
     found = json.loads(done.out)
     assert found["kind"] == "control"
+    assert found["seeds"] == [*range(4, 12)], "the search has seen the first three"
     assert found["other"] in ("cubic", "bbr3")
     text = (tmp_path / "runs/worst/bbr1/worst.toml").read_text()
     [option] = re.findall(r"--set '(.*)'", text)

@@ -13,28 +13,30 @@ from aqmlab.cards import leaderboard
 from aqmlab.cards.generator import FOLDER
 from aqmlab.cards.leaderboard import entries
 from aqmlab.cards.worst import Worst
-from aqmlab.cards.worst_search import TRIALS, worst
+from aqmlab.cards.worst_search import SEEDS, TRIALS, worst
 
 __all__ = ["CONTROLS", "QUEUES", "TABLES", "WORST", "main"]
 
 
 QUEUES = ("droptail", "red", "codel", "fq-codel", "pie", "cake", "dualpi2")
 """Whose worst scenarios ship with the package, with the parameters that the leaderboard has."""
-CONTROLS = ("cubic", "reno", "bbr1", "vegas", "prague")
+CONTROLS = ("cubic", "reno", "bbr1", "bbr3", "vegas", "prague")
 """The same of controls, with the leaderboard's ECN."""
 WORST = FOLDER / "worst"
 """Where they are."""
 TABLES = {"queue": WORST / "queues.csv", "control": WORST / "controls.csv"}
 """What they show, by kind of candidate."""
-_MORE = {"cake": 120}
-"""Trials of those for which the usual number finds nothing that lasts."""
+_MORE = {"cake": (120, SEEDS), "bbr3": (100, tuple(range(1, 7)))}
+"""Trials and seeds of those for which the usual numbers find nothing that lasts."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Searches for each, and writes its scenario and a table of what they show."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("names", nargs="*", help="default: all queues and controls of the tables")
-    parser.add_argument("--trials", type=int, help=f"default: {TRIALS}; of cake {_MORE['cake']}")
+    parser.add_argument(
+        "--trials", type=int, help=f"default: {TRIALS}, of {' and '.join(_MORE)} more"
+    )
     parser.add_argument("--jobs", type=int, help="runs at a time; default: number of processors")
     parser.add_argument("--store", help="folder of the store of runs; default: runs/store")
     parser.add_argument("--search", type=Path, default=Path("out/worst"), help="folder of searches")
@@ -47,11 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows.setdefault(row[kind], []).append(row)
         for name in (one for one in names if one in (given.names or names)):
             entry = chosen[name]
+            trials, seeds = _MORE.get(name, (TRIALS, SEEDS))
             found = worst(
                 entry.text if kind == "queue" else None,
                 control=None if kind == "queue" else entry.text,
                 ecn=entry.ecn,
-                trials=given.trials or _MORE.get(name, TRIALS),
+                trials=given.trials or trials,
+                seeds=seeds,
                 jobs=given.jobs,
                 store=given.store,
                 out=given.search / name,

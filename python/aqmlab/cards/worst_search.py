@@ -56,13 +56,15 @@ from aqmlab.tuning.goals import Goal
 from aqmlab.tuning.space import Variable
 from aqmlab.tuning.study import FAILED, MEASURED, Study, needed
 
-__all__ = ["TRIALS", "regret_towards", "worst"]
+__all__ = ["SEEDS", "TRIALS", "regret_towards", "worst"]
 
 
 TRIALS = 40
 """Scenarios that are tried."""
-_SEARCHED, _FRESH = (1, 2), tuple(range(3, 11))
-"""Seeds of the search, and of what it found."""
+SEEDS = (1, 2)
+"""Seeds of the search."""
+_FRESH = 8
+"""How many seeds what it found is run with: those after the seeds of the search."""
 _BATCH = 4
 _SLACK = 0.1
 """Points that another may lose in a number without a loss: seven per cent of a time."""
@@ -101,6 +103,7 @@ class _Search:
     pool: Scheduler
     told: OnProgress
     plan: _Plan
+    seeds: Sequence[int]
     known: dict[str, _Regret | None] = field(default_factory=dict)
     """By scenario; None: one of its runs failed."""
 
@@ -109,7 +112,7 @@ class _Search:
         names = [json.dumps(dict(one), sort_keys=True) for one in wanted]
         fresh = [place for place, name in enumerate(names) if name not in self.known]
         cells = [replace(cell_of(self.kind.name, wanted[k]), label=names[k]) for k in fresh]
-        found = self.numbers(cells, self.roles, _SEARCHED)
+        found = self.numbers(cells, self.roles, self.seeds)
         for cell in cells:
             self.known[cell.label] = self._regret(found[cell.label])
         return [self.known[name] for name in names]
@@ -218,6 +221,7 @@ def worst(
     ecn: str = "none",
     baselines: Sequence[str] | None = None,
     trials: int = TRIALS,
+    seeds: Sequence[int] = SEEDS,
     jobs: int | None = None,
     scheduler: str | None = None,
     out: str | os.PathLike[str],
@@ -235,6 +239,7 @@ def worst(
         ecn: ECN of the control's flows.
         baselines: the others; drop-tail, or CUBIC for a control, always is one.
         trials: scenarios that are tried.
+        seeds: what each is run with. More of them are less misled by chance.
         jobs: runs at a time; default: the number of processors.
         scheduler: address of a Dask scheduler that makes the runs instead.
         out: folder of the search and of ``worst.toml``.
@@ -262,7 +267,7 @@ def worst(
     runs.tidy()
     plan = _Plan(
         [one.variable for one in bounds(kind.name)],
-        _identity(kind, roles, under_test),
+        _identity(kind, roles, under_test, seeds),
         trials,
     )
     with (
@@ -270,10 +275,11 @@ def worst(
         bar(f"the worst for {under_test.name}", progress) as on_progress,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        search = _Search(kind, roles, runs, pool, on_progress, plan)
+        search = _Search(kind, roles, runs, pool, on_progress, plan, seeds)
         begun, regret = search.search(folder)
         found, now = search.simpler(begun, regret)
-        changes = _replayed(search, found, now.other)
+        fresh = range(max(seeds) + 1, max(seeds) + 1 + _FRESH)
+        changes = _replayed(search, found, now.other, fresh)
         on_progress(1.0)
     cell = cell_of(kind.name, found)
     role = next(one for one in roles(cell) if one.name == "candidate")
@@ -285,7 +291,7 @@ def worst(
         regret=regret.size,
         tried=len(search.known),
         failed=sum(one is None for one in search.known.values()),
-        seeds=_FRESH,
+        seeds=fresh,
         changes=changes,
         text=_titled(toml_of(cell, role.queue, role.control_in(cell)), under_test.name),
         instead=_instead(roles(cell), cell, now.other),
@@ -331,10 +337,12 @@ def _without(roles: Roles, under_test: Candidate | Control) -> Roles:
     return kept
 
 
-def _identity(kind: Kind, roles: Roles, under_test: Candidate | Control) -> dict[str, Any]:
+def _identity(
+    kind: Kind, roles: Roles, under_test: Candidate | Control, seeds: Sequence[int]
+) -> dict[str, Any]:
     """What tells one search from another; how long it lasts does not."""
     plain = {one.variable.name: one.plain for one in bounds(kind.name)}
-    keys = [job.scenario.key for job in jobs_in([cell_of(kind.name, plain)], roles, _SEARCHED)]
+    keys = [job.scenario.key for job in jobs_in([cell_of(kind.name, plain)], roles, seeds)]
     return {
         "candidate": under_test.name,
         "kind": kind.name,
@@ -344,14 +352,14 @@ def _identity(kind: Kind, roles: Roles, under_test: Candidate | Control) -> dict
     }
 
 
-def _replayed(search: _Search, found: Values, other: str) -> list[Change]:
+def _replayed(search: _Search, found: Values, other: str, seeds: Sequence[int]) -> list[Change]:
     """What a scenario shows of the candidate and of a baseline on fresh seeds."""
     cell = cell_of(search.kind.name, found)
 
     def two(cell: Cell) -> list[Role]:
         return [one for one in search.roles(cell) if one.name in ("candidate", other)]
 
-    [numbers] = search.numbers([cell], two, _FRESH).values()
+    [numbers] = search.numbers([cell], two, seeds).values()
     mine, theirs = numbers["candidate"], numbers[other]
     if mine is None or theirs is None:
         raise RunError(f"{cell.id}: a run of the candidate failed on fresh seeds")

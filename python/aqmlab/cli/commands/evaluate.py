@@ -20,7 +20,7 @@ from aqmlab.cards.evaluation import evaluate
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.regression import Comparison
 from aqmlab.cards.worst import FILE
-from aqmlab.cards.worst_search import TRIALS
+from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
 from aqmlab.cli.options import Jobs, Json, Memory, Seeds
 from aqmlab.engine.store import STORE_ROOT
@@ -226,7 +226,7 @@ def command(
             f"--control: found it with the queue {queue[:40]}; a card is about one of the two"
         )
     if worst:
-        _refuse_beside("--worst", {"--against": against, "--only": only, "--seeds": seeds})
+        _refuse_beside("--worst", {"--against": against, "--only": only})
         _worst(
             directory,
             queue=queue,
@@ -234,6 +234,7 @@ def command(
             ecn=ecn,
             baselines=_split(baseline) or None,
             trials=trials,
+            seeds=numbers,
             how=how,
             as_json=as_json,
         )
@@ -321,6 +322,7 @@ def _worst(
     ecn: str,
     baselines: Sequence[str] | None,
     trials: int | None,
+    seeds: Sequence[int] | None,
     how: Mapping[str, Any],
     as_json: bool,
 ) -> None:
@@ -334,6 +336,7 @@ def _worst(
             ecn=ecn,
             baselines=baselines,
             trials=TRIALS if trials is None else trials,
+            seeds=seeds or SEEDS,
             out=folder,
             progress=progress.task(name),
             **{key: value for key, value in how.items() if key != "say"},

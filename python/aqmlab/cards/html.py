@@ -32,6 +32,8 @@ _WIDTH, _HEIGHT = 794.0, 1123.0
 """A4, upright, in pixels of 1/96 inch."""
 _POINT = 0.75
 _MARGIN = 36.0
+_PICTURES, _GAP = 250.0, 16.0
+"""The width of pictures beside the text, and what is left free."""
 _MONO = "'Liberation Mono', 'DejaVu Sans Mono', monospace"
 _TEXT_WIDTH = 80
 _LEAST_SIZE = 6.0
@@ -100,15 +102,10 @@ def _plain(part: str | TableModel) -> list[str]:
 
 
 def _sheet(text: Sequence[str], pictures: Sequence[str]) -> str:
-    """The page as SVG: pictures beside each other at the bottom, the text above them."""
-    sizes = [tuple(map(float, _size(picture))) for picture in pictures]
-    room = (_WIDTH - 2 * _MARGIN - 16 * (len(pictures) - 1)) / max(1, len(pictures))
-    scales = [min(1.0, room / width) for width, _ in sizes]
-    below = max(
-        (height * scale for (_, height), scale in zip(sizes, scales, strict=True)), default=0
-    )
-    space = _HEIGHT - 2 * _MARGIN - below - 12
-    size = min(11.0, (_WIDTH - 2 * _MARGIN) / _TEXT_WIDTH / _GLYPH, space / len(text) / _LINE)
+    """The page as SVG: pictures below each other at the right, the text beside them."""
+    beside = _PICTURES + _GAP if pictures else 0.0
+    width, height = _WIDTH - 2 * _MARGIN - beside, _HEIGHT - 2 * _MARGIN
+    size = min(11.0, width / _TEXT_WIDTH / _GLYPH, height / len(text) / _LINE)
     size = max(_LEAST_SIZE, size)
     parts = [
         f'<text x="{_MARGIN}" y="{_MARGIN + (k + 1) * size * _LINE:.2f}" font-size="{size:.2f}" '
@@ -116,13 +113,15 @@ def _sheet(text: Sequence[str], pictures: Sequence[str]) -> str:
         for k, line in enumerate(text)
         if line.strip()
     ]
-    left = _MARGIN
-    for number, (picture, scale) in enumerate(zip(pictures, scales, strict=True)):
+    top = _MARGIN
+    for number, picture in enumerate(pictures):
+        wide, high = map(float, _size(picture))
+        scale = _PICTURES / wide
         parts.append(
-            f'<g transform="translate({left:.1f} {_HEIGHT - _MARGIN - below:.1f}) '
+            f'<g transform="translate({_WIDTH - _MARGIN - _PICTURES:.1f} {top:.1f}) '
             f'scale({scale:.4f})">{_inner(picture, number)}</g>'
         )
-        left += room + 16
+        top += high * scale + 2 * _GAP
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}"><rect width="100%" height="100%" fill="#ffffff"/>'

@@ -179,19 +179,18 @@ def _markdown(rows: Sequence[Mapping[str, str]], board: Board) -> Iterator[str]:
     yield f"| {board.about.name} | {' | '.join(names)} | gates failed |"
     yield f"| --- |{' ---: |' * len(names)} --- |"
     for row in rows:
-        cells = [_cell(row, name).partition(" (")[0] for name in names]
+        cells = [_cell(row, name)[0] for name in names]
         link = f"[{row['kind']}]({board.pages}/{row['kind']}.md)"
         failed = row["gates_failed"].replace(" ", ", ") or "none"
         yield f"| {link} | {' | '.join(cells)} | {failed} |"
 
 
-def _cell(row: Mapping[str, str], area: str) -> str:
-    """A grade with its score and interval."""
+def _cell(row: Mapping[str, str], area: str) -> tuple[str, str]:
+    """A score with its grade, and its interval."""
     if not row[f"{area}_score"]:
-        return "?"
+        return "?", ""
     score, low, high = (_short(row[f"{area}_{key}"]) for key in ("score", "low", "high"))
-    span = f" ({low} to {high})" if low else ""
-    return f"{score} {row[f'{area}_grade']}{span}"
+    return f"{score} {row[f'{area}_grade']}", f"{low} to {high}" if low else ""
 
 
 def _short(text: str) -> str:
@@ -225,7 +224,7 @@ def write(
     page = environment.get_template("leaderboard.html").render(
         areas=names,
         rows=[
-            (row, card, [(row[f"{name}_score"], _cell(row, name)) for name in names])
+            (row, card, [_cell(row, name) for name in names])
             for row, card in zip(rows, cards, strict=True)
         ],
         board=board,

@@ -209,9 +209,10 @@ def shown_area(score: Estimate | None) -> str:
     """A score with its interval."""
     if score is None:
         return "-"
-    if not math.isnan(score.low):
-        return f"{score.mean:.2f} ({score.low:.2f} to {score.high:.2f})"
-    return f"{score.mean:.2f}"
+    mean, low, high = (
+        f"{one:.2f}".replace("-0.00", "0.00") for one in (score.mean, score.low, score.high)
+    )
+    return mean if math.isnan(score.low) else f"{mean} ({low} to {high})"
 
 
 def worst_first(tests: Sequence[Test]) -> list[Test]:

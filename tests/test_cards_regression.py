@@ -90,8 +90,18 @@ def test_reports_for_other_programs() -> None:
     found = card(wait_p95=noisy(1.3), gate_outage=0.1).compare(card())
     suite = ElementTree.fromstring(found.junit())
     assert suite.attrib["failures"] == "2"
-    assert len(suite.findall("testcase/failure")) == 2
-    assert "| a-base | wait p95 ms | 10.1 | 13.1 | +30.0 % | regressed |" in found.markdown()
+    failures = suite.findall("testcase/failure")
+    assert [one.attrib["message"] for one in failures] == [
+        "wait p95 is 13.1 ms, was 10.1 ms (+30.0 %)",
+        "passed before, fails now",
+    ]
+    assert failures[0].text == "To repeat a test: the same command with `--only a-base`."
+    assert suite[0].attrib == {"classname": "a-base: one long flow", "name": "wait p95"}
+    text = found.markdown()
+    assert "| worse | a-base: one long flow | wait p95 ms | 10.1 | 13.1 | +30.0 % |" in text
+    assert "Means over 8 seeds." in text
+    assert "Holm's correction over 3 numbers" in text
+    assert "gates that fail now: outage" in text
 
 
 def test_exit_statuses(aqmlab: Cli) -> None:
@@ -109,7 +119,7 @@ def test_exit_statuses(aqmlab: Cli) -> None:
     assert worse.status == 1
     assert "1 regression against ref.json; the first: a-base wait p95" in worse.err
     assert Path("junit.xml").is_file()
-    assert "regressed" in Path("summary.md").read_text()
+    assert "| worse | a-base" in Path("summary.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
 
 from aqmlab.cards.gates import Gate
+from aqmlab.cards.kinds import CONTROL, QUEUE
 from aqmlab.cards.numbers import Numbers, numbers_of
 from aqmlab.cards.scoring import UNSCORED, matters
-from aqmlab.cards.suites import Measure, measures
+from aqmlab.cards.suites import Measure, measures, rows
 from aqmlab.errors import AqmlabError
 from aqmlab.results.statistics import CONFIDENCE, Floats, estimate, paired_difference
 
@@ -117,20 +119,30 @@ class Comparison:
 
     def markdown(self) -> str:
         """A summary for the step of a workflow."""
-        lines = [f"## {self.name}: report card", "", self.summary, ""]
-        shown = [one for one in self.changes if one.verdict in ("regressed", "improved")]
+        words = {"regressed": "worse", "improved": "better"}
+        lines = [f"## {self.name}: report card", "", f"**{self.summary}**", ""]
+        shown = [one for word in words for one in self.changes if one.verdict == word]
         if shown:
             lines += [
-                "| test | number | before | now | change | |",
-                "| --- | --- | ---: | ---: | ---: | --- |",
+                "| | test | number | before | now | change |",
+                "| --- | --- | --- | ---: | ---: | ---: |",
             ]
             lines += [
-                f"| {one.test} | {one.measure.titled} | {one.measure.shown(one.before)} | "
-                f"{one.measure.shown(one.now)} | "
-                f"{one.text} | {one.verdict} |"
+                f"| {words[one.verdict]} | {_titled(one.test)} | {one.measure.titled} | "
+                f"{one.measure.shown(one.before)} | {one.measure.shown(one.now)} | {one.text} |"
                 for one in shown
             ]
+            lines += ["", self._rule, _AGAIN.format(shown[0].test)]
         return "\n".join(lines).rstrip() + "\n"
+
+    @property
+    def _rule(self) -> str:
+        """When a number is worse or better."""
+        return (
+            f"Means over {len(self.seeds)} seeds. Worse and better: with the same seeds, by enough "
+            "to matter, and the 95 % interval leaves out zero "
+            f"(Holm's correction over {len(self.changes)} numbers)."
+        )
 
     def junit(self) -> str:
         """The same as JUnit XML: a test case for each number and for each gate that fails."""
@@ -142,18 +154,36 @@ class Comparison:
             failures=str(len(failed) + len(self.gates)),
         )
         for one in self.changes:
+            number = one.measure.measure
             case = ElementTree.SubElement(
-                suite, "testcase", classname=one.test, name=one.measure.measure
+                suite, "testcase", classname=_titled(one.test), name=number
             )
             if one in failed:
-                sides = one.measure.shown(one.before), one.measure.shown(one.now)
-                text = f"{one.text}: {sides[0]} before, {sides[1]} now {one.measure.unit}".rstrip()
-                ElementTree.SubElement(case, "failure", message=text)
+                before, now = (
+                    f"{one.measure.shown(value)} {one.measure.unit}".rstrip()
+                    for value in (one.before, one.now)
+                )
+                text = f"{number} is {now}, was {before} ({one.text})"
+                ElementTree.SubElement(case, "failure", message=text).text = _AGAIN.format(one.test)
         for name in self.gates:
             case = ElementTree.SubElement(suite, "testcase", classname="gates", name=name)
             ElementTree.SubElement(case, "failure", message="passed before, fails now")
         ElementTree.indent(suite)
         return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+_AGAIN = "To repeat a test: the same command with `--only {}`."
+
+
+def _titled(test: str) -> str:
+    """A test with what it is about."""
+    return f"{test}: {_scenarios()[test]}" if test in _scenarios() else test
+
+
+@cache
+def _scenarios() -> Mapping[str, str]:
+    """What the tests of cards are about, by their names."""
+    return {row.id: row.scenario for kind in (QUEUE, CONTROL) for row in rows(kind.suite)}
 
 
 class Side(Protocol):

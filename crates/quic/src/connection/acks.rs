@@ -2,7 +2,7 @@
 
 use aqmlab_net::{Role, Time};
 
-use super::{Connection, DATA, HANDSHAKE, INITIAL};
+use super::{Connection, DATA, HANDSHAKE};
 use crate::config::ACK_DELAY_EXPONENT;
 use crate::error::Error;
 use crate::space::{Fate, Space};
@@ -271,8 +271,7 @@ impl Connection {
 
     /// Ack-eliciting packets that are out, of all spaces.
     pub(super) fn has_eliciting_out(&self) -> bool {
-        [INITIAL, HANDSHAKE, DATA]
-            .iter()
-            .any(|index| self.spaces[*index].eliciting_out > 0)
+        let mut spaces = self.spaces[self.open_spaces()].iter();
+        spaces.any(|space| space.eliciting_out > 0)
     }
 }

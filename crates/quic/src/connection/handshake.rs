@@ -1,5 +1,7 @@
 //! The handshake by the lengths of its messages (RFC 9001, section 4), and which keys there are.
 
+use std::ops::Range;
+
 use aqmlab_net::{Role, Time};
 
 use super::{Connection, DATA, HANDSHAKE, INITIAL};
@@ -102,6 +104,16 @@ impl Connection {
             self.is_confirmed = true;
             self.is_validated = true;
             self.discard(HANDSHAKE);
+        }
+    }
+
+    /// The packet number spaces that may still have anything to do: of a confirmed handshake there are no
+    /// keys left.
+    #[inline]
+    pub(super) const fn open_spaces(&self) -> Range<usize> {
+        match self.is_confirmed {
+            true => DATA..DATA + 1,
+            false => INITIAL..DATA + 1,
         }
     }
 

@@ -34,7 +34,7 @@ impl Connection {
 
     /// When the loss timer is due, and the space that it is of.
     fn loss_timer(&self) -> Option<(Time, usize)> {
-        let spaces = self.spaces.iter().enumerate();
+        let spaces = self.open_spaces().map(|index| (index, &self.spaces[index]));
         let (index, space) = spaces.min_by_key(|(_, space)| space.loss_at)?;
         (space.loss_at < Time::NEVER).then_some((space.loss_at, index))
     }
@@ -55,7 +55,7 @@ impl Connection {
             return asks.then(|| (self.asked_at() + self.probe_timeout(false) * doubled, index));
         }
         let mut first: Option<(Time, usize)> = None;
-        for index in [INITIAL, HANDSHAKE, DATA] {
+        for index in self.open_spaces() {
             let space = &self.spaces[index];
             let is_off = index == DATA && !self.is_confirmed;
             if space.eliciting_out == 0 || is_off {
@@ -93,7 +93,7 @@ impl Connection {
         let recovery = self.loss_timer().or_else(|| self.probe_timer());
         let mut due = recovery.map_or(Time::NEVER, |(due, _)| due);
         if !self.is_amplifying() {
-            for space in &self.spaces {
+            for space in &self.spaces[self.open_spaces()] {
                 due = due.min(space.ack_at);
             }
         }

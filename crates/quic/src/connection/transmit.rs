@@ -4,7 +4,7 @@ use aqmlab_net::{Ecn, Role, Time};
 
 use super::{Connection, DATA, Datagram, HANDSHAKE, INITIAL, Life};
 use crate::config::{ACK_DELAY_EXPONENT, LEAST_INITIAL};
-use crate::space::{Fate, Sent};
+use crate::space::{Fate, Sent, Space};
 use crate::streams::Content;
 use crate::wire::{Frame, Kind, PREFIX, TAG, Writer, length, number_length};
 
@@ -42,8 +42,8 @@ impl Connection {
         }
         let has_window = self.congestion.has_room();
         self.paced_until = Time::NEVER;
-        let mut may = has_window;
-        if has_window && self.has_any_frames() {
+        let mut may = has_window && self.has_any_frames();
+        if may {
             let ready = self.congestion.ready_at(now);
             if ready > now {
                 (may, self.paced_until) = (false, ready);
@@ -57,11 +57,15 @@ impl Connection {
                     .limit_by_application(self.congestion.in_flight);
             }
         }
+        let is_due = |space: &Space| space.probes > 0 || space.ack_at <= now;
+        if !may && !self.spaces[self.open_spaces()].iter().any(is_due) {
+            return None;
+        }
         let begin = out.len();
         out.extend_from_slice(&[0; PREFIX]);
         let mut writer = Writer { out, wire: 0 };
         let mut packets = [None; 3];
-        for index in [INITIAL, HANDSHAKE, DATA] {
+        for index in self.open_spaces() {
             let written = self.write_packet(index, &mut writer, room, may, now);
             packets[index] = written;
         }
@@ -110,9 +114,7 @@ impl Connection {
     }
 
     fn has_any_frames(&self) -> bool {
-        [DATA, HANDSHAKE, INITIAL]
-            .iter()
-            .any(|index| self.has_frames(*index))
+        self.open_spaces().rev().any(|index| self.has_frames(index))
     }
 
     /// Writes a packet of a space, if it has anything to say that may go.
@@ -124,6 +126,13 @@ impl Connection {
         may: bool,
         now: Time,
     ) -> Option<Written> {
+        let has_keys = match index {
+            DATA => self.has_one_rtt || self.is_early,
+            _ => self.spaces[index].has_keys,
+        };
+        if !has_keys {
+            return None;
+        }
         let kind = match index {
             INITIAL => Kind::Initial,
             HANDSHAKE => Kind::Handshake,
@@ -132,10 +141,6 @@ impl Connection {
         };
         let has_frames = self.has_frames(index);
         let space = &mut self.spaces[index];
-        let has_keys = match index {
-            DATA => self.has_one_rtt || self.is_early,
-            _ => space.has_keys,
-        };
         let probes = space.probes > 0;
         let says = (may && has_frames) || probes;
         let acks = space.owes_ack() && kind != Kind::ZeroRtt && (says || space.ack_at <= now);
@@ -144,7 +149,7 @@ impl Connection {
         let bytes = number_length(number, space.largest_acked);
         let start = writer.wire;
         let head = kind.header() + bytes + TAG;
-        if !has_keys || !(says || acks) || room < start + head + LEAST_ROOM {
+        if !(says || acks) || room < start + head + LEAST_ROOM {
             return None;
         }
         writer.header(kind, number, bytes);

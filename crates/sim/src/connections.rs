@@ -3,7 +3,7 @@
 use aqmlab_net::{RandomStream, Role, Time};
 use aqmlab_tcp::{
     CongestionControlKind, Context, Delivered, Endpoint, Events, HostClock, InitialRecover,
-    Options, Probe, Segment, Timers,
+    Options, Probe, Segment,
 };
 
 use crate::breakdown::Causes;
@@ -136,11 +136,10 @@ impl Connections {
         let flow = network.routes(index).flow();
         network.causes_mut().opens(index, now, flow);
         let end = &mut connection.ends[Role::Client as usize];
-        let timers = E::Causes::ON.then(|| end.timers());
         let mut out = Outgoing::new(network, now, index, Role::Client);
         end.ask(cx, &mut out);
         connection.in_network = out.sent();
-        acted((index, Role::Client), timers, end, &cx, network);
+        acted((index, Role::Client), end, &cx, network);
     }
 
     /// Gives the ends of a connection the seeds of their random send delays.
@@ -184,13 +183,9 @@ impl Connections {
         event: &Event,
         network: &mut Network<E>,
     ) -> Option<(&mut Connection, Time, Delivered)> {
-        // The slow path does the same, and reports the causes.
-        if E::Causes::ON {
-            return None;
-        }
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
-        if (connection.aborted | connection.is_special) || event.has_options() {
+        if (connection.aborted | connection.is_special) || network.has_options(event) {
             return None;
         }
         let (host, now) = network.at_host(time, event.conn, receiver);
@@ -200,11 +195,19 @@ impl Connections {
             host: &self.clocks[host],
         };
         let end = &mut connection.ends[receiver as usize];
+        if E::Causes::ON {
+            let limit = || end.limit(cx.profile);
+            network.causes_mut().arrives(event, now, limit);
+        }
         let segment = restored(event, end, Options::NONE);
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         let events = end.fast_path(&segment, &cx, &mut out)?;
         connection.in_network = connection.in_network + out.sent() - 1;
         connection.last_event = now;
+        if E::Causes::ON {
+            network.take_options(event.options);
+        }
+        acted((event.conn, receiver), end, &cx, network);
         network.count_delivered();
         Some((connection, now, events))
     }
@@ -238,11 +241,11 @@ impl Connections {
             host: &self.clocks[host],
         };
         let end = &mut connection.ends[receiver as usize];
-        let timers = E::Causes::ON.then(|| end.timers());
         if E::Causes::ON {
-            let limit = end.limit(cx.profile);
+            let limit = || end.limit(cx.profile);
             network.causes_mut().arrives(event, now, limit);
         }
+        let has_options = network.has_options(event);
         let segment = restored(event, end, network.take_options(event.options));
         if end.looks_up_peer(&segment, cx.profile) {
             let hosts = Role::BOTH.map(|role| network.host_of(event.conn, role));
@@ -250,13 +253,13 @@ impl Connections {
         }
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         // The fast path has refused the others already.
-        let events = if E::Causes::ON || connection.is_special || event.has_options() {
+        let events = if connection.is_special || has_options {
             end.on_segment(&segment, cx, &mut out)
         } else {
             end.slow_path(&segment, &cx, &mut out)
         };
         connection.in_network += out.sent();
-        acted((event.conn, receiver), timers, end, &cx, network);
+        acted((event.conn, receiver), end, &cx, network);
         Some(events)
     }
 
@@ -302,18 +305,15 @@ impl Connections {
             host: &self.clocks[host],
         };
         let end = &mut connection.ends[role as usize];
-        let timers = E::Causes::ON.then(|| end.timers());
-        if let Some(timers) = &timers {
-            let paced = cx.profile.random_send_delay == Time::ZERO;
-            let causes = network.causes_mut();
-            causes.expires(event.conn, role, now, timers, paced);
-        }
+        let paced = cx.profile.random_send_delay == Time::ZERO;
+        let causes = network.causes_mut();
+        causes.expires(event.conn, role, now, paced);
         let mut out = Outgoing::new(network, now, event.conn, role);
         let before = end.retransmissions().timeouts;
         let events = end.on_timer(cx, &mut out);
         let timeouts = end.retransmissions().timeouts - before;
         connection.in_network += out.sent();
-        acted((event.conn, role), timers, end, &cx, network);
+        acted((event.conn, role), end, &cx, network);
         Some((now, class, events, timeouts))
     }
 
@@ -362,7 +362,6 @@ impl Connections {
             host: &self.clocks[network.host_of(index, role)],
         };
         let end = &mut connection.ends[role as usize];
-        let timers = E::Causes::ON.then(|| end.timers());
         let mut out = Outgoing::new(network, now, index, role);
         let mut bytes = bytes;
         // Behind a full segment that waits, further writes change nothing: they are one.
@@ -383,7 +382,7 @@ impl Connections {
             }
         }
         connection.in_network += out.sent();
-        acted((index, role), timers, end, &cx, network);
+        acted((index, role), end, &cx, network);
     }
 
     /// The hosts forget the connections of a class: nothing more is sent, what is on its way is
@@ -440,17 +439,17 @@ impl Connections {
     }
 }
 
-/// An end point, whose timers were these, has done what an event made it do.
+/// An end point has done what an event made it do.
 #[inline(always)]
 fn acted<E: Engine>(
     (index, role): (u32, Role),
-    timers: Option<Timers>,
     end: &Endpoint,
     cx: &Context<'_>,
     network: &mut Network<E>,
 ) {
-    if let Some(timers) = timers {
-        network.causes_mut().acted(index, role, &timers, end, cx);
+    if E::Causes::ON {
+        let (causes, timers) = (network.causes_mut(), end.timers());
+        causes.acted(index, role, cx.now, &timers, || end.is_armed_as_now(cx));
     }
 }
 

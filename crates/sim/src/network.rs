@@ -211,6 +211,15 @@ impl<E: Engine> Network<E> {
         }
     }
 
+    /// Whether a segment has any options.
+    #[inline(always)]
+    pub(crate) fn has_options(&self, event: &Event) -> bool {
+        match E::Causes::ON {
+            true => self.options.has_any(event.options),
+            false => event.has_options(),
+        }
+    }
+
     /// Hands back the options of a segment that has arrived, or is not to.
     #[inline(always)]
     pub(crate) fn take_options(&mut self, ticket: Ticket) -> Options {

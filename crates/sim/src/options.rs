@@ -31,6 +31,7 @@ impl OptionsAside {
     }
 
     /// Keeps them, even if there are none.
+    #[inline]
     pub(crate) fn keep(&mut self, options: &Options) -> Ticket {
         if let Some(ticket) = self.free.pop() {
             self.kept[ticket as usize - 1] = *options;
@@ -46,6 +47,15 @@ impl OptionsAside {
         match ticket {
             NO_OPTIONS => 0,
             ticket => self.peek(ticket).extra_len(),
+        }
+    }
+
+    /// Whether there are any, also behind a ticket.
+    #[inline(always)]
+    pub(crate) fn has_any(&self, ticket: Ticket) -> bool {
+        match ticket & !HAS_AE {
+            NO_OPTIONS => false,
+            ticket => !self.kept[ticket as usize - 1].is_empty(),
         }
     }
 

@@ -19,19 +19,23 @@
 //! added, and the delay behind the last one is not: it only undoes the shift.
 
 #[cfg(feature = "breakdown")]
+mod label;
+#[cfg(feature = "breakdown")]
+mod loss;
+#[cfg(feature = "breakdown")]
+mod nodes;
+#[cfg(feature = "breakdown")]
 mod paths;
 #[cfg(feature = "breakdown")]
 mod story;
 #[cfg(all(test, feature = "breakdown"))]
 mod tests;
-#[cfg(feature = "breakdown")]
-mod vectors;
 
 use aqmlab_aqm::Reason;
 use aqmlab_link::Served;
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{Exchange, Metrics};
-use aqmlab_tcp::{Context, Endpoint, Segment, SendLimit, Timers};
+use aqmlab_tcp::{Segment, SendLimit, Timers};
 
 use crate::event::Event;
 use crate::options::Ticket;
@@ -41,6 +45,11 @@ pub(crate) use paths::Paths;
 
 /// What a world remembers of the causes of events. It hears of each step of each segment, and of
 /// each timer; connections are named by their slots.
+///
+/// A transport reports around each thing that an end does: first its cause ([`arrives`](Self::arrives),
+/// [`expires`](Self::expires) or [`resumes`](Self::resumes); nothing for a write, which has the cause of
+/// what happens anyway), then each segment as it [`leaves`](Self::leaves), then that the end has
+/// [`acted`](Self::acted), with the timers that it has now.
 pub(crate) trait Causes {
     /// Whether it remembers anything: else nobody need tell it.
     const ON: bool;
@@ -65,11 +74,13 @@ pub(crate) trait Causes {
 
     // ---- what happens at an end ----
 
-    /// A segment arrives at an end, whose sender had this limit.
-    fn arrives(&mut self, _event: &Event, _now: Time, _limit: Option<SendLimit>) {}
+    /// A segment arrives at an end; `limit` says what keeps its sender from sending more until then.
+    /// Again for the same segment, nothing happens.
+    #[inline(always)]
+    fn arrives(&mut self, _event: &Event, _now: Time, _limit: impl FnOnce() -> Option<SendLimit>) {}
 
-    /// A timer of an end expires, `timers` as they were; `paced`: segments leave at a rate.
-    fn expires(&mut self, _slot: u32, _role: Role, _now: Time, _timers: &Timers, _paced: bool) {}
+    /// A timer of an end expires; `paced`: segments leave at a rate.
+    fn expires(&mut self, _slot: u32, _role: Role, _now: Time, _paced: bool) {}
 
     /// The application of an end pauses.
     fn pauses(&mut self, _slot: u32, _role: Role, _now: Time) {}
@@ -77,14 +88,17 @@ pub(crate) trait Causes {
     /// Its pause is over.
     fn resumes(&mut self, _slot: u32, _role: Role, _now: Time) {}
 
-    /// An end point has done what the event made it do; `before` are its timers before that.
+    /// An end has done what the event made it do; these are its timers now. `is_armed_as_now`: whether
+    /// the retransmission timer runs as if it had been set now, which is asked where its time says
+    /// nothing.
+    #[inline(always)]
     fn acted(
         &mut self,
         _slot: u32,
         _role: Role,
-        _before: &Timers,
-        _end: &Endpoint,
-        _cx: &Context<'_>,
+        _now: Time,
+        _timers: &Timers,
+        _is_armed_as_now: impl FnOnce() -> bool,
     ) {
     }
 

@@ -10,41 +10,41 @@ pub(super) struct Story {
     pub(super) flow: Option<u64>,
     rows: Vec<StoryRow>,
     /// Events that were taken.
-    taken: u64,
+    taken: u32,
     /// The number of the event with which the exchange began.
-    root: u64,
+    root: u32,
 }
 
 impl Story {
     /// An exchange of the connection begins; its number.
-    pub(super) fn begin(&mut self, now: Time) -> u64 {
+    pub(super) fn begin(&mut self, now: Time) -> u32 {
         self.root = self.push(StoryRow::new(StoryEvent::Asked, now));
         self.root
     }
 
     /// The number of the event with which the exchange began.
-    pub(super) const fn root(&self) -> u64 {
+    pub(super) const fn root(&self) -> u32 {
         self.root
     }
 
-    /// Something happens because of the event `cause`; its number, 0 where nobody follows.
-    #[inline]
-    pub(super) fn say(&mut self, cause: u64, row: StoryRow) -> u64 {
-        match cause {
-            0 => 0,
-            cause => self.push(StoryRow { cause, ..row }),
-        }
+    /// Something happens because of the event `cause`; its number.
+    pub(super) fn say(&mut self, cause: u32, row: StoryRow) -> u32 {
+        let cause = cause.into();
+        self.push(StoryRow { cause, ..row })
     }
 
-    fn push(&mut self, row: StoryRow) -> u64 {
-        let number = self.taken + self.rows.len() as u64 + 1;
-        self.rows.push(StoryRow { number, ..row });
+    fn push(&mut self, row: StoryRow) -> u32 {
+        let number = self.taken + self.rows.len() as u32 + 1;
+        self.rows.push(StoryRow {
+            number: number.into(),
+            ..row
+        });
         number
     }
 
     /// The events so far; they are forgotten.
     pub(super) fn take(&mut self) -> impl Iterator<Item = StoryRow> + '_ {
-        self.taken += self.rows.len() as u64;
+        self.taken += self.rows.len() as u32;
         self.rows.drain(..)
     }
 }

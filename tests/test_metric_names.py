@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from aqmlab import AqmlabError
-from aqmlab.results.metrics import described, metric_key, metric_keys
+from aqmlab.results.metrics import described, flattened, metric_key, metric_keys, number
 from conftest import SMALL, Cli
 
 UPLOADS = SMALL.replace("[[traffic]]", '[[traffic]]\ndirection = "reverse"')
@@ -96,3 +96,25 @@ def test_short_names_are_explained(aqmlab: Cli) -> None:
         assert aqmlab("explain", name).out.startswith(key)
     assert "did you mean p50_s or p50" in aqmlab("explain", "p50s").err
     assert len(aqmlab("explain", "xyzzy").err) < 200
+
+
+def test_one_number_is_what_all_numbers_have() -> None:
+    """Names of classes and links may have dots, and some keys hold no number."""
+    summary = {
+        "seed": 3,
+        "simulated_s": 2.5,
+        "valid": True,
+        "responses": {"a": {"p50_s": 1.0, "x": 9.0}, "a.b": {"p50_s": 2.0}, "c": {"p50_s": None}},
+        "links": {"core.1": {"forward": {"loss_rate": 0.25}}},
+    }  # fmt: skip
+    every = flattened(summary)
+    wanted = [
+        *every,
+        "seed",
+        "valid",
+        "responses",
+        "responses.a",
+        "responses.d.p50_s",
+        "links.core",
+    ]
+    assert {key: number(summary, key) for key in wanted} == {key: every.get(key) for key in wanted}

@@ -11,15 +11,28 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs
 
+import altair
 import numpy as np
 import pypdf
 import pytest
+import vl_convert
+from aqmlab import figures
 from aqmlab._util.table import TableModel
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
+from aqmlab.figures.files import svg
+from aqmlab.reports import charts, html
 from aqmlab.reports import write as report
 from aqmlab.reports.content import compose
-from aqmlab.reports.data import CURVE_POINTS, TRACE_BINS, axis_limits, binned, distributions, traces
+from aqmlab.reports.data import (
+    CURVE_POINTS,
+    PACKETS,
+    TRACE_BINS,
+    axis_limits,
+    binned,
+    distributions,
+    traces,
+)
 from aqmlab.reports.fidelity import published_numbers
 from aqmlab.reports.playground import _RANGES, fragment
 from aqmlab.reports.sheet import Strip, paged, table
@@ -498,6 +511,57 @@ def test_a_page_ends_where_the_next_strip_does_not_fit() -> None:
 def test_the_same_runs_give_the_same_bytes(pair: list[Run], tmp_path: Path) -> None:
     first, second = (report.write(pair, tmp_path / f"{name}.html") for name in "ab")
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_its_charts_are_vega_lite(pair: list[Run], tmp_path: Path) -> None:
+    """What is drawn is not checked by the way: that takes longer than drawing."""
+    content = compose(pair, tmp_path)
+    assert content.distributions is not None
+    assert content.traces is not None
+    for live in (True, False):
+        style = charts.Style(content.drawn, live=live)
+        for spec in (
+            charts.cdf(content.distributions, style),
+            charts.ccdf(content.distributions, style),
+            charts.trace(content.traces, style, PACKETS),
+        ):
+            altair.Chart.from_dict(spec)  # checks it
+
+
+def test_pictures_on_white_are_those_of_the_light_theme(pair: list[Run], tmp_path: Path) -> None:
+    [picture] = [one for one in compose(pair, tmp_path).pictures if one.name == "delay"]
+    assert picture.still == svg(figures.delay(pair).to_dict())
+    assert "var(--run-1)" in picture.inline
+
+
+def test_progress_grows_to_one(pair: list[Run], tmp_path: Path) -> None:
+    told: list[float] = []
+    report.write(pair, tmp_path / "report.html", progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert len(told) > 5
+
+
+def test_the_libraries_of_the_page_are_kept(
+    pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path / "cache"))
+    html._bundle.cache_clear()
+    first = report.write(pair, tmp_path / "a.html").read_bytes()
+    [kept] = (tmp_path / "cache").glob("bundle-*.js")
+    monkeypatch.setattr(vl_convert, "javascript_bundle", None)
+    html._bundle.cache_clear()
+    assert report.write(pair, tmp_path / "b.html").read_bytes() == first
+    assert kept.read_text() in first.decode()
+
+
+def test_a_cache_that_cannot_be_written_stops_no_report(
+    pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("a file")
+    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path / "cache"))
+    html._bundle.cache_clear()
+    assert report.write(pair, tmp_path / "a.html").exists()
 
 
 def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import altair as alt
 from aqmlab.cards.card import Card
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, Area, Test
-from aqmlab.figures.files import Chart, svg
+from aqmlab.figures.files import Chart, definition, svg
 from aqmlab.figures.theme import THEMES, Plot, Theme, ThemeName
 
 __all__ = ["areas_svg", "waits_svg"]
@@ -186,4 +186,4 @@ def _drawn(chart: Chart, theme: Theme) -> str:
             orient="bottom", columns=3, labelColor=theme.text, labelFontSize=11, columnPadding=18
         ),
     )
-    return svg(configured.to_dict())
+    return svg(definition(configured))

@@ -17,17 +17,16 @@ chapter 6). The packets say what TCP adds, the counting what the average is.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
 from aqmlab._util.lazy import np
+from aqmlab._util.places import cache_folder
 from aqmlab._util.pool import OnProgress, run_all
 from aqmlab.engine.memory import bound, limited
 from aqmlab.errors import AqmlabError, RunError
@@ -275,7 +274,7 @@ def _cached_line(alone: UncongestedClass, jobs: int | None, progress: _Progress)
     """The line of a class, from the cache or measured now."""
     # The population and the seed are placeholders: what matters is everything else.
     text = alone.text(1.0, 1, TIMES) + repr((LONG_TIMES, LOADS, SEEDS, alone.rate_bps))
-    file = _cache_folder() / f"{content_key(text)[:32]}.json"
+    file = cache_folder() / f"{content_key(text)[:32]}.json"
     with suppress(OSError, ValueError, TypeError):
         return Line(**json.loads(file.read_text(encoding="utf-8")))
     line = _measured_line(alone, jobs, progress)
@@ -316,10 +315,3 @@ def _pilot(alone: UncongestedClass) -> float:
         population *= min(10.0, 0.5 / load) if load > 0.0 else 10.0
     name = alone.scenario.data["traffic"][alone.index]["name"]
     raise RunError(f"traffic.{name}: no number of users or connections causes the wanted load")
-
-
-def _cache_folder() -> Path:
-    """Where lines are kept: ``AQMLAB_CACHE``, or ``aqmlab`` in the user's cache folder."""
-    if own := os.environ.get("AQMLAB_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aqmlab"

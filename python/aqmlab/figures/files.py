@@ -20,6 +20,7 @@ __all__ = [
     "Chart",
     "check_address_space",
     "check_suffix",
+    "definition",
     "save",
     "svg",
     "written_width",
@@ -38,6 +39,9 @@ Chart: TypeAlias = (
 
 _RESERVED = 66 << 30
 """Bytes of addresses that the renderer reserves, about; of memory it takes some hundred MB."""
+_NAMED = re.compile(r'id="(\w+)"')
+_NAME = re.compile(r'(?<=\bid=")\w+(?=")|(?<=#)\w+(?=\))')
+"""The name of an element, where it is given and where it is referred to."""
 _HEAD = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
@@ -49,8 +53,14 @@ def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     """
     target = Path(path)
     write = check_suffix(target)
-    write_bytes(target, write(chart.to_dict()))
+    write_bytes(target, write(definition(chart)))
     return target
+
+
+def definition(chart: Chart) -> dict[str, Any]:
+    """A chart as Vega-Lite, unchecked: tests check all kinds, which takes longer than drawing."""
+    found: dict[str, Any] = chart.to_dict(validate=False)
+    return found
 
 
 def check_address_space() -> None:
@@ -80,10 +90,10 @@ def svg(spec: dict[str, Any]) -> str:
 
     Always the same: Vega numbers its clips on from chart to chart.
     """
-    picture = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    for number, name in enumerate(dict.fromkeys(re.findall(r'id="(\w+)"', picture))):
-        picture = re.sub(rf'\bid="{name}"', f'id="part{number}"', picture)
-        picture = picture.replace(f"#{name})", f"#part{number})")
+    picture = _drawn(spec)
+    names = dict.fromkeys(_NAMED.findall(picture))
+    parts = {name: f"part{number}" for number, name in enumerate(names)}
+    picture = _NAME.sub(lambda found: parts.get(found[0], found[0]), picture)
     unit = _about(spec, "unit", "px")
     if unit == "px":
         return picture
@@ -92,9 +102,23 @@ def svg(spec: dict[str, Any]) -> str:
 
 def written_width(spec: dict[str, Any]) -> float:
     """How wide a chart is drawn, with everything around its plots, in its own unit."""
-    found = _HEAD.search(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
+    found = _HEAD.search(_drawn(spec))
     assert found is not None, "vl-convert states the size of an SVG"
     return float(found[2])
+
+
+_LATEST: list[tuple[dict[str, Any], str]] = []
+"""What was drawn last: a figure whose width was right is written next."""
+
+
+def _drawn(spec: dict[str, Any]) -> str:
+    """What Vega draws."""
+    for known, picture in _LATEST:
+        if known == spec:
+            return picture
+    picture = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    _LATEST[:] = [(spec, picture)]
+    return picture
 
 
 def _about(spec: dict[str, Any], key: str, default: Any) -> Any:  # noqa: ANN401 - JSON

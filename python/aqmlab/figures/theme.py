@@ -17,7 +17,7 @@ import altair as alt
 from altair.utils.schemapi import debug_mode
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.files import Chart, written_width
+from aqmlab.figures.files import Chart, definition, written_width
 
 __all__ = [
     "MOST_SERIES",
@@ -69,9 +69,17 @@ class Plot(alt.Chart):
 
     def encode(self, *args: Any, **kwargs: Any) -> Plot:  # noqa: ANN401 - Altair's words
         """The plot with more of its data shown; see ``altair.Chart.encode``."""
-        found: Plot = super().encode(*args, **kwargs)
+        named = {name: _channel(name, value) for name, value in kwargs.items()}
+        found: Plot = super().encode(*args, **named)
         found.encoding = _Encoding(**found.encoding._kwds)
         return found
+
+
+def _channel(name: str, value: Any) -> Any:  # noqa: ANN401 - Altair's words
+    """A channel that is given by its column alone, for which Altair looks through all classes."""
+    if isinstance(value, list):
+        return [_channel(name, one) for one in value]
+    return getattr(alt, name[0].upper() + name[1:])(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
@@ -344,13 +352,13 @@ def finish(
     room = look.size.total - margin * look.size.text
 
     def drawn(room: float) -> Chart:
-        with debug_mode(False):  # what is written is checked as a whole
+        with debug_mode(False):  # it checks every part anew
             plain = _with_axis_names(build(room), look)
             return configured(plain if params is None else plain.properties(title=params), look)
 
     chart = drawn(room)
     # What axes, legends and labels take is known when they have been drawn.
-    over = written_width(chart.to_dict(validate=False)) - look.size.total
+    over = written_width(definition(chart)) - look.size.total
     if -1 < over <= 0:
         return chart
     return drawn(room - math.ceil(over))

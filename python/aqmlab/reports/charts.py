@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import altair as alt
 
 from aqmlab.figures.axes import linear, logarithmic
-from aqmlab.figures.files import Chart, svg
+from aqmlab.figures.files import Chart, definition, svg
 from aqmlab.figures.theme import PATTERNS, Look, Plot, configured
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
 
@@ -66,7 +66,7 @@ class Style:
 
     def spec(self, chart: Chart, data: list[dict[str, Any]]) -> dict[str, Any]:
         """The finished definition."""
-        spec: dict[str, Any] = configured(chart, self.look).to_dict()
+        spec = definition(configured(chart, self.look))
         if self.live:
             # The page says in words what a chart shows.
             spec["config"] |= {"font": _LIVE_FONT, "aria": False, "padding": dict(_LIVE_PADDING)}

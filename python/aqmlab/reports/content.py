@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from aqmlab._util.pool import OnProgress
 from aqmlab._util.table import TableModel
 from aqmlab._util.words import natural
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
@@ -33,6 +34,8 @@ from aqmlab.results.why import reasons
 __all__ = ["Report", "compose"]
 
 
+_BEGUN, _READ = 0.1, 0.3
+"""Shares of the work that are done, about, when runs are compared and when curves are read."""
 _MOST_SHOWN = 8
 """Configurations whose curves are shown at first: as many as there are colours."""
 _MOST_LINKS = 3
@@ -153,6 +156,7 @@ def compose(
     baseline: Baseline = None,
     *,
     ordered: bool = True,
+    progress: OnProgress = lambda _: None,
 ) -> Report:
     """The report about some runs; addresses are relative to the folder of the report.
 
@@ -163,13 +167,15 @@ def compose(
         question: what the runs are to answer; None: made from what differs.
         baseline: what the others are compared with; None: the drop-tail queue.
         ordered: whether somebody chose the order of the runs.
+        progress: called now and then with the share of the work that is done.
     """
     folder = folder.resolve()
     groups = group(runs)
     changes = differences(groups, baseline, ordered=ordered)
     scenarios = scenarios_of(groups)
+    progress(_BEGUN)
     if len(scenarios) == 1:
-        return _of_scenario(groups, changes, folder, title, question)
+        return _of_scenario(groups, changes, folder, title, question, progress)
     titles = family_titles([[entry.first for entry in own] for own in scenarios])
     parts = [
         _of_scenario(
@@ -178,8 +184,9 @@ def compose(
             folder,
             name,
             None,
+            _part_of(progress, number, len(scenarios)),
         )
-        for own, name in zip(scenarios, titles, strict=True)
+        for number, (own, name) in enumerate(zip(scenarios, titles, strict=True))
     ]
     return Report(
         title=title or f"{len(parts)} scenarios",
@@ -209,17 +216,25 @@ def compose(
     )
 
 
+def _part_of(progress: OnProgress, number: int, parts: int) -> OnProgress:
+    """What a part of some work calls."""
+    return lambda done: progress((number + done) / parts)
+
+
 def _of_scenario(
     groups: list[Group],
     changes: list[Difference],
     folder: Path,
     title: str | None,
     question: str | None,
+    progress: OnProgress,
 ) -> Report:
     """The report about the runs of one scenario."""
     runs = [run for entry in groups for run in entry.runs]
     curves = distributions(groups)
+    progress(_READ)
     traced = traces(groups)
+    drawn = pictures(runs, len(groups), lambda done: progress(_READ + (1.0 - _READ) * done))
     published = published_numbers(runs)
     return Report(
         title=title or _title_of(groups),
@@ -236,7 +251,7 @@ def _of_scenario(
         reasons=tables.reasons(groups),
         distributions=curves,
         traces=traced,
-        pictures=pictures(runs, len(groups)),
+        pictures=drawn,
         compared=changes,
         differences=tables.differences(changes) if changes else None,
         verdict=conclusion(changes, groups),

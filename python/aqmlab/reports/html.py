@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 import vl_convert
 
+from aqmlab._util.files import write_text
+from aqmlab._util.places import cache_folder
+from aqmlab.errors import AqmlabError
 from aqmlab.figures.palette import PALETTE
 from aqmlab.reports import charts
 from aqmlab.reports.charts import Style, address, stills, stroke
@@ -85,8 +90,15 @@ def _strokes(report: Report) -> dict[str, dict[str, str]]:
 
 @cache
 def _bundle(script: str) -> str:
-    """A script together with the libraries that it needs."""
-    return vl_convert.javascript_bundle(script)
+    """A script together with the libraries that it needs; kept, for it takes a second to make."""
+    made_by = f"{vars(vl_convert)['__version__']}\n{script}"
+    file = cache_folder() / f"bundle-{hashlib.sha256(made_by.encode()).hexdigest()[:32]}.js"
+    with suppress(OSError, ValueError):
+        return file.read_text(encoding="utf-8")
+    found = vl_convert.javascript_bundle(script)
+    with suppress(AqmlabError):  # a home that cannot be written is no reason to have no report
+        write_text(file, found)
+    return found
 
 
 def _compact(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say

@@ -10,8 +10,9 @@ from functools import partial
 from html import escape
 from typing import Any
 
+from aqmlab._util.pool import OnProgress
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.files import Chart, svg
+from aqmlab.figures.files import Chart, definition, svg
 from aqmlab.figures.kinds.cdf import cdf
 from aqmlab.figures.kinds.classes import classes
 from aqmlab.figures.kinds.delay import delay
@@ -19,7 +20,7 @@ from aqmlab.figures.kinds.fairness import fairness
 from aqmlab.figures.kinds.flows import flows
 from aqmlab.figures.kinds.throughput_delay import throughput_delay
 from aqmlab.figures.kinds.why import why
-from aqmlab.figures.theme import Look
+from aqmlab.figures.theme import THEMES, Look
 from aqmlab.results.breakdown import has_breakdown
 from aqmlab.results.families import families
 from aqmlab.results.run import Run
@@ -49,7 +50,9 @@ class Picture:
     """It as a part of a page, in the page's colours."""
 
 
-def pictures(runs: Sequence[Run], configurations: int) -> list[Picture]:
+def pictures(
+    runs: Sequence[Run], configurations: int, progress: OnProgress = lambda _: None
+) -> list[Picture]:
     """The figures of some runs.
 
     None of more than :data:`MOST_CONFIGURATIONS`, nor of runs of different scenarios, which are
@@ -58,7 +61,9 @@ def pictures(runs: Sequence[Run], configurations: int) -> list[Picture]:
     if configurations > MOST_CONFIGURATIONS or len(families(runs)) > 1:
         return []
     found = []
-    for name, draw in _fitting(runs, configurations):
+    fitting = [*_fitting(runs, configurations)]
+    for number, (name, draw) in enumerate(fitting):
+        progress(number / len(fitting))
         with suppress(AqmlabError):  # recorded, but nothing that the figure could show
             found.append(drawn(name, draw, runs))
     return found
@@ -66,10 +71,29 @@ def pictures(runs: Sequence[Run], configurations: int) -> list[Picture]:
 
 def drawn(name: str, draw: Callable[..., Chart], runs: Sequence[Run]) -> Picture:
     """A figure of some runs; an error if they have nothing that it could show."""
-    spec = draw(runs, look=Look()).to_dict()
-    page = draw(runs, look=Look(theme="page")).to_dict()
+    page = definition(draw(runs, look=Look(theme="page")))
+    spec = _on_white(page)
     title = " ".join(spec["title"]["text"])
     return Picture(name, title, svg(spec), _inline(name, title, page))
+
+
+def _on_white(page: dict[str, Any]) -> dict[str, Any]:
+    """A figure in the light theme, from its definition in the colours of a page."""
+    light, own = THEMES["light"], THEMES["page"]
+    names = {getattr(own, key): getattr(light, key) for key in ("text", "soft", "grid", "axis")}
+    names |= zip(own.series, light.series, strict=True)
+
+    def coloured(part: Any) -> Any:  # noqa: ANN401 - any part of a definition
+        if isinstance(part, dict):
+            return {key: coloured(value) for key, value in part.items()}
+        if isinstance(part, list):
+            return [coloured(value) for value in part]
+        return names.get(part, part) if isinstance(part, str) else part
+
+    data = {"datasets": page["datasets"]} if "datasets" in page else {}
+    found: dict[str, Any] = coloured({key: page[key] for key in page if key not in data}) | data
+    found["config"]["background"] = light.background
+    return found
 
 
 def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:

@@ -30,6 +30,8 @@ _SUFFIXES: Mapping[str, str] = {
 """Formats by the suffix of a file's name."""
 _FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 """What a report can be written as."""
+_COMPOSED = 0.7
+"""Share of the work that is done, about, when the content is there."""
 
 
 def target(output: Path | None, kind: str | None) -> tuple[Path, str]:
@@ -61,6 +63,7 @@ def write(
     ordered: bool = True,
     playground: str | None = None,
     brief: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Path:
     """Writes a report about some runs and returns where it is.
 
@@ -79,6 +82,7 @@ def write(
             web page links the scenarios to it that it can show.
         brief: One page (A4) instead of the whole report: a picture, five numbers, the verdict, the
             setting and how to repeat it; ``html`` or ``pdf``.
+        progress: Called now and then with the share of the work that is done.
     """
     if not runs:
         raise AqmlabError("a report needs at least one run")
@@ -87,7 +91,15 @@ def write(
         raise AqmlabError(f"--brief: found a page as {chosen}; it is written as html or pdf")
     check_output_file(place, "a report")
     link = _playground(playground, place.parent)
-    content = compose(runs, place.parent, title, question, baseline, ordered=ordered)
+    content = compose(
+        runs,
+        place.parent,
+        title,
+        question,
+        baseline,
+        ordered=ordered,
+        progress=lambda done: progress(_COMPOSED * done),
+    )
     if brief:
         from aqmlab.reports import brief as page
 
@@ -97,6 +109,7 @@ def write(
         _write_html(content, place, link)
     else:
         _WRITERS[chosen](content, place)
+    progress(1.0)
     return place
 
 

@@ -12,7 +12,7 @@ from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import ALL, Metric, bounds_of, flattened, look_up, metric_key
+from aqmlab.results.metrics import ALL, Metric, bounds_of, look_up, metric_key, number
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
 
@@ -56,7 +56,7 @@ class Group:
     def values(self, metric: str) -> dict[int, float]:
         """A metric by seed, where it was measured; its name as in :mod:`aqmlab.results.metrics`."""
         key = metric_key(metric)
-        found = {run.seed: flattened(run.summary).get(key) for run in self.runs}
+        found = {run.seed: number(run.summary, key) for run in self.runs}
         return {seed: value for seed, value in found.items() if value is not None}
 
     def estimate(self, *path: str) -> Estimate | None:

@@ -40,6 +40,7 @@ __all__ = [
     "look_up",
     "metric_key",
     "metric_keys",
+    "number",
     "of_version",
 ]
 
@@ -334,6 +335,23 @@ def _leaves(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, float | N
             yield from _leaves(value, f"{path}{key}.")
         elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             yield f"{path}{key}", value
+
+
+def number(summary: Mapping[str, Any], key: str) -> float | None:
+    """What :func:`flattened` has at a key, found without flattening the summary."""
+    return _number({name: summary[name] for name in summary if name not in _LEFT_OUT}, key)
+
+
+def _number(node: Mapping[str, Any], key: str) -> float | None:
+    """The number at a path. Names of classes and links may have dots."""
+    if key in node:
+        return dict(_leaves({"": node[key]}, "")).get("")
+    for name, inner in node.items():
+        if isinstance(inner, Mapping) and key.startswith(f"{name}."):
+            found = _number(inner, key[len(name) + 1 :])
+            if found is not None:
+                return found
+    return None
 
 
 def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON holds

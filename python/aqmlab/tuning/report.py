@@ -10,7 +10,7 @@ from typing import Any
 
 from aqmlab._util.files import write_bytes, write_text
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.files import svg
+from aqmlab.figures.files import definition, svg
 from aqmlab.figures.search import Point, search
 from aqmlab.figures.theme import Look, ThemeName
 from aqmlab.tuning.goals import Goal
@@ -44,7 +44,7 @@ def write(found: Tuning) -> None:
     write_text(folder / "front.tsv", tsv([found.row(trial) for trial in found.front]))
     if found.feasible:
         for theme, name in PICTURES.items():
-            write_bytes(folder / name, svg(picture(found, Look(theme=theme)).to_dict()).encode())
+            write_bytes(folder / name, svg(definition(picture(found, Look(theme=theme)))).encode())
     for name, choice in (("best", found.best), ("robust", found.robust)):
         for index, scenario in enumerate(found.plan.scenarios if choice else ()):
             assert choice is not None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._util.console import out, say
+from aqmlab._util.console import Progress, out, say
 from aqmlab.cli.options import Runs
 from aqmlab.errors import AqmlabError, RunError
 
@@ -76,17 +76,19 @@ def command(
     for error in broken:
         say(f"left out: {error}")
     stated_title, stated_question = stated_words(sources)
-    place = write(
-        runs,
-        output,
-        kind=kind,
-        title=title or stated_title,
-        question=question or stated_question,
-        baseline=baseline or stated_baselines(sources),
-        ordered=False,
-        playground=playground,
-        brief=brief,
-    )
+    with Progress("writing") as progress:
+        place = write(
+            runs,
+            output,
+            kind=kind,
+            title=title or stated_title,
+            question=question or stated_question,
+            baseline=baseline or stated_baselines(sources),
+            ordered=False,
+            playground=playground,
+            brief=brief,
+            progress=progress.task("the report"),
+        )
     out(f"report: {place}")
     if broken:
         total = len(broken) + len(runs)

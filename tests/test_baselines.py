@@ -8,7 +8,7 @@ from pathlib import Path
 import aqmlab as package
 import pyarrow.parquet as pq
 import pytest
-from aqmlab.cards import baselines
+from aqmlab.cards import baselines, evaluation
 from aqmlab.cards.campaign import jobs_of
 from aqmlab.cards.candidates import named
 from aqmlab.cards.evaluation import baseline_jobs
@@ -40,9 +40,37 @@ def test_they_are_those_of_fresh_runs(fresh: package.Card, tmp_path: Path) -> No
 
 
 @CURRENT
-def test_they_cover_the_quick_tier() -> None:
-    planned = baseline_jobs("quick")
+def test_they_are_those_of_fresh_runs_of_the_standard_tier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test and a seed that only this tier has."""
+    found = []
+    for name in ("kept", "fresh"):
+        if name == "fresh":
+            monkeypatch.setattr("aqmlab.cards.evaluation.shipped", lambda _: {})
+        found.append(
+            package.evaluate(
+                control="reno",
+                tier="standard",
+                only=["c-media"],
+                seeds=[8],
+                store=tmp_path / name,
+                progress=False,
+            )
+        )
+    assert found[0].to_json() == found[1].to_json()
+    runs = [len([*(tmp_path / name).glob("??/*")]) for name in ("kept", "fresh")]
+    assert runs == [4, 12], "four settings of the candidate; those of CUBIC and BBRv3 too"
+
+
+@CURRENT
+def test_they_cover_the_standard_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last seed of each tier: planning all runs takes most of a minute."""
+    last = {tier: [seeds[-1]] for tier, seeds in evaluation.SEEDS.items()}
+    monkeypatch.setattr(evaluation, "SEEDS", last)
+    planned = baseline_jobs("standard")
     assert len(baselines.shipped(planned)) == len(planned) > 700
+    assert len({*pq.read_table(baselines.FILE)["key"].to_pylist()}) > 5000
     assert baselines.FILE.stat().st_size < 1_000_000
 
 

@@ -65,7 +65,7 @@ run: build  ## build, then compare four queues in the same office: README's tabl
 		'  $(BIN)/aqmlab                            examples' \
 		'  $(BIN)/aqmlab init my.toml --kind home   a scenario of your own link' \
 		'  $(BIN)/aqmlab report out/office          one page for everybody else' \
-		'  docs/tutorial.md                               to a decision about this office, in ten minutes'
+		'  docs/tutorial.md                            to a decision, in ten minutes'
 
 .PHONY: test test-rust test-python
 test: test-rust test-python  ## every test; under 15 minutes on two cores from a clean checkout
@@ -266,12 +266,12 @@ soak: build $(STAMPS)/requirements-dev  ## long and large work, about an hour: d
 	$(BIN)/python benches/soak.py $(ARGS)
 
 .PHONY: peers-fidelity
-peers-fidelity: build  ## goodput, loss and queue beside ns-2 and ns-3 (Debian: apt-get install ns2 libns3-dev): docs/peers-fidelity.md
+peers-fidelity: build  ## goodput, loss and queue beside ns-2 and ns-3 (Debian: apt-get install ns2 libns3-dev): records/peers-fidelity.md
 	@[ out/peers-fidelity -nt python/aqmlab/_native.abi3.so ] || rm -rf out/peers-fidelity  # of another engine
 	$(BIN)/python -m aqmlab.validation.peers $(ARGS)
 
 .PHONY: card-rows
-card-rows: build  ## ten tests of the card in ns-3 and, as root, on the live bed: docs/evaluate.md; ARGS=ns-3 or live for one
+card-rows: build  ## ten tests of the card in ns-3 and, as root, on the live bed: records/card-rows.md; ARGS=ns-3 or live for one
 	$(BIN)/python -m aqmlab.validation.card_rows $(ARGS)
 
 # Apart from `make test`: they need namespaces, a quiet machine and half an hour.

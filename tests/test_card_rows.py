@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from aqmlab.cards.candidates import named
@@ -94,3 +95,11 @@ def test_the_page_shows_its_file() -> None:
     page = card_rows.PAGE.read_text()
     assert card_rows.with_section(page, found) == page, "make card-rows writes it anew"
     assert card_rows.section(found) in page
+
+
+def test_the_guide_counts_the_differences() -> None:
+    stated = re.findall(r"(\d+ of \d+) differences have", card_rows.PAGE.read_text())
+    guide = (ROOT / "docs/evaluate.md").read_text()
+    assert len(stated) == 2
+    for count in stated:
+        assert count in guide

@@ -190,6 +190,19 @@ def test_security_lists_the_files_with_unsafe_code() -> None:
     assert set(re.findall(r"`(\S+\.rs)`", table)) == found
 
 
+def test_security_lists_the_commands_that_read_or_write() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    for name in set(names()) - {"explain", "list", "schema"}:
+        assert re.search(rf"`{name}\b", text), f"{name} is not in SECURITY.md"
+    remote = re.findall(r"^- `--scheduler` of (.*) sends", text, re.MULTILINE)
+    taking = {
+        name
+        for name in names()
+        if any("--scheduler" in option.opts for option in load(name).params)
+    }
+    assert set(re.findall(r"`(\w+)`", remote[0])) == taking
+
+
 def test_pages_state_how_many_there_are() -> None:
     scripts = sum(1 for file in (ROOT / "crates/tcp/tests/scripts").rglob("*.script"))
     (stated,) = re.findall(r"(\d+) packet scripts", (ROOT / "docs/transports.md").read_text())
@@ -197,8 +210,8 @@ def test_pages_state_how_many_there_are() -> None:
 
 
 RECORDS = (
-    ("docs/live-comparison.md", r"(\d+) of (\d+) bounds are kept", "{} of {} bounds hold"),
-    ("docs/peers-fidelity.md", r"(\d+) of (\d+) cells are within", "{} of {}"),
+    ("records/live-comparison.md", r"(\d+) of (\d+) bounds are kept", "{} of {} bounds hold"),
+    ("records/peers-fidelity.md", r"(\d+) of (\d+) cells are within", "{} of {}"),
     ("docs/validation.md", r"(\d+) of (\d+) checks hold", "{} of {} checks hold"),
     ("docs/tcp-conformance.md", r"Of (\d+) rules (\d+) are met", "{0} "),
     ("docs/tcp-conformance.md", r"Of (\d+) rules (\d+) are met", "{1} "),

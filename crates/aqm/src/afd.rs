@@ -17,11 +17,11 @@ use aqmlab_declare::{About, Parameters, parameters};
 pub struct Params {
     /// Queue length aimed at (Le 2005: 24 or 240 packets).
     pub q_ref: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// How far the fair share m_fair moves, in headers, per packet by which the previous sample of
-    /// the queue was off `q_ref`; at least 0 and below `beta`.
+    /// the queue was off `q_ref`; below `beta`.
     #[param(default = 1.7, least = 0.0)]
     pub alpha: f64,
     /// The same for the newest sample, above `alpha`.
@@ -30,12 +30,12 @@ pub struct Params {
     /// How often the queue is sampled and m_fair moves.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// The paper's b: headers in the shadow buffer, from 1 to 1048576. At least ten times the
-    /// number of flows above the fair share, or the estimate is coarse.
+    /// The paper's b: headers in the shadow buffer. At least ten times the number of flows above
+    /// the fair share, or the estimate is coarse.
     #[param(default = 500, least = 1, most = MOST_HEADERS)]
     pub shadow: u32,
-    /// The paper's s: one arrival in so many is copied into the shadow buffer; at least 1.
-    /// `shadow` times `s` packets, the memory of the buffer, should be a few round trips.
+    /// The paper's s: one arrival in so many is copied into the shadow buffer. `shadow` times `s`
+    /// packets, the memory of the buffer, should be a few round trips.
     #[param(default = 5.0, least = 1.0)]
     pub s: f64,
     /// Whether an arrival counts as a header of its flow itself: then a fair share below one header is held

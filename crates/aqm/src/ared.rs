@@ -28,31 +28,31 @@ pub struct Params {
     /// Queueing delay that the automatic thresholds aim at.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target_delay: Time,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length, above 0, at most 1. If not stated:
-    /// 1 - exp(-1 / C) for C packets per second, so that the average follows within a second.
+    /// Weight of the newest sample in the average queue length. If not stated: 1 - exp(-1 / C) for
+    /// C packets per second, so that the average follows within a second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
     /// Signal probability as the average reaches `max_th`, at the start.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// The least that `max_p` is lowered to; above 0.
+    /// The least that `max_p` is lowered to.
     #[param(default = 0.01, above = 0.0, most = 1.0)]
     pub max_p_bottom: f64,
-    /// The most that `max_p` is raised to; at most 1.
+    /// The most that `max_p` is raised to.
     #[param(default = 0.5, above = 0.0, most = 1.0)]
     pub max_p_top: f64,
     /// Time between two changes of `max_p`.
     #[param(default = "500 ms", above = Time::ZERO)]
     pub interval: Time,
     /// What is added to `max_p` where the average is too high, though no more than a quarter of
-    /// `max_p`; above 0, at most 1.
+    /// `max_p`.
     #[param(default = 0.01, above = 0.0, most = 1.0, changeable)]
     pub alpha: f64,
-    /// What `max_p` is multiplied by where the average is too low; above 0 and below 1. The paper
-    /// wants more than 0.83, or one step may cross the band aimed at.
+    /// What `max_p` is multiplied by where the average is too low. The paper wants more than 0.83,
+    /// or one step may cross the band aimed at.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
     /// How signals are spaced.

@@ -17,19 +17,19 @@ pub struct Params {
     pub min_th: QueueSize,
     /// Average queue from which every arrival is dropped; rising above it multiplies `max_p`.
     pub max_th: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length, above 0, at most 1.
+    /// Weight of the newest sample in the average queue length.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`, at the start; above 0, at most 1.
+    /// Signal probability as the average reaches `max_th`, at the start.
     #[param(default = 0.1, least = FLOOR, most = 1.0)]
     pub max_p: f64,
-    /// By what `max_p` is divided when the average falls below `min_th`; above 1.
+    /// By what `max_p` is divided when the average falls below `min_th`.
     #[param(default = 3.0, above = 1.0)]
     pub alpha: f64,
-    /// By what `max_p` is multiplied when the average rises above `max_th`; above 1.
+    /// By what `max_p` is multiplied when the average rises above `max_th`.
     #[param(default = 2.0, above = 1.0)]
     pub beta: f64,
     /// How signals are spaced.

@@ -20,10 +20,10 @@ pub struct Params {
     /// Size of the real buffer; an arrival that would exceed it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Utilization of the link to reach: a share of its capacity, above 0, at most 1.
+    /// Utilization of the link to reach: a share of its capacity.
     #[param(default = 0.98, above = 0.0, most = 1.0, changeable)]
     pub gamma: f64,
-    /// How fast the virtual capacity follows, per second; above 0.
+    /// How fast the virtual capacity follows, per second.
     #[param(default = 0.15, above = 0.0, changeable)]
     pub alpha: f64,
     /// Whether the virtual capacity also follows packets that the AQM drops, so that the offered

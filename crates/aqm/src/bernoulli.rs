@@ -12,10 +12,10 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of Bernoulli signals.
 #[parameters]
 pub struct Params {
-    /// Probability with which an arrival is signalled, 0 to 1.
+    /// Probability with which an arrival is signalled.
     #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p: f64,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Whether ECN-capable packets are marked instead of dropped.

@@ -16,14 +16,14 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of BLUE.
 #[parameters]
 pub struct Params {
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// What the probability rises at an overflow; above 0, at most 1. The authors also ran 0.0025.
+    /// What the probability rises at an overflow. The authors also ran 0.0025.
     #[param(default = 0.02, above = 0.0, most = 1.0, changeable)]
     pub d1: f64,
-    /// What the probability falls when the link is idle: above 0, at most 1, and far below `d1`.
-    /// The authors also ran 0.00025.
+    /// What the probability falls when the link is idle; far below `d1`. The authors also ran
+    /// 0.00025.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub d2: f64,
     /// The least time between two changes: about a round-trip time, so that one can act before

@@ -22,20 +22,20 @@ pub struct Params {
     /// Average queue above which every arrival is dropped.
     #[param(default = "200 packets", changeable)]
     pub max_th: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(default = "300 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Waiting packets with which an arrival is compared, 1 to 1000.
+    /// Waiting packets with which an arrival is compared.
     #[param(default = 1, least = 1, most = 1000)]
     pub candidates: u32,
-    /// Equal regions into which `min_th` to `max_th` is divided, 0 to 1000: one candidate more for
-    /// each that the average has passed. 0: always as many as `candidates` says.
+    /// Equal regions into which `min_th` to `max_th` is divided: one candidate more for each that
+    /// the average has passed. 0: always as many as `candidates` says.
     #[param(default, most = 1000)]
     pub regions: u32,
-    /// Weight of the newest sample in the average queue length, above 0, at most 1.
+    /// Weight of the newest sample in the average queue length.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`, above 0, at most 1.
+    /// Signal probability as the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
     /// How signals are spaced.

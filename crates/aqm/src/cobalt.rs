@@ -27,7 +27,7 @@ pub struct Params {
     /// What an empty queue takes from it.
     #[param(default = DECREMENT, above = 0.0, most = 1.0, changeable)]
     pub decrement: f64,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// The largest packet: a delay of less than four of them on the link is never too long.

@@ -21,7 +21,7 @@ pub struct Params {
     /// How long the delay must stay above `target`: a typical worst round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// The largest packet: a queue of no more than this many bytes is left alone.

@@ -20,11 +20,11 @@ use aqmlab_declare::{About, Parameters, parameters};
 pub struct Params {
     /// Queue length aimed at (Le 2005: 24 or 240 packets).
     pub q_ref: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// How far the fair share p_ref moves per packet by which the previous sample of the queue
-    /// was off `q_ref`, at least 0 and below `b`.
+    /// How far the fair share p_ref moves per packet by which the previous sample of the queue was
+    /// off `q_ref`; below `b`.
     #[param(default = 1.7, least = 0.0)]
     pub a: f64,
     /// The same for the newest sample, above `a`.
@@ -39,18 +39,17 @@ pub struct Params {
     /// A light flow that is silent for longer starts from zero.
     #[param(default = "1 s", above = Time::ZERO)]
     pub clearing_interval: Time,
-    /// A flow is heavy once it has sent more packets than these without a silence; from 1 to
-    /// 1000000.
+    /// A flow is heavy once it has sent more packets than these without a silence.
     #[param(default = 70, least = 1, most = 1_000_000)]
     pub sb_threshold: u32,
-    /// Slots of the score board, the table of light flows (SB); from 1 to 1048576.
+    /// Slots of the score board, the table of light flows (SB).
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub sb_slots: u32,
-    /// Places in the table of heavy flows (HB); from 1 to 1048576.
+    /// Places in the table of heavy flows (HB).
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
-    /// Upper bound of p_ref, and its start, in packets per `aging_interval`; at least 1. Left out:
-    /// 1 % of what the link carries in that time.
+    /// Upper bound of p_ref, and its start, in packets per `aging_interval`. Left out: 1 % of what
+    /// the link carries in that time.
     #[param(least = LEAST_SHARE)]
     pub p_max: Option<f64>,
     /// Which packets of a flow count.

@@ -13,7 +13,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of drop-tail.
 #[parameters]
 pub struct Params {
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// It never signals, so there is nothing to mark.

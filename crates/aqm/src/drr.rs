@@ -16,7 +16,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of DRR.
 #[parameters]
 pub struct Params {
-    /// Queues among which flows are spread, 1 to 65536.
+    /// Queues among which flows are spread.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
     /// IP bytes that a turn adds to what a flow may send. Any will share fairly; at least the

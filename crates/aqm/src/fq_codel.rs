@@ -17,7 +17,7 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of FQ-CoDel.
 #[parameters]
 pub struct Params {
-    /// Queues among which flows are spread, 1 to 65536.
+    /// Queues among which flows are spread.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
     /// IP bytes that a turn adds to what a flow may send. Not given: 1514 bytes, or 300 where the

@@ -16,7 +16,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of FQ-PIE.
 #[parameters]
 pub struct Params {
-    /// Queues among which flows are spread, 1 to 65536.
+    /// Queues among which flows are spread.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
     /// IP bytes that a turn adds to what a flow may send.
@@ -57,7 +57,7 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability from which even they are dropped, 0 to 1.
+    /// Probability from which even they are dropped.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
 }

@@ -23,7 +23,7 @@ pub struct Params {
     pub min_th: Option<QueueSize>,
     /// Average queue from which every arrival is dropped. Left out: twice `min_th`.
     pub max_th: Option<QueueSize>,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Typical round-trip time; bounds `min_th` where that is left out.
@@ -33,10 +33,10 @@ pub struct Params {
     /// for large ones.
     #[param(default = 2)]
     pub min_q: u32,
-    /// Weight of the newest sample in the average queue length; above 0 and at most 1.
+    /// Weight of the newest sample in the average queue length.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`; above 0 and at most 1.
+    /// Signal probability as the average reaches `max_th`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// How signals are spaced.

@@ -34,7 +34,7 @@ pub struct Params {
     /// Whether only ECT(1) packets are signalled; others pass.
     #[param(default, changeable)]
     pub only_ect1: bool,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Whether ECN-capable packets are marked instead of dropped.

@@ -20,14 +20,14 @@ pub struct Params {
     /// Loss rate aimed at while the queue is `q_ref`: a share of the arrivals.
     #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p_ref: f64,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Gain of the queue's distance from `q_ref`, per packet and tick; above 0.
+    /// Gain of the queue's distance from `q_ref`, per packet and tick.
     #[param(default = 1e-4, above = 0.0, changeable)]
     pub a: f64,
-    /// Gain of the loss rate's distance from `p_ref`, per tick; at least 0. With 0 the loss rate
-    /// does not count.
+    /// Gain of the loss rate's distance from `p_ref`, per tick. With 0 the loss rate does not
+    /// count.
     #[param(default = 0.1, least = 0.0, changeable)]
     pub b: f64,
     /// Time between two changes of the probability; the gains belong to it. At least 10 us.

@@ -16,7 +16,7 @@ pub struct Params {
     /// Queue to hold.
     #[param(default = "50 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Gain of the newest sample, per packet; above `b`. If neither gains nor `design` are stated:
@@ -24,7 +24,7 @@ pub struct Params {
     /// flows and round-trip times of at most 246 ms.
     #[param(changeable)]
     pub a: Option<f64>,
-    /// Gain of the previous sample, per packet; above 0.
+    /// Gain of the previous sample, per packet.
     #[param(changeable)]
     #[param(above = 0.0)]
     pub b: Option<f64>,
@@ -52,7 +52,7 @@ pub struct Params {
 #[parameters]
 #[derive(Copy)]
 pub struct Design {
-    /// The least number of TCP flows; above 0.
+    /// The least number of TCP flows.
     #[param(above = 0.0)]
     pub flows: f64,
     /// The longest round-trip time.

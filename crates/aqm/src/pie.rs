@@ -36,7 +36,7 @@ pub struct Params {
     /// Mean packet size (MEAN_PKTSIZE): a queue of no more than two of them is left alone.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// How the queueing delay is found.
@@ -51,7 +51,7 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability from which even they are dropped, 0 to 1.
+    /// Probability from which even they are dropped.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
 }

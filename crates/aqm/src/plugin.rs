@@ -26,7 +26,7 @@ use aqmlab_declare::{About, Declared, Parameters, Refused, extremes};
 pub struct Params {
     /// The plug-in and its own parameters.
     pub settings: Settings,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     pub limit: QueueSize,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -74,7 +74,7 @@ impl JsonSchema for Params {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let size = generator.subschema_for::<QueueSize>();
         let limit = json_schema!({
-            "description": "Buffer size; an arrival that would exceed it is dropped.",
+            "description": "Buffer size; what exceeds it is dropped.",
             "allOf": [size],
             "default": "1000 packets",
         });

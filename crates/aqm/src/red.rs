@@ -21,13 +21,13 @@ pub struct Params {
     /// Average queue from which every arrival is signalled (or the gentle slope begins).
     #[param(changeable)]
     pub max_th: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length: above 0, at most 1.
+    /// Weight of the newest sample in the average queue length.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`: above 0, at most 1.
+    /// Signal probability as the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
     /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`

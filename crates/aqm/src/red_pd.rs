@@ -26,13 +26,13 @@ pub struct Params {
     pub min_th: QueueSize,
     /// Average queue from which every arrival is signalled (or the gentle slope begins).
     pub max_th: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length; above 0 and at most 1.
+    /// Weight of the newest sample in the average queue length.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`; above 0 and at most 1.
+    /// Signal probability as the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`
@@ -55,23 +55,23 @@ pub struct Params {
     /// round-trip time, sqrt(1.5/p)/R packets per second at the drop rate p.
     #[param(default = "40 ms", least = check::SHORTEST_TICK)]
     pub target_rtt: Time,
-    /// M: drop lists that are remembered, from 1 to 100.
+    /// M: drop lists that are remembered.
     #[param(default = 5, least = 1, most = 100)]
     pub lists: u32,
     /// K: lists in which a flow must be found to be one of high bandwidth; from 1 to `lists`.
     #[schemars(range(min = 1, max = 100))]
     #[param(default = 3)]
     pub lists_needed: u32,
-    /// Flows that a list keeps, those with most bytes dropped; from 1 to 1000.
+    /// Flows that a list keeps, those with most bytes dropped.
     #[param(default = 50, least = 1, most = 1000)]
     pub list_flows: u32,
-    /// No flow is found while the drop rate is not above this; from 0 to 1.
+    /// No flow is found while the drop rate is not above this.
     #[param(default = 0.001, least = 0.0, most = 1.0)]
     pub identify_above: f64,
-    /// Largest decrease of a flow's filter probability at once; above 0 and at most 1.
+    /// Largest decrease of a flow's filter probability at once.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub max_decrease: f64,
-    /// P_minThresh: filter probability below which a flow is released; above 0 and at most 1.
+    /// P_minThresh: filter probability below which a flow is released.
     #[param(default = 0.005, above = 0.0, most = 1.0)]
     pub p_min_thresh: f64,
     /// Least number of lists from an increase of a flow's filter probability to the next.
@@ -83,27 +83,26 @@ pub struct Params {
     /// Least number of lists from a change of a flow's filter probability to a decrease.
     #[param(default = 3)]
     pub decrease_lists: u32,
-    /// Whether filtered flows are tested for a response to what they lose, and the filter
-    /// probability of those that show none rises in larger steps.
+    /// Whether filtered flows are tested for a response to losses; the filter probability of those
+    /// that show none rises in larger steps.
     #[param(default)]
     pub unresponsive_test: bool,
     /// Periods that the test remembers of a flow, each from an increase of its filter probability
-    /// to the next; from 2 to 20.
+    /// to the next.
     #[param(default = 5, least = 2, most = 20)]
     pub test_periods: u32,
-    /// Factor of a rise of a flow's drop rate, from a period to a later one, from which the test
-    /// asks for a response: a rate smaller by the square root of the rise; from 1 to 10.
+    /// Rise of a flow's drop rate, as a factor, from which the test asks for a response: a rate
+    /// smaller by the square root of the rise.
     #[param(default = 1.5, least = 1.0, most = response::MOST_RISE)]
     pub test_rise: f64,
-    /// Least number of pairs of periods without a response in a flow that fails the test; from 1
-    /// to 190.
+    /// Least number of pairs of periods without a response in a flow that fails the test.
     #[param(default = 3, least = 1, most = 190)]
     pub test_pairs: u32,
     /// Least number of pairs without a response for each pair with one in a flow that fails the
-    /// test; at least 1.
+    /// test.
     #[param(default = 4.0, least = 1.0)]
     pub test_majority: f64,
-    /// By what the step of a flow that failed the test is multiplied; at least 1.
+    /// By what the step of a flow that failed the test is multiplied.
     #[param(default = 2.0, least = 1.0)]
     pub unresponsive_step: f64,
     /// Whether ECN-capable packets are marked instead of dropped, by RED and by the filter.
@@ -137,7 +136,7 @@ impl Parameters for Params {
              `test_majority` and `unresponsive_step`.",
             "A period is the time from an increase of a flow's filter probability to the next, in \
              the filter only (the scripts take the last list of it), and only rises in time count. \
-             `test_rise` is ours: from 1.5 on chance hides the response of few TCP flows. A \
+             `test_rise` is ours: from 1.5 on, chance hides the response of only few TCP flows. A \
              decision stands until most pairs show a response (the scripts: until release). The \
              scripts' slower decreases for such flows are left out.",
             "The first list lasts 10R. A list takes 4096 flows, before it is cut down to those \

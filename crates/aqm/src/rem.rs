@@ -16,16 +16,16 @@ pub struct Params {
     /// Queue to hold.
     #[param(default = "20 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// What the price rises per packet of mismatch and tick; above 0.
+    /// What the price rises per packet of mismatch and tick.
     #[param(default = 0.001, above = 0.0, changeable)]
     pub gamma: f64,
-    /// Weight of the queue's mismatch beside that of the rate; above 0.
+    /// Weight of the queue's mismatch beside that of the rate.
     #[param(default = 0.1, above = 0.0, changeable)]
     pub alpha: f64,
-    /// The probability is 1 - phi^(-price); above 1.
+    /// The probability is 1 - phi^(-price).
     #[param(default = 1.001, above = 1.0, changeable)]
     pub phi: f64,
     /// Time between two changes of the price; `gamma` belongs to it. At least 10 us.

@@ -21,7 +21,7 @@ pub struct Params {
     /// Average number of In packets waiting from which every In arrival is dropped.
     #[param(default = "70 packets")]
     pub max_in: QueueSize,
-    /// Signal probability of In packets as their average reaches `max_in`; above 0 and at most 1.
+    /// Signal probability of In packets as their average reaches `max_in`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub p_in: f64,
     /// Average queue, of all packets, below which no Out packet is signalled.
@@ -30,7 +30,7 @@ pub struct Params {
     /// Average queue, of all packets, from which every Out arrival is dropped.
     #[param(default = "30 packets")]
     pub max_out: QueueSize,
-    /// Signal probability of Out packets as the average reaches `max_out`; above 0 and at most 1.
+    /// Signal probability of Out packets as the average reaches `max_out`.
     #[param(default = 0.2, above = 0.0, most = 1.0)]
     pub p_out: f64,
     /// Whether the probability of In packets rises to 1 between `max_in` and twice that instead of
@@ -40,10 +40,10 @@ pub struct Params {
     /// The same for Out packets.
     #[param(default)]
     pub gentle_out: bool,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages; above 0 and at most 1.
+    /// Weight of the newest sample in both averages.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// How signals are spaced, in each class on its own.

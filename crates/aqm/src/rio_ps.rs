@@ -21,8 +21,7 @@ pub struct Params {
     /// Average number of Short packets waiting from which every Short arrival is dropped.
     #[param(default = "840 packets")]
     pub short_max_th: QueueSize,
-    /// Signal probability of Short packets as their average reaches `short_max_th`; above 0 and at
-    /// most 1.
+    /// Signal probability of Short packets as their average reaches `short_max_th`.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub short_max_p: f64,
     /// Average queue, of all packets, below which no Long packet is signalled.
@@ -31,23 +30,22 @@ pub struct Params {
     /// Average queue, of all packets, from which every Long arrival is dropped.
     #[param(default = "1200 packets")]
     pub long_max_th: QueueSize,
-    /// Signal probability of Long packets as the average reaches `long_max_th`; above 0 and at
-    /// most 1.
+    /// Signal probability of Long packets as the average reaches `long_max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub long_max_p: f64,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages; above 0 and at most 1.
+    /// Weight of the newest sample in both averages.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// How signals are spaced, in each class on its own.
     #[param(default)]
     pub gap: Gap,
-    /// SLR: active Short flows per active Long flow that `l_t` is moved to reach; above 0.
+    /// SLR: active Short flows per active Long flow that `l_t` is moved to reach.
     #[param(default = 3.0, above = 0.0)]
     pub slr: f64,
-    /// L_t at the start: the packets of a flow that are Short; at least 1.
+    /// L_t at the start: the packets of a flow that are Short.
     #[param(default = 10, least = 1)]
     pub l_t: u32,
     /// T_u: how often flows that were silent since the last time are forgotten.
@@ -56,7 +54,7 @@ pub struct Params {
     /// T_c: how often L_t moves by one packet.
     #[param(default = "10 s", least = check::SHORTEST_TICK)]
     pub t_c: Time,
-    /// Most flows that are remembered, from 1 to 16777216.
+    /// Most flows that are remembered.
     #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
     /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.

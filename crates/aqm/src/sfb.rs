@@ -16,24 +16,23 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SFB.
 #[parameters]
 pub struct Params {
-    /// L: levels, each with a hash function of its own; from 1 to 16.
+    /// L: levels, each with a hash function of its own.
     #[param(default = 2, least = 1, most = MOST_LEVELS)]
     pub levels: u32,
-    /// N: bins per level, from 1 to 4096. With B unresponsive flows, (1 - (1 - 1/N)^B)^L of the
-    /// others share all their bins with some of them.
+    /// N: bins per level. With B unresponsive flows, (1 - (1 - 1/N)^B)^L of the others share all
+    /// their bins with some of them.
     #[param(default = 23, least = 1, most = MOST_BINS)]
     pub bins: u32,
-    /// Packets waiting from which a bin is full; at least 1. Left out: 1.5 times `limit` over
-    /// `bins`.
+    /// Packets waiting from which a bin is full. Left out: 1.5 times `limit` over `bins`.
     #[param(least = 1)]
     pub bin_size: Option<u32>,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Step by which the probability of a full bin rises; above 0 and at most 1, and above `d2`.
+    /// Step by which the probability of a full bin rises; above `d2`.
     #[param(default = 0.005, above = 0.0, most = 1.0)]
     pub d1: f64,
-    /// Step by which the probability of an empty bin falls; above 0 and at most 1.
+    /// Step by which the probability of an empty bin falls.
     #[param(default = 0.001, above = 0.0, most = 1.0)]
     pub d2: f64,
     /// Shortest time between two steps of a bin.

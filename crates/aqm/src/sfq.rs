@@ -14,7 +14,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SFQ.
 #[parameters]
 pub struct Params {
-    /// Buckets among which flows are spread, 1 to 65536.
+    /// Buckets among which flows are spread.
     #[param(default = 1024, least = 1, most = 65536)]
     pub buckets: u32,
     /// Buffer size of all buckets together; when an arrival exceeds it, the longest bucket loses

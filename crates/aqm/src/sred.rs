@@ -24,15 +24,15 @@ pub struct Params {
     /// Length of the zombie list, M: 1 to 100000, and longer than the buffer.
     #[param(default = 1000, least = 1, most = MOST_ZOMBIES)]
     pub zombies: u32,
-    /// Probability that a miss replaces the zombie, p_o: above 0, at most 1.
+    /// Probability that a miss replaces the zombie, p_o.
     #[param(default = 0.25, above = 0.0, most = 1.0)]
     pub overwrite: f64,
-    /// Weight of the newest arrival in the average frequency of hits: above 0, at most 1. If not
-    /// stated: `overwrite` / `zombies`, as fast as the list forgets.
+    /// Weight of the newest arrival in the average frequency of hits. If not stated: `overwrite` /
+    /// `zombies`, as fast as the list forgets.
     #[param(above = 0.0, most = 1.0)]
     pub alpha: Option<f64>,
-    /// Probability while a third of the buffer or more waits and many flows are active: above 0,
-    /// at most 1. From a sixth on, it is a quarter of this; below, 0.
+    /// Probability while a third of the buffer or more waits and many flows are active. From a
+    /// sixth on, it is a quarter of this; below, 0.
     #[param(default = 0.15, above = 0.0, most = 1.0)]
     pub p_max: f64,
     /// Whether ECN-capable packets are marked instead of dropped.

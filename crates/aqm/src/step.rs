@@ -16,7 +16,7 @@ pub struct Params {
     /// The paper's K: an arrival that finds more than this waiting is signalled.
     #[param(changeable)]
     pub threshold: QueueSize,
-    /// Buffer size; an arrival that would exceed it is dropped.
+    /// Buffer size; what exceeds it is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Mean packet size: converts a threshold in bytes to packets.

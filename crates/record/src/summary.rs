@@ -151,7 +151,8 @@ results! {
     ///
     /// Connections that ended in the measured span are counted with all that happened on them.
     /// Where a field says so it counts all connections instead, also those that go on when the
-    /// span ends, such as endless transfers, and only what happened in the span.
+    /// span ends, such as endless transfers, and only what happened in the span. A live run cannot
+    /// see these, nor windows, round trips, delays of datagrams and fast retransmits.
     pub struct FlowSummary {
         /// Connections that ended in the measured span, and flows of datagrams.
         count: u64 = "connections", NUMBER, digits 0, head "connections";
@@ -194,29 +195,24 @@ results! {
         /// span, in their whole life.
         closed_timeouts: u64 = "timeouts", NUMBER, digits 0, head "timeouts";
         /// Share of the connections that ended with a fast retransmit at either end: a loss whose
-        /// repair did not wait for the timer. A live run cannot see it.
+        /// repair did not wait for the timer.
         fast_retransmit_share: Option<f64> = "with fast retransmit", SHARE;
         /// Segments with data that a queue dropped or a wire lost in the measured span, of all
-        /// connections. A live run cannot see it.
+        /// connections.
         lost_segments: Option<u64> = "lost segments", NUMBER;
-        /// Expiries of the retransmission timer in the measured span, on all connections. A live
-        /// run cannot see it.
+        /// Expiries of the retransmission timer in the measured span, on all connections.
         span_timeouts: Option<u64> = "time-outs in the span", NUMBER,
             digits 0, head "timeouts in span", after "span_retransmitted_data";
-        /// SYN and SYN-ACK segments sent again in the measured span, on all connections. A live run
-        /// cannot see it.
+        /// SYN and SYN-ACK segments sent again in the measured span, on all connections.
         span_retransmitted_syn: Option<u64> = "SYN sent again in the span", NUMBER;
-        /// FIN segments without data sent again in the measured span, on all connections. A live run
-        /// cannot see it.
+        /// FIN segments without data sent again in the measured span, on all connections.
         span_retransmitted_fin: Option<u64> = "FIN sent again in the span", NUMBER;
-        /// Data segments sent again in the measured span, on all connections. A live run cannot see
-        /// it.
+        /// Data segments sent again in the measured span, on all connections.
         span_retransmitted_data: Option<u64> = "data sent again in the span", NUMBER,
             digits 0, head "data again in span";
         /// Shortest round trip that senders of responses measured in the measured span, on all
         /// connections: of segments with data that were sent once (Karn) and timed, one a round
-        /// trip, or with time stamps each. It includes what the receiver delays its ACK. A live run
-        /// cannot see it, nor the others.
+        /// trip, or with time stamps each. It includes what the receiver delays its ACK.
         rtt_min_s: Option<f64> = "shortest RTT", MILLISECONDS, digits 1, name "rtt_min";
         /// Mean of the measured round trips.
         rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS, name "rtt";
@@ -239,11 +235,10 @@ results! {
             of " of the time by which a measured round trip exceeds that on an idle path",
             names "rtt_increase_p", each ();
         /// Mean congestion window of senders of responses, at the samples of the round trip: each
-        /// connection counts once a round trip, or with time stamps once an ACK. A live run cannot
-        /// see it.
+        /// connection counts once a round trip, or with time stamps once an ACK.
         cwnd_mean_bytes: Option<f64> = "mean cwnd", BYTES, digits 1, head "cwnd kB", name "cwnd";
         /// Mean congestion window, when the measured span ends, of the senders of responses whose
-        /// connections go on. A live run cannot see it.
+        /// connections go on.
         cwnd_end_bytes: Option<f64> = "cwnd at the end", BYTES;
         /// Datagrams sent in the measured span.
         datagrams_sent: u64 = "datagrams sent", NUMBER, digits 0, head "sent";
@@ -256,7 +251,7 @@ results! {
         datagram_loss_rate: Option<f64> = "datagram loss", SHARE,
             digits 2, head "loss %", name "datagram_loss";
         /// Mean one-way delay of the datagrams that arrived in the measured span: from the source to
-        /// the receiver, propagation included. A live run cannot see it, nor the others.
+        /// the receiver, propagation included.
         datagram_delay_mean_s: Option<f64> = "mean one-way delay", MILLISECONDS,
             name "datagram_delay";
         percentiles datagram_delay_p(

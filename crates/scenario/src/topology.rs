@@ -41,8 +41,8 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Routers in the row, 4 to 17. The links between them are `in`, then `core-1`, `core-2`, ...,
-    /// then `out`; with the hosts' own links at both ends six routers make seven links a path.
+    /// Routers in the row. The links between them are `in`, then `core-1`, `core-2`, ..., then
+    /// `out`; with the hosts' own links at both ends six routers make seven links a path.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
     /// How many of the core links are congested: the first ones. At most `routers` - 3.

@@ -90,10 +90,8 @@ pub(crate) struct Common {
     #[param(default)]
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
-    /// Most bytes that an application writes at a time, as a server does that copies a file to its
-    /// socket in blocks. A message above it leaves as several writes at one instant, and Nagle's
-    /// rule is asked after each: where the first writes fit the window, their remainders travel
-    /// as short segments. Left out: a message is one write.
+    /// Most bytes that an application writes at a time. A longer message leaves as several writes
+    /// at one instant, and Nagle's rule is asked after each. Left out: a message is one write.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
     /// QUIC of our own, where connections have it.
@@ -103,27 +101,24 @@ pub(crate) struct Common {
     /// QUIC by quinn, where connections have it. What is left out is quinn's own default.
     #[param(default, table)]
     quinn: Quinn,
-    /// Differentiated services code point of its packets, 0 to 63, for disciplines with service
+    /// Differentiated services code point of its packets, for disciplines with service
     /// classes.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
-    /// Time of the run at which the class begins; before that it is silent. For flows, sessions and
-    /// users also a list with a time for each, or a table: `{ every = "5 s" }` has each begin 5 s
-    /// after the one before it, the first at `first`, 0 s if left out. These times are exact:
-    /// `start_within` means nothing then, and no user is met in the middle of a think time.
+    /// Time of the run at which the class begins. For flows, sessions and users also a list of
+    /// times, or a table: `{ every = "5 s" }` has each begin 5 s after the one before it, the first
+    /// at `first` (default: 0 s). These times are exact: `start_within` means nothing then.
     #[param(default)]
     start: Starts,
-    /// Time of the run from which on the class begins nothing new: what is under way is finished,
-    /// endless transfers end, datagrams cease. Left out: it goes on to the end.
+    /// Time of the run from which on the class begins nothing new; endless transfers and datagrams
+    /// end. Left out: never.
     stop: Option<Time>,
-    /// Most connections that the class has open at a time. What would be beyond is refused and
-    /// counted in the summary (`refused`); a user takes a refused connection for failed and goes
-    /// on. Left out: no limit.
+    /// Most connections that the class has open at a time; further ones are refused and counted
+    /// (`refused`). Left out: no limit.
     #[param(check = aqmlab_declare::check::at_least_one)]
     max_connections: Option<u32>,
-    /// Which of the connections that its model would open the class has, so that several classes
-    /// can share them, each with a stack of its own. Only for models with an open loop whose
-    /// population is given. Left out: all.
+    /// Which of the connections of its model the class has, so that several classes can share them.
+    /// Only for open loops whose population is given. Left out: all.
     subset: Option<Subset>,
 }
 

@@ -11,8 +11,7 @@ use crate::scenario::{keys, words};
 use aqmlab_declare::schema::{Described, Kind, Parameter};
 
 /// What stands between the head of a page, which is generated, and the rest, which is not.
-pub(crate) const BY_HAND: &str =
-    "<!-- Above: generated from the code. Below: written by hand. -->\n";
+pub(crate) const BY_HAND: &str = "<!-- generated until here -->\n";
 
 /// A folder below docs, and the generated head of each page in it by the page's name.
 pub(crate) type Folder = (&'static str, Vec<(String, String)>);
@@ -104,12 +103,11 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
         let values: Vec<_> = values
             .map(|(key, value)| format!("{key} = {value}"))
             .collect();
-        page += &format!(
-            "| `{}` | {} | `{}` |\n",
-            preset.name,
-            preset.about,
-            values.join(", ")
-        );
+        let values = match values.as_slice() {
+            [] => "none".to_owned(),
+            values => format!("`{}`", values.join(", ")),
+        };
+        page += &format!("| `{}` | {} | {values} |\n", preset.name, preset.about);
     }
     if !departures.is_empty() {
         page += "\n## Departures from the source\n\n";

@@ -68,7 +68,15 @@ fn columns_of(page: &mut String, table: &TableAbout) {
         lower(table.row)
     );
     *page += "| column | type | unit | meaning |\n| --- | --- | --- | --- |\n";
+    let parts = parts();
+    let is_part = |column: &Column| {
+        let part = column.name.strip_suffix("_ns");
+        part.is_some_and(|name| parts.iter().any(|known| known == name))
+    };
     for column in table.columns {
+        if is_part(column) {
+            continue;
+        }
         let Column {
             name,
             kind,
@@ -81,6 +89,25 @@ fn columns_of(page: &mut String, table: &TableAbout) {
         let meaning = cell(meaning);
         let _ = writeln!(page, "| `{name}` | {kind}{nullable} | {unit} | {meaning} |");
     }
+    if table.columns.iter().any(is_part) {
+        *page += "\nThe other columns are the parts of the response time, in whole nanoseconds (uint64). \
+                  They have the names of [the summary's parts](#breakdownclassband), with `_ns` for `_s`.\n";
+    }
+}
+
+/// The parts of a response time that the summary describes, without their unit. A table has them
+/// in nanoseconds, and its columns need no second description.
+fn parts() -> Vec<String> {
+    let breakdown = sections();
+    let breakdown = breakdown
+        .iter()
+        .filter(|section| section.key == "breakdown.<class>.<band>");
+    let keys = breakdown.flat_map(|section| &section.metrics);
+    let names = keys.filter_map(|metric| metric.key.rsplit('.').next()?.strip_suffix("_s"));
+    names
+        .filter(|name| *name != "response")
+        .map(str::to_owned)
+        .collect()
 }
 
 /// A number without a unit has none to show.

@@ -53,7 +53,11 @@ pub(crate) fn page() -> String {
     rows::<Sizes>(&mut page, "`request` and `response`");
     page +=
         "\n## `tcp`\n\nThe name of a profile, or a table of keys: [the TCP stack](tcp-stack.md).\n";
-    table::<Quic>(&mut page, "`quic`");
+    page += "\n## `quic`\n\n";
+    let mut quic = Described::of::<Quic>().parameters();
+    keys(&mut page, &quic);
+    quic.retain(|key| key.name != "congestion_control");
+    words(&mut page, &quic);
     table::<Quinn>(&mut page, "`quinn`");
     page + "\n[QUIC or TCP](how-to/quic.md) shows it at work.\n"
 }
@@ -142,6 +146,8 @@ fn value(parameter: &Parameter) -> String {
         None => form.clone(),
     };
     match (&parameter.default, parameter.required) {
+        // A table of its own on the page shows these.
+        (Some(Value::Object(table)), _) if !table.contains_key("kind") => "its defaults".to_owned(),
         (Some(default), _) => match form.split_once("number ") {
             Some((_, bounds)) => format!("`{default}`, {bounds}"),
             None => code(default),
@@ -164,28 +170,40 @@ pub(crate) fn words(page: &mut String, parameters: &[Parameter]) {
     }
 }
 
-/// The profiles with what they change, and the keys with the value of the plain profile.
+/// The profiles, the keys with the value of the plain profile, and the keys that others change.
 fn profiles(page: &mut String) {
     let [plain, others @ ..] = Profile::NAMES;
     let base = ProfileSheet::of(plain);
-    *page += &format!("\n## Profiles\n\n**`{plain}`**: {}\n", base.summary);
-    let mut earlier: Vec<(&str, ProfileSheet)> = Vec::new();
-    for name in others {
-        let sheet = ProfileSheet::of(name);
-        // An earlier profile that is much more like it than the plain one needs fewer words.
-        let from_plain = changed(&sheet, &base);
-        let (other, changes) = earlier
+    *page += &format!("\n## Profiles\n\n- **`{plain}`**: {}\n", base.summary);
+    let others: Vec<_> = others
+        .iter()
+        .map(|name| (*name, ProfileSheet::of(name)))
+        .collect();
+    for (name, sheet) in &others {
+        *page += &format!("- **`{name}`**: {}\n", sheet.summary);
+    }
+    *page +=
+        &format!("\n### What they change\n\nAn empty cell is the value of `{plain}`.\n\n| key |");
+    for (name, _) in &others {
+        *page += &format!(" `{name}` |");
+    }
+    *page += &format!("\n| --- |{}\n", " --- |".repeat(others.len()));
+    for (at, own) in base.parameters.iter().enumerate() {
+        let theirs: Vec<_> = others
             .iter()
-            .map(|(other, theirs)| (*other, changed(&sheet, theirs)))
-            .filter(|(_, changes)| 3 * changes.len() <= 2 * from_plain.len())
-            .min_by_key(|(_, changes)| changes.len())
-            .unwrap_or((plain, from_plain));
-        *page += &format!(
-            "\n**`{name}`**: {} It differs from `{other}` in {}.\n",
-            sheet.summary,
-            changes.join(", ")
-        );
-        earlier.push((name, sheet));
+            .map(|(_, sheet)| &sheet.parameters[at].value)
+            .collect();
+        if theirs.iter().all(|value| **value == own.value) {
+            continue;
+        }
+        *page += &format!("| `{}` |", own.name);
+        for value in theirs {
+            *page += &match *value == own.value {
+                true => " |".to_owned(),
+                false => format!(" {} |", cell(&short(value))),
+            };
+        }
+        page.push('\n');
     }
     let _ = write!(
         page,
@@ -196,20 +214,20 @@ fn profiles(page: &mut String) {
     for (key, own) in keys.iter().zip(&base.parameters) {
         *page += &row(&key.name, &code(&own.value), &key.description);
     }
-    keys.retain(|key| key.name != "congestion_control");
+    // These have pages or tables of their own.
+    keys.retain(|key| key.name != "congestion_control" && key.name != "slow_start");
     words(page, &keys);
 }
 
-/// The keys in which a profile differs from another, with their values.
-fn changed(own: &ProfileSheet, other: &ProfileSheet) -> Vec<String> {
-    let pairs = own.parameters.iter().zip(&other.parameters);
-    pairs
-        .filter(|(own, other)| own.value != other.value)
-        .map(|(own, _)| match code(&own.value) {
-            value if value.is_empty() => format!("`{}` not set", own.name),
-            value => format!("`{} = {}`", own.name, value.trim_matches('`')),
-        })
-        .collect()
+/// A value in a narrow cell: a table that has nothing but its kind is that word.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Null => "not set".to_owned(),
+        Value::Object(table) if table.len() == 1 && table.contains_key("kind") => {
+            code(&table["kind"])
+        }
+        other => code(other),
+    }
 }
 
 /// A value as the scenario file writes it.

@@ -2,7 +2,7 @@
 
 ``python -m aqmlab.validation.card_rows`` reads ``validation/cards/rows.toml``. It runs each test
 behind drop-tail and behind some queues: here and in ns-3 (Debian's ``libns3-dev``), and, as root,
-here and on the live bed. It writes ``docs/card-rows.csv``, the table of ``docs/evaluate.md``, and
+here and on the live bed. It writes ``records/card-rows.csv``, the table of ``records/card-rows.md``, and
 ``scoreboard.json`` beside the runs.
 
 A difference counts if ours is large enough to matter by the card's own rule. An invalid live run
@@ -56,9 +56,9 @@ __all__ = [
 
 FILE = Path("validation/cards/rows.toml")
 """What is compared."""
-DATA = Path("docs/card-rows.csv")
+DATA = Path("records/card-rows.csv")
 """Every difference."""
-PAGE = Path("docs/evaluate.md")
+PAGE = Path("records/card-rows.md")
 """The page with the table."""
 _MARK = re.compile(r"(<!-- card rows -->\n).*?(<!-- end -->)", re.DOTALL)
 _KERNEL_RENO = {"profile": "linux", "congestion_control": "reno"}

@@ -2,7 +2,7 @@
 
 ``python -m aqmlab.validation.live`` (as root) reads ``validation/live/compare.toml``, makes the
 live runs that are missing, one at a time, simulates the same scenarios with the same seeds, and
-writes ``docs/live-comparison.md``, ``records/live-comparison.md`` and, beside the runs,
+writes ``records/live-comparison.md`` and, beside the runs,
 ``scoreboard.json``.
 
 A live run costs its length in real time. A valid one is kept and counts again as long as its file
@@ -56,10 +56,8 @@ __all__ = [
 
 CASES = Path("validation/live/compare.toml")
 """What is compared."""
-_PAGE = Path("docs/live-comparison.md")
-"""A line for each case."""
 _RECORD = Path("records/live-comparison.md")
-"""The table of each case."""
+"""A line for each case, and the table of each."""
 TRIES = 4
 """Live runs of a case and seed before the machine is called too busy."""
 _DISTANCE = "distance"
@@ -175,8 +173,7 @@ def _compare_all(names: Sequence[str], folder: Path) -> int:
     write_text(folder / "scoreboard.json", content + "\n")
     judged = [score for result in results for score in result["scores"] if score["bound"]]
     if not names:
-        write_text(_PAGE, page(brief, judged, kernel))
-        write_text(_RECORD, record(sections))
+        write_text(_RECORD, f"{page(brief, judged, kernel)}\n{record(sections)}")
     return 0 if all(score["holds"] for score in judged) else 1
 
 
@@ -323,7 +320,7 @@ def _lines(case: Case, scores: Sequence[Score]) -> str:
     head = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
     rows = "\n".join(row(score) for score in scores)
     seeds = ", ".join(map(str, case.seeds))
-    return f"## {case.title}\n\nSeeds {seeds}.\n\n{head}\n{rows}\n"
+    return f"### {case.title}\n\nSeeds {seeds}.\n\n{head}\n{rows}\n"
 
 
 def row(score: Score) -> str:
@@ -366,32 +363,30 @@ def _brief(case: Case, scores: Sequence[Score]) -> str:
 
 
 def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) -> str:
-    """The page of all cases, a row for each."""
+    """The head of the record: a row for each case."""
     held = sum(score["holds"] for score in judged)
     head = (
         "# The simulator against the kernel\n\n"
         f"{held} of {len(judged)} bounds are kept. The same scenarios run in the simulator and on "
-        f"the [live bed](live.md) (Linux {kernel}), with the same users by seed. The bounds were "
+        f"the [live bed](../docs/live.md) (Linux {kernel}), with the same users by seed. The bounds were "
         "set before the runs. All live runs kept the bed's own bounds.\n\n"
         "A difference is that of the means over three or four seeds, as a share of the simulated "
         "value; Kolmogorov's distance is absolute. A difference outside its bound is bold. "
-        "[Live bed](live.md#what-is-known-of-the-differences) says what is known of it.\n\n"
+        "[Live bed](../docs/live.md#what-is-known-of-the-differences) says what is known of it.\n\n"
         "| case | bounds kept | live beside simulated |\n| --- | --- | --- |\n"
     )
     return (
         head
         + "\n".join(rows)
         + "\n\n`make live-compare` (as root) runs `validation/live/compare.toml`, and writes this "
-        "page and [the values of both](../records/live-comparison.md).\n"
+        "page.\n"
     )
 
 
 def record(sections: Sequence[str]) -> str:
     """The table of each case."""
     head = (
-        "# The simulator against the kernel: every value\n\n"
-        "Means over the seeds, in parentheses the smallest and the largest. "
-        "[Summary](../docs/live-comparison.md). `make live-compare` writes this page.\n"
+        "## Every value\n\nMeans over the seeds, in parentheses the smallest and the largest.\n"
     )
     return "\n".join([head, *sections])
 

@@ -2,7 +2,7 @@
 
 ``python -m aqmlab.validation.peers`` reads ``validation/peers/*.toml``, runs each setting with each
 seed here and in its peer (Debian's ``ns2``, ``libns3-dev``), and writes
-``docs/peers-fidelity.md`` and ``records/peers-fidelity.md``.
+``records/peers-fidelity.md``.
 A program of ours for the peer gets its values from the same scenario, so that a setting is stated
 once.
 
@@ -45,10 +45,8 @@ __all__ = [
     "record",
 ]
 
-_PAGE = Path("docs/peers-fidelity.md")
-"""The differences, and what was run."""
 _RECORD = Path("records/peers-fidelity.md")
-"""The values of both."""
+"""The differences, the values of both, and what was run."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +173,7 @@ def _compare_all(names: Sequence[str], folder: Path, jobs: int | None) -> int:
     text = record(chosen, cells)
     out(text)
     if not names:
-        write_text(_PAGE, page(chosen, cells, versions))
-        write_text(_RECORD, text)
+        write_text(_RECORD, f"{page(chosen, cells, versions)}\n{text}")
     return 0 if all(cell.within for cell in cells) else 1
 
 
@@ -228,7 +225,7 @@ def judge(
 
 
 def page(settings: Sequence[Setting], cells: Sequence[Cell], versions: Mapping[str, str]) -> str:
-    """The page: for each peer a table of the differences, and what was run."""
+    """The head of the record: for each peer a table of the differences, and what differs."""
     peers = list(dict.fromkeys(setting.peer for setting in settings))
     held = sum(cell.within for cell in cells)
     seeds = ", ".join(map(str, settings[0].seeds))
@@ -239,30 +236,22 @@ def page(settings: Sequence[Setting], cells: Sequence[Cell], versions: Mapping[s
         f"through the same queues here and in {named}. A cell is the difference of two means over "
         f"the seeds {seeds}, as a share of the peer's mean. A cell outside its tolerance is bold. "
         f"Versions: {', '.join(f'{name} {version}' for name, version in versions.items())}. "
-        "[Peers](peers.md) compares what queues do with one list of packets.\n"
+        "[Peers](../docs/peers.md) compares what queues do with one list of packets.\n"
     )
     parts = [head]
     for peer in peers:
         own = [setting for setting in settings if setting.peer is peer]
         parts += [f"## {peer.name}\n", _differences(own, cells), _notes(peer)]
-    last = (
-        "`make peers-fidelity` runs the settings and writes this page and [the values of "
-        "both](../records/peers-fidelity.md).\n"
-    )
-    return "\n".join([*parts, last])
+    return "\n".join([*parts, "`make peers-fidelity` runs the settings and writes this page.\n"])
 
 
 def record(settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
     """The values: for each peer a table for each metric, and what was run."""
-    head = (
-        "# Transfers beside other simulators: every value\n\n"
-        "Means over the seeds, in parentheses the smallest and the largest. "
-        "[Summary](../docs/peers-fidelity.md). `make peers-fidelity` writes this page.\n"
-    )
-    parts = [head]
+    parts = [
+        "## Every value\n\nMeans over the seeds, in parentheses the smallest and the largest.\n"
+    ]
     for peer in dict.fromkeys(setting.peer for setting in settings):
         own = [setting for setting in settings if setting.peer is peer]
-        parts.append(f"## {peer.name}\n")
         parts += [_section(metric, own, cells) for metric in METRICS]
         parts.append(_settings(peer, own))
     return "\n".join(parts)

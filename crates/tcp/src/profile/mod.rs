@@ -146,26 +146,25 @@ pub struct Profile {
     /// Upper end of the random delay before each segment that a sender may send, uniform from 0
     /// (ns's `overhead_`, against synchronization of flows).
     pub random_send_delay: Time,
-    /// Whether, when that delay is over, all goes that the window allows (ns: its timer forces
-    /// `send_much`); otherwise one segment goes, and the next one draws a delay of its own.
+    /// Whether, when that delay is over, all goes that the window allows (ns's `send_much`);
+    /// otherwise one segment goes, and the next one draws a delay of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub delayed_send_fills_window: bool,
     /// Whether idle time counts from the last ACK, so that a request does not end it (ns's one-way
-    /// TCP, whose senders get nothing but ACKs). BSD counts from the last segment of any kind.
+    /// TCP). BSD counts from the last segment of any kind.
     #[serde(default, skip_serializing_if = "is_default")]
     pub idle_since_ack: bool,
     /// Whether Nagle's rule holds a small segment only while another small one is out (G. Minshall,
     /// draft-minshall-nagle, 1999; Linux). With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub minshall: bool,
-    /// Whether Nagle's rule is asked before each segment and holds a FIN as well, so that both wait
-    /// until all before them is acknowledged (ns's two-way TCP). BSD asks once for all that it sends
-    /// in a row, and a FIN lets the last small segment go.
+    /// Whether Nagle's rule is asked before each segment and holds a FIN as well, until all before
+    /// them is acknowledged (ns's two-way TCP). BSD asks once for all that it sends in a row.
     #[serde(default, skip_serializing_if = "is_default")]
     pub strict_nagle: bool,
-    /// Whether Reno's fast retransmit leaves ssthresh as the window, in whole segments, and lets
-    /// nothing new go before the next duplicate ACK, even where the inflated window has room; a
-    /// time-out in fast recovery halves the inflated window (ns's two-way TCP).
+    /// Whether Reno's fast retransmit leaves ssthresh as the window, in whole segments, and nothing
+    /// new goes before the next duplicate ACK; a time-out in fast recovery halves the inflated
+    /// window (ns's two-way TCP).
     #[serde(default, skip_serializing_if = "is_default")]
     pub lone_fast_retransmit: bool,
     /// Whether SACK counts in fast recovery only: the ACK that ends it opens the window, and after a
@@ -173,7 +172,7 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "is_default")]
     pub sack_in_recovery_only: bool,
     /// Whether an application says with its last data that it closes (ns's `MSG_EOF`), so that the
-    /// FIN can ride on data that goes at once. With two calls what goes at once goes before the FIN.
+    /// FIN can ride on that data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closes_with_write: bool,
     /// When a flight whose end may be lost is probed: a word, or a table with its `kind` and times.

@@ -47,7 +47,9 @@ OUTSIDE = {
     "scenarios/README.md": "scenarios.md",
     "GOVERNANCE.md": "governance.md",
     "records/dependencies.md": "dependencies.md",
+    "records/live-comparison.md": "live-comparison.md",
     "records/newcomer.md": "newcomer.md",
+    "records/peers-fidelity.md": "peers-fidelity.md",
 }
 """Pages outside ``docs``, and the pages of the site that they are."""
 SPLIT = "scenario.md"

@@ -36,7 +36,7 @@ PAGES = (
     "search",
 )
 """One of each kind."""
-WIDE_PAGES = ("cli", "metrics", "scenario/discipline", "fidelity")
+WIDE_PAGES = ("cli", "metrics", "scenario/discipline", "fidelity", "tcp-stack")
 """Pages with wide tables."""
 
 
@@ -146,6 +146,27 @@ def test_pages_fit_and_are_quiet(browser: Any, site: Path, size: Any) -> None:
             script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert visit.page.evaluate(script) <= 0, page
             assert visit.page.locator("h1").count() == 1, page
+
+
+@needs_browser
+def test_long_names_fit_into_the_contents_of_a_page(browser: Any, site: Path) -> None:
+    with Visit(browser, site) as visit:
+        visit.go("metrics")
+        script = "parts => parts.filter(e => e.getBoundingClientRect().right > innerWidth).length"
+        assert visit.page.locator(".section-nav *").count() > 20
+        assert visit.page.locator(".section-nav *").evaluate_all(script) == 0
+
+
+@needs_browser
+def test_keys_stay_beside_a_wide_table(browser: Any, site: Path) -> None:
+    with Visit(browser, site) as visit:
+        visit.go("tcp-stack")
+        table = visit.page.locator(".pst-scrollable-table-container", has_text="ns-one-way").first
+        key = table.locator("td", has_text="initial_ssthresh").first
+        left = "cell => cell.getBoundingClientRect().left"
+        before = key.evaluate(left)
+        table.evaluate("box => { box.scrollLeft = 400; }")
+        assert abs(key.evaluate(left) - before) <= 2
 
 
 @needs_browser

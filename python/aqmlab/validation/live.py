@@ -368,8 +368,8 @@ def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) 
     head = (
         "# The simulator against the kernel\n\n"
         f"{held} of {len(judged)} bounds are kept. The same scenarios run in the simulator and on "
-        f"the [live bed](../docs/live.md) (Linux {kernel}), with the same users by seed. The bounds were "
-        "set before the runs. All live runs kept the bed's own bounds.\n\n"
+        f"the [live bed](../docs/live.md) (Linux {kernel}), with the same users by seed. "
+        "The bounds were set before the runs. All live runs kept the bed's own bounds.\n\n"
         "A difference is that of the means over three or four seeds, as a share of the simulated "
         "value; Kolmogorov's distance is absolute. A difference outside its bound is bold. "
         "[Live bed](../docs/live.md#what-is-known-of-the-differences) says what is known of it.\n\n"
@@ -385,9 +385,7 @@ def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) 
 
 def record(sections: Sequence[str]) -> str:
     """The table of each case."""
-    head = (
-        "## Every value\n\nMeans over the seeds, in parentheses the smallest and the largest.\n"
-    )
+    head = "## Every value\n\nMeans over the seeds, in parentheses the smallest and the largest.\n"
     return "\n".join([head, *sections])
 
 

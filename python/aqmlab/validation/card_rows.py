@@ -2,8 +2,8 @@
 
 ``python -m aqmlab.validation.card_rows`` reads ``validation/cards/rows.toml``. It runs each test
 behind drop-tail and behind some queues: here and in ns-3 (Debian's ``libns3-dev``), and, as root,
-here and on the live bed. It writes ``records/card-rows.csv``, the table of ``records/card-rows.md``, and
-``scoreboard.json`` beside the runs.
+here and on the live bed. It writes ``records/card-rows.csv``, the table of
+``records/card-rows.md``, and ``scoreboard.json`` beside the runs.
 
 A difference counts if ours is large enough to matter by the card's own rule. An invalid live run
 does not count, and is named.

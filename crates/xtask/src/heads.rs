@@ -95,8 +95,7 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
         .filter(|preset| preset.discipline["kind"].as_str() == Some(name))
         .peekable();
     if own.peek().is_some() {
-        page +=
-            "\n## Presets\n\n| name | what it is | beside the defaults |\n| --- | --- | --- |\n";
+        page += "\n## Presets\n\n| name | what it is | values |\n| --- | --- | --- |\n";
     }
     for preset in own {
         let values = preset.discipline.iter().filter(|(key, _)| *key != "kind");
@@ -104,13 +103,13 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
             .map(|(key, value)| format!("{key} = {value}"))
             .collect();
         let values = match values.as_slice() {
-            [] => "none".to_owned(),
+            [] => "the defaults".to_owned(),
             values => format!("`{}`", values.join(", ")),
         };
         page += &format!("| `{}` | {} | {values} |\n", preset.name, preset.about);
     }
     if !departures.is_empty() {
-        page += "\n## Departures from the source\n\n";
+        page += "\n## Departures\n\n";
     }
     for departure in *departures {
         page += &format!("- {departure}\n");

@@ -105,9 +105,8 @@ fn linked<T: JsonSchema>(page: &mut String, folder: &str) {
 
 /// Kinds with few keys: a row for each key, under the row of its kind.
 fn rows<T: JsonSchema>(page: &mut String, heading: &str) {
-    *page += &format!(
-        "\n## {heading}\n\n| `kind` and its keys | default or form | meaning |\n| --- | --- | --- |\n"
-    );
+    *page +=
+        &format!("\n## {heading}\n\n| `kind`, keys | default | meaning |\n| --- | --- | --- |\n");
     for kind in Described::of::<T>().kinds() {
         *page += &format!("| **`{}`** | | {} |\n", kind.name, cell(&kind.summary));
         for parameter in &kind.parameters {
@@ -128,7 +127,7 @@ fn parameters(page: &mut String, parameters: &[Parameter]) {
 
 /// A table of keys.
 pub(crate) fn keys(page: &mut String, parameters: &[Parameter]) {
-    *page += "| key | default or form | meaning |\n| --- | --- | --- |\n";
+    *page += "| key | default | meaning |\n| --- | --- | --- |\n";
     for parameter in parameters {
         *page += &row(&parameter.name, &value(parameter), &parameter.description);
     }

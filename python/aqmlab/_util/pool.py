@@ -48,9 +48,18 @@ def run_all(
     Returns:
         The results in the order of the items; where work failed, its error.
     """
-    from concurrent.futures import ThreadPoolExecutor, wait  # with the modules of logging
+    from concurrent.futures import ThreadPoolExecutor  # with the modules of logging
 
-    stop = threading.Event()
+    stop, ended = threading.Event(), threading.Event()
+    left = len(items)
+    counting = threading.Lock()
+
+    def count() -> None:
+        nonlocal left
+        with counting:
+            left -= 1
+            if not left:
+                ended.set()
 
     def one(index: int) -> R | AqmlabError:
         def report(done: float) -> None:
@@ -65,14 +74,18 @@ def run_all(
         except AqmlabError as error:
             return error
         finally:
-            if progress is not None and not stop.is_set():
-                progress(index, 1.0)
+            try:
+                if progress is not None and not stop.is_set():
+                    progress(index, 1.0)
+            finally:
+                count()
 
     with ThreadPoolExecutor(max_workers=max(1, jobs or available_cpus())) as executor:
         try:
             futures = [executor.submit(one, index) for index in range(len(items))]
             # Libraries that catch interrupts too let a wait without end sleep on; hence the steps.
-            while wait(futures, timeout=STEP_S).not_done:
+            # To ask each of thousands of futures at every step takes longer than some work does.
+            while items and not ended.wait(STEP_S):
                 pass
         except BaseException:
             stop.set()

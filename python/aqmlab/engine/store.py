@@ -45,6 +45,10 @@ class Store:
         """Where the run of a key is, or would be."""
         return self.root / key[:2] / key
 
+    def place(self, key: str) -> str:
+        """The same as a text, for sweeps that look for thousands."""
+        return f"{self.root}/{key[:2]}/{key}"
+
     def find(self, key: str) -> Run | None:
         """The finished run of a key; a damaged one is set aside, with a warning."""
         path = self.path(key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -326,15 +326,21 @@ _LEFT_OUT = ("scenario", "seed", "version")
 
 def flattened(summary: Mapping[str, Any]) -> dict[str, float | None]:
     """The numbers of a summary by their path, such as ``responses.all.p50_s``."""
-    return dict(_leaves({key: summary[key] for key in summary if key not in _LEFT_OUT}, ""))
+    found: dict[str, float | None] = {}
+    _gather({key: summary[key] for key in summary if key not in _LEFT_OUT}, "", found)
+    return found
 
 
-def _leaves(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, float | None]]:
+def _gather(node: Mapping[str, Any], path: str, found: dict[str, float | None]) -> None:
+    """Adds the numbers below a path; thousands of runs have hundreds each."""
     for key, value in node.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{path}{key}.")
-        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-            yield f"{path}{key}", value
+        kind = type(value)
+        if kind is float or kind is int or value is None:
+            found[path + key] = value
+        elif kind is dict or isinstance(value, Mapping):
+            _gather(value, f"{path}{key}.", found)
+        elif isinstance(value, int | float) and kind is not bool:
+            found[path + key] = value
 
 
 def number(summary: Mapping[str, Any], key: str) -> float | None:
@@ -345,7 +351,7 @@ def number(summary: Mapping[str, Any], key: str) -> float | None:
 def _number(node: Mapping[str, Any], key: str) -> float | None:
     """The number at a path. Names of classes and links may have dots."""
     if key in node:
-        return dict(_leaves({"": node[key]}, "")).get("")
+        return flattened({"": node[key]}).get("")
     for name, inner in node.items():
         if isinstance(inner, Mapping) and key.startswith(f"{name}."):
             found = _number(inner, key[len(name) + 1 :])

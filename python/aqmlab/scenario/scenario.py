@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -190,6 +190,17 @@ class Scenario:
         object.__setattr__(found, "overrides", (*self.overrides, ("seed", str(seed))))
         object.__setattr__(found, "effective", text)
         return found
+
+    def keys_by_seed(self) -> Callable[[int], str]:
+        """What gives the key of the scenario with another seed; sweeps ask for thousands."""
+        parts = split_at_seed(self.effective)
+
+        def key(seed: int) -> str:
+            if parts is None or not 0 <= seed <= _LAST_SEED:
+                return self.with_seed(seed).key
+            return content_key(f"{parts[0]}{seed}{parts[2]}")
+
+        return key
 
     def with_populations(self, populations: Mapping[int, float]) -> Scenario:
         """The scenario with users (or connections per second) for some classes, by index."""

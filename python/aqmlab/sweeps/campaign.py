@@ -217,7 +217,8 @@ class _Campaign:
 
     def _made(self, wanted: Sequence[tuple[int, int]], pool: Scheduler) -> list[Row]:
         """Some runs: found in the store, or made now. Points that are equal share theirs."""
-        keys = [self.scenarios[index].with_seed(seed).key for index, seed in wanted]
+        key_of = [one.keys_by_seed() for one in self.scenarios]
+        keys = [key_of[index](seed) for index, seed in wanted]
         distinct = dict(zip(keys, wanted, strict=True))
         outcomes: dict[str, Outcome] = {
             key: numbers for key in distinct if (numbers := self._found(key)) is not None
@@ -246,7 +247,7 @@ class _Campaign:
 
     def _found(self, key: str) -> Numbers | None:
         """The numbers of a run that the store has."""
-        known = None if self.store.verify else self.known.find(key, self.store.path(key))
+        known = None if self.store.verify else self.known.find(key, self.store.place(key))
         if known is not None:
             return known
         signed = signature(self.store.path(key))

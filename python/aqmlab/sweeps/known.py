@@ -41,21 +41,24 @@ _COARSE_S = 2.0
 _SECOND_NS = 10**9
 
 
-def signature(folder: Path) -> str | None:
+def signature(folder: str | os.PathLike[str]) -> str | None:
     """What the file system says of the files of a folder; None if that would not tell a change."""
+    said: list[tuple[str, int, int, int, int]] = []
+    is_coarse = True
     try:
         with os.scandir(folder) as entries:
-            found = sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+            for entry in entries:
+                stat = entry.stat(follow_symlinks=False)
+                changed = stat.st_ctime_ns
+                is_coarse = is_coarse and changed % _SECOND_NS == 0
+                said.append((entry.name, stat.st_size, stat.st_mtime_ns, changed, stat.st_ino))
     except OSError:
         return None
-    changed = [stat.st_ctime_ns for _, stat in found]
-    is_coarse = all(at % _SECOND_NS == 0 for at in changed)
-    if is_coarse and time.time() - max(changed, default=0) / _SECOND_NS < _COARSE_S:
-        return None
-    said = [
-        (name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
-        for name, stat in found
-    ]
+    if is_coarse:
+        latest = max((changed for _, _, _, changed, _ in said), default=0)
+        if time.time() - latest / _SECOND_NS < _COARSE_S:
+            return None
+    said.sort()
     return hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest()
 
 
@@ -71,7 +74,7 @@ class Known:
         with suppress(AqmlabError, OSError, ValueError, KeyError, TypeError):
             self._found = _read(read_bytes(self._file, "sweep", _MAX_BYTES))
 
-    def find(self, key: str, folder: Path) -> Numbers | None:
+    def find(self, key: str, folder: str | os.PathLike[str]) -> Numbers | None:
         """The numbers of a run whose folder is what it was; None: it must be opened."""
         known = self._found.get(key)
         return known[1] if known is not None and known[0] == signature(folder) else None

@@ -74,11 +74,14 @@ def link_tables(numbers: Mapping[str, float | None]) -> dict[str, Any]:
     """What numbers say of links, nested as in ``summary.json``."""
     links: dict[str, dict[str, dict[str, float]]] = {}
     for name, value in numbers.items():
-        if value is not None and name.startswith("links.") and name.count(".") == _LINK_DEPTH:
-            _, link, direction, key = name.split(".")
+        if value is not None and (place := _link_place(name)) is not None:
+            link, direction, key = place
             links.setdefault(link, {}).setdefault(direction, {})[key] = value
     return {"links": links}
 
 
-_LINK_DEPTH = 3
-"""Dots in the path of a number of a link."""
+@lru_cache(4096)
+def _link_place(name: str) -> tuple[str, str, str] | None:
+    """Link, direction and key of a number of a link; None of any other."""
+    section, *place = name.split(".")
+    return (place[0], place[1], place[2]) if section == "links" and len(place) == 3 else None

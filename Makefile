@@ -279,6 +279,13 @@ card-rows: build  ## ten tests of the card in ns-3 and, as root, on the live bed
 test-live: build $(STAMPS)/requirements-dev  ## the live bed on this machine's kernel; half an hour
 	AQMLAB_LIVE=full $(BIN)/python -m pytest tests/test_live.py -rs
 
+# Debian: qemu-user-static, gcc-aarch64-linux-gnu; and: rustup target add aarch64-unknown-linux-gnu
+.PHONY: test-aarch64
+test-aarch64:  ## the results of every pinned run on another processor, emulated
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu" \
+	cargo test --locked --release --target aarch64-unknown-linux-gnu -p aqmlab-sim --test behaviour $(ARGS)
+
 .PHONY: live-compare
 live-compare: build  ## the simulator against the kernel, as root; an hour of live runs
 	$(BIN)/python -m aqmlab.validation.live $(ARGS)

@@ -98,8 +98,8 @@ def test_the_build_installs_what_the_pages_show() -> None:
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_named_targets_and_files_exist(name: str) -> None:
     text = (ROOT / name).read_text()
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for target in re.findall(r"`make ([a-z-]+)", text):
+    targets = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for target in re.findall(r"`make ([a-z0-9-]+)", text):
         assert target in targets, target
     for link in re.findall(r"\]\((?!https:)([^)#]+)", text):
         assert (ROOT / link).exists(), link

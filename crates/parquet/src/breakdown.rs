@@ -10,7 +10,7 @@ use crate::column::{
 
 columns! {
     /// An exchange that ended in the measured span, with the parts of its response time: all columns
-    /// in nanoseconds but `response_ns`, which they add up to. The rows are those of
+    /// in nanoseconds except `response_ns`, which they add up to. The rows are those of
     /// `responses.parquet`, in the same order.
     Exchanges("breakdown.parquet", Large) of (&'a Exchange) |row| {
         /// Serial number of the connection.

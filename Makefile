@@ -258,7 +258,7 @@ fidelity-modern: build  ## the modern queues beside published figures: every lin
 	$(BIN)/python -m pytest tests/test_modern.py -q $(ARGS)
 
 .PHONY: quic-witness
-quic-witness: build  ## QUIC by quinn beside our TCP, 162 settings, a minute: records/quic.md
+quic-witness: build  ## our QUIC beside quinn and our TCP, 216 settings, some minutes: records/quic.md
 	$(BIN)/python benches/quic.py $(ARGS)
 
 .PHONY: soak

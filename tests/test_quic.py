@@ -1,11 +1,12 @@
-"""QUIC by quinn-proto: same seed, same bytes, and what such a class cannot have."""
+"""QUIC: same seed, same bytes, what such a class cannot have, and a sweep of shares."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
-from conftest import Cli
+from conftest import ROOT, Cli
 
 TRANSFERS = """
 [measure]
@@ -98,3 +99,14 @@ def test_datagrams_and_vectors_have_no_transport_to_choose(aqmlab: Cli, elsewher
         "aqmlab: traffic.voip.transport: found quinn, but this model sends datagrams of its own; "
         "leave it out\n"
     )
+
+
+def test_the_sweep_of_five_queues_runs(aqmlab: Cli, elsewhere: Path) -> None:
+    sweep = ROOT / "scenarios/sweeps/quic.toml"
+    short = ("--set", "measure.warm_up=1 s", "--set", "measure.duration=4 s", "--seeds", "1")
+    answer = aqmlab("sweep", sweep, *short, "--out", "out", "--json")
+    assert answer.status == 0, answer.err
+    rows = pq.read_table(elsewhere / "out/results.parquet").to_pylist()
+    assert len(rows) == 5 * 4
+    runs = {(row["queue"], row["links.bottleneck.forward.arrived_packets"]) for row in rows}
+    assert len(runs) == len(rows), "each kind of users has a run of its own"

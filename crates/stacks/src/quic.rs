@@ -23,6 +23,8 @@ pub struct QuicEnd {
     has_everything: bool,
     /// Its application may write before the handshake is complete, and knows.
     is_early: bool,
+    /// It is a server that takes 0-RTT, and has not heard from the client.
+    answers_early: bool,
     progress: Progress,
 }
 
@@ -39,6 +41,7 @@ impl QuicEnd {
             is_delivered: false,
             has_everything: false,
             is_early,
+            answers_early: role == Role::Server && config.early.is_some_and(|it| it.accepted),
             progress: Progress {
                 established: is_early,
                 ..Progress::default()
@@ -70,6 +73,12 @@ impl QuicEnd {
                     self.progress.failed = true;
                 }
             }
+        }
+        // With 0-RTT a server answers before the handshake is complete.
+        if self.answers_early && self.connection.may_send() {
+            self.answers_early = false;
+            self.is_early = true;
+            self.progress.established = true;
         }
         if self.role == Role::Client && self.is_complete() && !self.connection.is_closed() {
             self.connection.close(now);

@@ -137,6 +137,11 @@ impl Connection {
 
     // ---- the application ----
 
+    /// Whether data may be sent that the peer can read: a server may before the handshake is complete.
+    pub const fn may_send(&self) -> bool {
+        self.has_one_rtt
+    }
+
     /// What has happened since the last call.
     pub fn next_event(&mut self) -> Option<Event> {
         self.streams.events.pop_front()

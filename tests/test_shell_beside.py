@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from aqmlab import Run
 from aqmlab.cli.shell_mahimahi import read
+from aqmlab.engine.shell import Link
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest, responsiveness
+from aqmlab.engine.shell_users import users_of
 from aqmlab.errors import AqmlabError
-from conftest import Cli
+from conftest import ROOT, Cli
 from test_live import live
 
 SHELL = [sys.executable, "-m", "aqmlab", "shell"]
@@ -154,6 +159,97 @@ def attached(*aqmlab: str) -> None:
 @live
 def test_a_second_program_joins_the_first() -> None:
     attached(*SHELL)
+
+
+# ---- beside users ----
+
+
+def test_words_become_users() -> None:
+    words = ["http2-web:10", "upload", '{ kind = "cbr", flows = 2, rate = "1 Mbit/s" }', "bulk"]
+    found = users_of([*words, "upload:2"], 0.04)
+    assert [it["name"] for it in found] == ["http2-web", "upload", "cbr", "bulk", "upload-2"]
+    assert [found[0]["users"], found[1]["direction"], found[4]["flows"]] == [10, "reverse", 2]
+    assert {it["rtt"]["rtt"] for it in found} == {"40 ms"}
+    link = Link(down_bps=10e6, up_bps=10e6)
+    content = link.scenario("curl", 1, 5.0, found)
+    assert [it["name"] for it in content.data["traffic"]][:2] == ["program", "http2-web"]
+    # A scenario brings all its users, with their own round trips and this kernel's TCP.
+    own = users_of([str(ROOT / "scenarios/cellular.toml")], 0.04)
+    assert own
+    assert {it["tcp"] for it in own} == {"linux"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("web:3", '--beside: found "web", which is no kind of traffic'),
+        ("bulk:many", '--beside: found "many" bulk; expected a number'),
+        ("bulk:0", '--beside: found "0" bulk; expected a number'),
+        ("cbr:3", "--beside: cbr needs rate; write a table"),
+        ("{ kind", "--beside: found { kind: "),
+    ],
+)
+def test_wrong_users_are_named(text: str, message: str) -> None:
+    with pytest.raises(AqmlabError) as raised:
+        users_of([text], 0.02)
+    assert message in str(raised.value)
+
+
+BESIDE = """
+import time, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+time.sleep(3)
+print(len(opener.open("http://test.aqmlab:8000/100kB").read()))
+print(opener.open("http://host.aqmlab:PORT/").status)
+time.sleep(2)
+"""
+
+
+class _Quiet(BaseHTTPRequestHandler):
+    """Answers with nothing, and says nothing."""
+
+    def do_GET(self) -> None:
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_words: object) -> None:
+        pass
+
+
+@live
+def test_users_are_beside_a_program() -> None:
+    users = ["http2-web:3", "bulk:2", "upload", '{ kind = "cbr", flows = 1, rate = "80 kbit/s" }']
+    options = [word for text in users for word in ("--beside", text)]
+    with HTTPServer(("127.0.0.1", 0), _Quiet) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        program = BESIDE.replace("PORT", str(server.server_port))
+        link = ["--rate", "10/10", "--rtt", "20 ms", "--queue", "fq-codel", "--net", "host"]
+        command = [sys.executable, "-c", program]
+        answer = shell("--out", "run", *link, *options, "--", *command)
+        server.shutdown()
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.splitlines() == ["100000", "204"]
+    run = Run.open("run")
+    flows, measured_s = run.summary["flows"], run.summary["measured_s"]
+    # The program's bytes are its own: what its users do counts for them.
+    assert 100_000 < flows["program"]["goodput_bps"] * measured_s / 8 < 101_000
+    assert flows["program"]["count"] + flows["program"]["still_open"] == 2
+    assert run.summary["responses"]["http2-web"]["count"] > 0
+    assert flows["bulk"]["goodput_bps"] > 2e6
+    assert flows["upload"]["goodput_bps"] > 2e6
+    assert flows["cbr"]["datagrams_sent"] > 50
+    if not run.invalid:
+        link_bps = run.summary["links"]["bottleneck"]["forward"]["throughput_bps"]
+        assert sum(flows[name]["goodput_bps"] for name in ("bulk", "http2-web")) < link_bps
+        # Two flows beside each other share by halves behind FQ-CoDel.
+        assert flows["bulk"]["fairness_jain"] > 0.95
+    assert re.search(r"beside   http2-web: \d+ responses, p50 ", answer.stderr)
+    assert re.search(r" upload: goodput \S+ Mbit/s", answer.stderr)
+    # All of it can be simulated.
+    short = ["--set", "measure.duration=3 s", "--out", "simulated"]
+    again = [*SHELL[:-1], "run", "run/scenario.toml", *short]
+    ended = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 # ---- built-in tests ----

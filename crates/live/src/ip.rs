@@ -104,6 +104,11 @@ pub(crate) fn payload(packet: &[u8]) -> Option<&[u8]> {
     packet.get(header..)
 }
 
+/// Who sent a packet; nothing if it is no whole one of IPv4.
+pub(crate) fn source(packet: &[u8]) -> Option<Ipv4Addr> {
+    payload(packet).map(|_| double_word(packet, 12).into())
+}
+
 /// Whether it is a part of a larger packet.
 fn is_fragment(packet: &[u8]) -> bool {
     word(packet, 6) & 0x3fff != 0
@@ -260,6 +265,8 @@ pub(crate) fn checksum(bytes: &[u8]) -> u16 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use aqmlab_net::RandomStream;
+
     use super::*;
 
     /// A packet of `len` bytes of TCP data with a right IP checksum.
@@ -307,6 +314,35 @@ pub(crate) mod tests {
             "10.0.0.1:80".parse().unwrap(),
             "10.128.0.2:2000".parse().unwrap(),
         )
+    }
+
+    #[test]
+    fn readers_take_any_bytes() {
+        let mut draws = RandomStream::new(3, "bytes", 0);
+        for _ in 0..100_000 {
+            let mut bytes: Vec<u8> = (0..draws.below(90))
+                .map(|_| draws.below(256) as u8)
+                .collect();
+            // Most have what a whole packet needs, so that readers go on.
+            if bytes.len() >= 10 && draws.below(8) > 0 {
+                bytes[0] = 0x45 + draws.below(3) as u8;
+                let size = bytes.len() as u16;
+                bytes[2..4].copy_from_slice(&size.to_be_bytes());
+                bytes[6] = [0, 0x40, 0x20][draws.below(3)];
+                bytes[9] = [ICMP, TCP, UDP, 99][draws.below(4)];
+            }
+            let whole = packet(&bytes).is_some();
+            assert_eq!(whole, source(&bytes).is_some());
+            assert!(whole || Headers::read(&bytes).is_none() && Opening::read(&bytes).is_none());
+            if whole {
+                details(&bytes);
+                let size = bytes.len() as u64;
+                assert!(datagram_bytes(&bytes) < size && datagram_in_fragments(&bytes) < size);
+                if Headers::read(&bytes).is_some() {
+                    set_ce(&mut bytes);
+                }
+            }
+        }
     }
 
     #[test]

@@ -127,18 +127,22 @@ impl Ledger {
         }
     }
 
-    fn way(&mut self, now: Time, headers: &Headers) -> &mut Way {
+    /// What is known of a packet's connection; nothing if users of a scenario have it.
+    fn way(&mut self, now: Time, headers: &Headers) -> Option<&mut Way> {
         let (program, far) = match self.from {
             Side::Clients => (headers.source, headers.destination),
             Side::Servers => (headers.destination, headers.source),
         };
+        if Side::Clients.has(*program.ip()) {
+            return None;
+        }
         let is_tcp = headers.segment.is_some();
         let ends = Ends {
             is_tcp,
             program,
             far,
         };
-        self.ways.entry(ends).or_insert_with(|| Way::new(now))
+        Some(self.ways.entry(ends).or_insert_with(|| Way::new(now)))
     }
 
     /// A packet was sent.
@@ -146,7 +150,9 @@ impl Ledger {
         let Some(headers) = Headers::read(packet) else {
             return;
         };
-        let way = self.way(now, &headers);
+        let Some(way) = self.way(now, &headers) else {
+            return;
+        };
         if let Some(segment) = &headers.segment {
             if segment.syn && way.opening.replace(segment.seq) != Some(segment.seq) {
                 way.before = way.again();
@@ -162,7 +168,9 @@ impl Ledger {
             self.in_fragments += ip::datagram_in_fragments(packet);
             return;
         };
-        let way = self.way(at, &headers);
+        let Some(way) = self.way(at, &headers) else {
+            return;
+        };
         way.last = at;
         match &headers.segment {
             Some(segment) => {
@@ -342,6 +350,21 @@ mod tests {
         assert_eq!((found.received, found.sent), (10, 33));
         assert_eq!((found.again.syn, found.again.data), (1, 0));
         assert!(found.is_over && found.is_reset);
+    }
+
+    #[test]
+    fn users_of_a_scenario_are_none_of_the_program() {
+        let user = SocketAddrV4::new(Side::Clients.address(3), 2000);
+        let server = SocketAddrV4::new(Side::Servers.address(0), 80);
+        let [mut down, mut up] = [Side::Servers, Side::Clients].map(Ledger::new);
+        for (ledger, packet) in [
+            (&mut up, tcp(user, server, 0, (1, ACK, 10))),
+            (&mut down, tcp(server, user, 0, (1, ACK, 10))),
+        ] {
+            ledger.note_sent(Time::ZERO, &packet);
+            ledger.note_delivered(Time::ZERO, &packet);
+        }
+        assert_eq!(Account::new(&down, &up).connections, []);
     }
 
     #[test]

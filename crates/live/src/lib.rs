@@ -34,6 +34,7 @@ mod tap;
 mod world;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use aqmlab_record::{Metrics, Records, RunError, View};
 use aqmlab_scenario::Scenario;
@@ -84,15 +85,18 @@ pub fn run(
     let sources = scenario.sources().map_err(RunError::from)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);
+    let end = AtomicU64::new(world.measured.1.as_nanos());
     let setting = Setting {
         bed: &bed,
         clock: world.clock,
         measured: world.measured,
+        end: &end,
         stop: &world.stop,
         routes: world.routes.clone(),
         metrics,
         sources,
-        classes: class_sockets(scenario),
+        absent: 0,
+        classes: ClassSockets::of(scenario, FIRST_SERVER_PORT),
         bottleneck_delay: dumbbell.bottleneck.forward.delay + dumbbell.bottleneck.reverse.delay,
         delay_at: dumbbell.hosts.delay_at,
     };
@@ -104,21 +108,4 @@ pub fn run(
         summary,
         live: health,
     })
-}
-
-fn class_sockets(scenario: &Scenario) -> Vec<ClassSockets> {
-    let sockets = |(class, port): (&aqmlab_scenario::Traffic, u16)| ClassSockets {
-        port,
-        congestion_control: class.tcp.ends().map(|stack| {
-            let control = &stack.congestion_control;
-            control.linux_name().expect("the stacks have been checked")
-        }),
-        dscp: class.dscp,
-    };
-    scenario
-        .traffic
-        .iter()
-        .zip(FIRST_SERVER_PORT..)
-        .map(sockets)
-        .collect()
 }

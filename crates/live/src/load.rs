@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -97,9 +97,11 @@ pub(crate) struct Load<'a> {
     bed: &'a Bed,
     clock: Clock,
     measured: (Time, Time),
+    end: &'a AtomicU64,
     stop: &'a AtomicBool,
     routes: Arc<Routes>,
     metrics: Metrics,
+    absent: usize,
     sources: Vec<Source>,
     classes: Vec<ClassSockets>,
     /// Propagation on the bottleneck, both ways together: part of every round trip.
@@ -127,9 +129,13 @@ pub(crate) struct Setting<'a> {
     pub(crate) bed: &'a Bed,
     pub(crate) clock: Clock,
     pub(crate) measured: (Time, Time),
+    /// When the run ends, in nanoseconds: it may be brought forward.
+    pub(crate) end: &'a AtomicU64,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) routes: Arc<Routes>,
     pub(crate) metrics: Metrics,
+    /// So many classes, the first ones, have no users: others stand for them.
+    pub(crate) absent: usize,
     pub(crate) sources: Vec<Source>,
     pub(crate) classes: Vec<ClassSockets>,
     pub(crate) bottleneck_delay: Time,
@@ -147,6 +153,8 @@ impl<'a> Load<'a> {
             bed: setting.bed,
             clock: setting.clock,
             measured: setting.measured,
+            end: setting.end,
+            absent: setting.absent,
             stop: setting.stop,
             routes: setting.routes,
             metrics: setting.metrics,
@@ -174,13 +182,17 @@ impl<'a> Load<'a> {
 
     /// Runs to the end of the measured span, which the meter watches.
     pub(crate) fn run(&mut self, meter: &mut Meter) -> Result<(), LiveError> {
-        let (start, end) = self.measured;
-        for class in 0..self.sources.len() {
+        let (start, _) = self.measured;
+        for class in self.absent..self.sources.len() {
             self.sources[class].start(&mut self.actions);
             self.act(class, Time::ZERO)?;
         }
         loop {
             let now = self.clock.now();
+            let end = self
+                .measured
+                .1
+                .min(Time::from_nanos(self.end.load(Relaxed)));
             if now >= end {
                 return self.check_files();
             }
@@ -472,9 +484,16 @@ impl<'a> Load<'a> {
         }
     }
 
+    /// The number of the connection that was opened last.
+    pub(crate) const fn last_flow(&self) -> u64 {
+        self.flows_opened
+    }
+
     /// The run is over: counts what goes on. Returns the metrics, the report and how many events
     /// there were.
     pub(crate) fn finish(mut self) -> (Metrics, LoadReport, u64) {
+        let end = Time::from_nanos(self.end.load(Relaxed));
+        self.metrics.bring_end_forward(end);
         for open in self.open.values() {
             let record = record_of(&open.route, open.start);
             self.metrics.on_still_open(&record, None);

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use aqmlab_link::{AccessLinks, Dropped, Port, PortState, Transmission};
-use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
+use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Role, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Dumbbell, Scenario};
 
@@ -64,8 +64,8 @@ impl Jitter {
 enum Carried {
     /// Those of a scenario's connections, and how many hosts send, and how many receive.
     Scripted(Arc<Routes>, [usize; 2]),
-    /// Every IPv4 packet, of any sender.
-    Any,
+    /// Every IPv4 packet, of any sender. Users beside a program have these connections.
+    Any(Option<Arc<Routes>>),
 }
 
 /// What lies behind the port: the receivers' links, and the way out.
@@ -218,8 +218,14 @@ impl Path {
 
     /// The way of any program's packets over the bottleneck of a scenario. Each packet takes up to
     /// `jitter` longer than the link's delay. Departures are made at their time, so that the run can
-    /// end at any.
-    pub(crate) fn open(scenario: &Scenario, dumbbell: &Dumbbell, from: Side, jitter: Time) -> Self {
+    /// end at any. The connections of `users` have delays of their own beside that.
+    pub(crate) fn open(
+        scenario: &Scenario,
+        dumbbell: &Dumbbell,
+        from: Side,
+        jitter: Time,
+        users: Option<Arc<Routes>>,
+    ) -> Self {
         let link = match from {
             Side::Servers => &dumbbell.bottleneck.forward,
             Side::Clients => &dumbbell.bottleneck.reverse,
@@ -227,7 +233,7 @@ impl Path {
         let names = LinkDirection::all(&scenario.topology.network());
         let name = &names[from as usize];
         Self {
-            carried: Carried::Any,
+            carried: Carried::Any(users),
             from,
             links: None,
             input: None,
@@ -268,17 +274,29 @@ impl Path {
     pub(crate) fn enter(&mut self, now: Time, bytes: &[u8]) {
         let entered = match &self.carried {
             Carried::Scripted(..) => self.enter_scripted(now, bytes),
-            Carried::Any => self.enter_any(now, bytes),
+            Carried::Any(users) => {
+                let user = users.as_ref().and_then(|routes| {
+                    let headers = Headers::read(bytes)?;
+                    let (route, sender) = routes.find(headers.source, headers.destination)?;
+                    Some((route, sender, headers))
+                });
+                self.enter_any(now, bytes, user)
+            }
         };
         if entered.is_none() {
             self.strays += 1;
         }
     }
 
-    /// A packet of any program: nothing if it is no whole IPv4 packet.
-    fn enter_any(&mut self, now: Time, bytes: &[u8]) -> Option<()> {
-        let packet = ip::packet(bytes)?;
-        let frame = Frame {
+    /// A packet of any program, or of a user beside it: nothing if it is no whole IPv4 packet.
+    fn enter_any(
+        &mut self,
+        now: Time,
+        bytes: &[u8],
+        user: Option<(Arc<Route>, Role, Headers)>,
+    ) -> Option<()> {
+        let mut packet = ip::packet(bytes)?;
+        let mut frame = Frame {
             bytes: bytes.into(),
             route: None,
             class: 0,
@@ -286,10 +304,19 @@ impl Path {
             is_datagram: false,
             reached: now,
         };
-        self.delayed.push(now, (packet, frame));
-        if let Some(ledger) = &mut self.ledger {
+        if let Some((route, sender, headers)) = user {
+            if let Some(segment) = &headers.segment {
+                route.note_sent(sender, segment);
+            }
+            packet.flow = FlowKey(route.flow << 1 | sender as u64);
+            frame.reached = now + route.access_delays[sender as usize];
+            frame.class = route.class as u16;
+            frame.is_datagram = headers.segment.is_none();
+            frame.route = Some(route);
+        } else if let Some(ledger) = &mut self.ledger {
             ledger.note_sent(now, bytes);
         }
+        self.delayed.push(frame.reached, (packet, frame));
         Some(())
     }
 

@@ -126,7 +126,7 @@ pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
 }
 
 /// Refuses users and hosts that a kernel cannot stand for.
-fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<(), LiveError> {
+pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<(), LiveError> {
     if scenario.measure.breakdown {
         return refuse(
             "measure.breakdown: found true, but nobody sees what a kernel's connections wait for; \

@@ -41,6 +41,12 @@ impl Side {
         (first + host).into()
     }
 
+    /// Whether this side has an address.
+    pub(crate) fn has(self, address: Ipv4Addr) -> bool {
+        const BITS_OF_HOSTS: u32 = 23;
+        u32::from(address) >> BITS_OF_HOSTS == u32::from(self.address(0)) >> BITS_OF_HOSTS
+    }
+
     /// The host of an address on this side.
     pub(crate) fn host(self, address: Ipv4Addr) -> usize {
         u32::from(address).wrapping_sub(u32::from(self.address(0))) as usize
@@ -291,5 +297,17 @@ mod tests {
             }
         }
         assert_eq!(Side::Clients.address(0).to_string(), "10.128.0.1");
+        for (address, expected) in [
+            ("10.0.0.0", [true, false]),
+            ("10.127.255.255", [true, false]),
+            ("10.128.0.0", [false, true]),
+            ("10.255.255.255", [false, true]),
+            ("9.255.255.255", [false; 2]),
+            ("11.0.0.1", [false; 2]),
+            ("100.64.0.2", [false; 2]),
+        ] {
+            let address = address.parse().unwrap();
+            assert_eq!(Side::BOTH.map(|side| side.has(address)), expected);
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use aqmlab_net::{Role, Time};
+use aqmlab_scenario::{Scenario, Traffic};
 use aqmlab_tcp::Retransmissions;
 use aqmlab_traffic::Player;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -31,6 +32,27 @@ pub(crate) struct ClassSockets {
     pub(crate) congestion_control: [&'static str; 2],
     /// Differentiated services code point.
     pub(crate) dscp: u8,
+}
+
+impl ClassSockets {
+    /// Those of a scenario's classes, which have been checked; their servers have the ports from one
+    /// on.
+    pub(crate) fn of(scenario: &Scenario, first_port: u16) -> Vec<Self> {
+        let sockets = |(class, port): (&Traffic, u16)| Self {
+            port,
+            congestion_control: class.tcp.ends().map(|stack| {
+                let control = &stack.congestion_control;
+                control.linux_name().expect("the stacks have been checked")
+            }),
+            dscp: class.dscp,
+        };
+        scenario
+            .traffic
+            .iter()
+            .zip(first_port..)
+            .map(sockets)
+            .collect()
+    }
 }
 
 /// What a side is asked to do.

@@ -26,10 +26,10 @@ use crate::measure::{Health, LoadReport, Meter, ThreadReport};
 use crate::path::Path;
 use crate::router::{Direction, Routed};
 use crate::routes::{Routes, Side};
-use crate::side::{self, ClassSockets, Command, Report};
+use crate::side::{self, Command, Report};
 
 /// Time between the making of the bed and time zero, in which the threads get ready.
-const GET_READY: Duration = Duration::from_secs(1);
+pub(crate) const GET_READY: Duration = Duration::from_secs(1);
 
 /// How often progress is reported and a wish to stop is heard.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -37,7 +37,7 @@ const PROGRESS: Duration = Duration::from_millis(200);
 /// Real-time priorities: packets come before those who send them, and these before everything
 /// else on the machine.
 pub(crate) const ROUTER_PRIORITY: i32 = 2;
-const LOAD_PRIORITY: i32 = 1;
+pub(crate) const LOAD_PRIORITY: i32 = 1;
 
 /// What the threads of a run share.
 pub(crate) struct World<'a> {
@@ -104,7 +104,16 @@ impl<'a> World<'a> {
                 let (commands, inbox) = unbounded_channel();
                 let (classes, reporting) = (setting.classes.clone(), reporting.clone());
                 let ids = ids.clone();
-                let work = move || self.side(side, classes, inbox, reporting, &ids);
+                let work = move || {
+                    let sockets = side::Side {
+                        classes: Rc::from(classes),
+                        routes: self.routes.clone(),
+                        clock: self.clock,
+                        measured: self.measured,
+                        reports: reporting,
+                    };
+                    work_as(side, self.bed, sockets, inbox, &ids)
+                };
                 (commands, scope.spawn(work))
             });
             drop(reporting);
@@ -193,31 +202,25 @@ impl<'a> World<'a> {
         };
         direction.run()
     }
+}
 
-    fn side(
-        &self,
-        side: Side,
-        classes: Vec<ClassSockets>,
-        commands: UnboundedReceiver<Command>,
-        reports: Sender<Report>,
-        ids: &Sender<(&'static str, Pid)>,
-    ) -> Result<(), LiveError> {
-        self.bed.enter(side)?;
-        let name = match side {
-            Side::Servers => "load servers",
-            Side::Clients => "load clients",
-        };
-        introduce(name, LOAD_PRIORITY, ids);
-        let side = side::Side {
-            classes: Rc::from(classes),
-            routes: self.routes.clone(),
-            clock: self.clock,
-            measured: self.measured,
-            reports,
-        };
-        side.run(commands)
-            .map_err(|error| LiveError::Bed(format!("{name}: {error}")))
-    }
+/// One side's sockets, on this thread, until nobody can send a command any more.
+pub(crate) fn work_as(
+    side: Side,
+    bed: &Bed,
+    sockets: side::Side,
+    commands: UnboundedReceiver<Command>,
+    ids: &Sender<(&'static str, Pid)>,
+) -> Result<(), LiveError> {
+    bed.enter(side)?;
+    let name = match side {
+        Side::Servers => "load servers",
+        Side::Clients => "load clients",
+    };
+    introduce(name, LOAD_PRIORITY, ids);
+    sockets
+        .run(commands)
+        .map_err(|error| LiveError::Bed(format!("{name}: {error}")))
 }
 
 /// Threads of a run but the caller's.

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aqmlab._util.table import TableModel
-from aqmlab.engine.shell import FileLink, Link, Outcome
+from aqmlab.engine.shell import PROGRAM, FileLink, Link, Outcome
 from aqmlab.results.formats import format_estimate
-from aqmlab.results.metrics import look_up
+from aqmlab.results.metrics import ALL, look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.quantities import rate_text
@@ -79,7 +79,7 @@ def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[st
     """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
     run = outcome.run
     directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
-    flows = run.summary["flows"]["program"]
+    flows = run.summary["flows"][PROGRAM]
     rows = [("", "down", "up")]
     rows.append(("goodput", _rate(flows["goodput_bps"]), _rate(flows["upload_goodput_bps"])))
     rows += [
@@ -94,11 +94,31 @@ def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[st
     return [
         f"{name} {ending(outcome)}: {link}",
         *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
+        *_beside(run),
         *_tested(run),
         *_outside(run),
         f"  {_health(run)}",
         f"  run directory: {run.path}",
     ]
+
+
+def _beside(run: Run) -> list[str]:
+    """What the users beside the program got, a line for each class."""
+    lines = []
+    for name, flows in run.summary["flows"].items():
+        if name in (PROGRAM, ALL):
+            continue
+        responses = run.summary["responses"][name]
+        if responses["count"]:
+            text = f"{responses['count']} responses, p50 {responses['p50_s']:.2f} s"
+        elif flows["datagrams_sent"]:
+            lost = flows["datagram_loss_rate"]
+            text = f"{flows['datagrams_sent']} datagrams, {lost:.2%} lost"
+        else:
+            text = f"goodput {_rate(flows['goodput_bps'])}"
+        lines.append(f"{name}: {text}")
+    head = ["beside", *[""] * (len(lines) - 1)]
+    return [f"  {word:<8} {line}" for word, line in zip(head, lines, strict=False)]
 
 
 def _tested(run: Run) -> list[str]:

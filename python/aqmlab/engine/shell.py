@@ -26,6 +26,7 @@ from aqmlab.scenario.scenario import Scenario
 
 __all__ = [
     "LONGEST_S",
+    "PROGRAM",
     "FileLink",
     "Link",
     "Net",
@@ -34,6 +35,7 @@ __all__ = [
     "Seen",
     "Tcp",
     "Tick",
+    "Users",
     "check_control",
     "run_program",
     "trace_rate_bps",
@@ -41,6 +43,10 @@ __all__ = [
 
 LONGEST_S = 24 * 3600.0
 """A program is measured no longer than this."""
+PROGRAM = "program"
+"""The class of traffic that stands for the program."""
+Users = Sequence[Mapping[str, Any]]
+"""Classes of traffic beside a program, as a scenario has them."""
 _PACKET_BITS = 1500 * 8
 _SMALLEST_BUFFER = 2 * 1500
 """Bytes of two full packets."""
@@ -100,8 +106,8 @@ class Link:
         ]
         return f"{', '.join(ways)}, {time_text(self.rtt_s)}, {queues}"
 
-    def scenario(self, title: str, seed: int, duration_s: float) -> Scenario:
-        """The link as a scenario, for so long; its one user stands for the program."""
+    def scenario(self, title: str, seed: int, duration_s: float, users: Users = ()) -> Scenario:
+        """The link as a scenario, for so long; its first user stands for the program."""
         bottleneck: dict[str, object] = {
             "delay": time_text(self.rtt_s / 2),
             "framing": "none",
@@ -116,7 +122,7 @@ class Link:
                 "trace": {"file": os.fspath(trace.absolute())} if trace else None,
                 "discipline": self._discipline(option, queue, rate_bps),
             }
-        return _stands_for_program(bottleneck, self.rtt_s, title, seed, duration_s)
+        return _stands_for_program(bottleneck, self.rtt_s, title, seed, duration_s, users)
 
     def _discipline(self, option: str, text: str, rate_bps: float) -> object:
         """A discipline as a scenario has it."""
@@ -198,9 +204,9 @@ class FileLink:
         rates = f"{down['rate']} down, {up['rate']} up"
         return f"{rates}, {time_text(self.rtt_s)}, {queues} ({self.file.name})"
 
-    def scenario(self, title: str, seed: int, duration_s: float) -> Scenario:
-        """The link as a scenario, for so long; its one user stands for the program."""
-        return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, duration_s)
+    def scenario(self, title: str, seed: int, duration_s: float, users: Users = ()) -> Scenario:
+        """The link as a scenario, for so long; its first user stands for the program."""
+        return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, duration_s, users)
 
 
 def trace_rate_bps(file: Path) -> float:
@@ -218,9 +224,14 @@ def trace_rate_bps(file: Path) -> float:
 
 
 def _stands_for_program(
-    bottleneck: dict[str, object], rtt_s: float, title: str, seed: int, duration_s: float
+    bottleneck: dict[str, object],
+    rtt_s: float,
+    title: str,
+    seed: int,
+    duration_s: float,
+    users: Users,
 ) -> Scenario:
-    """A scenario of a link; its one user stands for the program."""
+    """A scenario of a link; its first user stands for the program, others are beside it."""
     rtt = {"kind": "constant", "rtt": time_text(rtt_s)}
     measure = {
         "warm_up": "0 s",
@@ -232,7 +243,10 @@ def _stands_for_program(
         "seed": seed,
         "measure": measure,
         "topology": {"kind": "dumbbell", "bottleneck": bottleneck},
-        "traffic": [{"name": "program", "kind": "bulk", "flows": 1, "tcp": "linux", "rtt": rtt}],
+        "traffic": [
+            {"name": PROGRAM, "kind": "bulk", "flows": 1, "tcp": "linux", "rtt": rtt},
+            *users,
+        ],
     }
     return Scenario.from_dict(content)
 

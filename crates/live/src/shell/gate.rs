@@ -12,8 +12,9 @@ use tokio::sync::mpsc::Sender;
 use super::addresses::{FAR, TEST};
 use super::reach::Reach;
 use super::replies::{Replies, Unreachable};
-use crate::ip::Opening;
+use crate::ip::{self, Opening};
 use crate::router::Output;
+use crate::routes::Side;
 
 /// Bytes of a flow that wait for it to open: more datagrams are lost.
 const MOST_WAITING: usize = 1 << 16;
@@ -47,6 +48,8 @@ pub(super) enum Errand {
 #[derive(Debug)]
 pub(super) struct Gate {
     reach: Reach,
+    /// Whether users of a scenario are beside the program: their servers are here.
+    has_users: bool,
     device: File,
     flows: Mutex<HashMap<Flow, State>>,
     errands: Sender<Errand>,
@@ -56,12 +59,14 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn new(
         reach: Reach,
+        has_users: bool,
         device: File,
         errands: Sender<Errand>,
         replies: Replies,
     ) -> Self {
         Self {
             reach,
+            has_users,
             device,
             flows: Mutex::default(),
             errands,
@@ -132,6 +137,9 @@ impl Gate {
 
 impl Output for Gate {
     fn put(&self, packet: &[u8]) -> io::Result<()> {
+        if self.has_users && ip::source(packet).is_some_and(|from| Side::Clients.has(from)) {
+            return self.pass(packet);
+        }
         let (is_tcp, client, server) = match Opening::read(packet) {
             Some(Opening::Tcp(client, server)) => (true, client, server),
             Some(Opening::Udp(client, server)) => (false, client, server),

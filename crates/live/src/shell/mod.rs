@@ -19,6 +19,7 @@ mod program;
 mod reach;
 mod replies;
 mod services;
+mod users;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -37,13 +38,13 @@ use crate::clock::Clock;
 use crate::error::LiveError;
 use crate::gauge::{Gauge, LinkView};
 use crate::ledger::Account;
-use crate::measure::{Health, LiveSummary, LoadReport, Meter};
+use crate::measure::{Health, LiveSummary, Meter};
 use crate::path::Path;
 use crate::preflight;
 use crate::router::{Direction, Output, Routed};
-use crate::routes::Side;
+use crate::routes::{Routes, Side};
 use crate::tap::Writing;
-use crate::world::{ROUTER_PRIORITY, introduce};
+use crate::world::{GET_READY, ROUTER_PRIORITY, introduce};
 
 use crate::outside::Outside;
 use addresses::{FAR, NEAR, TEST};
@@ -115,8 +116,9 @@ pub struct ShellSummary {
     pub status: Option<i32>,
 }
 
-/// Runs a program behind the bottleneck of a scenario, whose users stay away: until the program
-/// ends, at most for the measured time of the scenario.
+/// Runs a program behind the bottleneck of a scenario: until the program ends, at most for the
+/// measured time of the scenario. The program has the place of the first class; the users of the
+/// others are beside it.
 ///
 /// `tell` gets the time that has passed and what the directions to the program and from it are
 /// doing, and says what to do with the program.
@@ -130,8 +132,11 @@ pub fn shell(
     if let Some(what) = preflight::missing() {
         return Err(LiveError::Refused(what));
     }
+    let has_users = users::are_in(scenario, dumbbell)?;
     raise_file_limit();
-    let mut paths = Side::BOTH.map(|from| Path::open(scenario, dumbbell, from, settings.jitter));
+    let routes = has_users.then(Arc::<Routes>::default);
+    let mut paths = Side::BOTH
+        .map(|from| Path::open(scenario, dumbbell, from, settings.jitter, routes.clone()));
     let links = paths.iter().flat_map(Path::stats);
     let mut metrics = Metrics::new(scenario, View::Sockets, links, records)?;
     let writing = match (&scenario.measure.capture, metrics.capture()?) {
@@ -139,21 +144,32 @@ pub fn shell(
         _ => None,
     };
     let gauges: [Gauge; 2] = Default::default();
-    let (bed, devices) = Bed::of(&places(settings))?;
+    let (bed, devices) = Bed::of(&places(settings, has_users))?;
     let outside = Arc::new(Outside::default());
     let (gate, errands) = match settings.reach.is_closed() {
         true => (None, None),
         false => {
-            let (gate, errands) = open_gate(&bed, &devices, settings.reach)?;
+            let (gate, errands) = open_gate(&bed, &devices, settings.reach, has_users)?;
             (Some(gate), Some(errands))
         }
     };
     let has_far_end = settings.services || gate.is_some();
-    let clock = Clock::starting_in(Duration::ZERO);
+    let clock = Clock::starting_in(match has_users {
+        true => GET_READY,
+        false => Duration::ZERO,
+    });
     let end = AtomicU64::new(scenario.measure.duration.as_nanos());
     let stop = AtomicBool::new(false);
     let (introducing, introduced) = channel();
-    let (mut links, account, mut health, status) = thread::scope(|scope| {
+    let run = users::Run {
+        scenario,
+        dumbbell,
+        bed: &bed,
+        clock,
+        end: &end,
+        stop: &stop,
+    };
+    let (mut links, account, mut health, status, mut load) = thread::scope(|scope| {
         let gateway = gate.clone().zip(errands).map(|(gate, errands)| Gateway {
             gate,
             broker: Broker::start(scope, settings.reach),
@@ -167,6 +183,10 @@ pub fn shell(
                 Some(started?)
             }
             false => None,
+        };
+        let users = match &routes {
+            Some(routes) => Ok(users::start(scope, run, routes, metrics, &introducing)?),
+            None => Err(metrics),
         };
         let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
             let (introducing, devices, end, stop) = (introducing.clone(), &devices, &end, &stop);
@@ -195,9 +215,11 @@ pub fn shell(
             })
         });
         let routers: Vec<_> = routers.collect();
-        let threads = Side::BOTH.len() + usize::from(has_far_end);
+        let of_users = users.as_ref().map_or(0, |_| users::THREADS);
+        let threads = Side::BOTH.len() + usize::from(has_far_end) + of_users;
         let threads = (0..threads).filter_map(|_| introduced.recv().ok());
         let mut meter = Meter::new(threads.collect());
+        thread::sleep(clock.until(Time::ZERO));
         meter.begin(clock.now());
         let running = Running::start(scope, &bed, &settings.program);
         let outcome = running.and_then(|mut running| {
@@ -213,6 +235,10 @@ pub fn shell(
             .into_iter()
             .map(|router| router.join().expect("routers do not panic"))
             .collect();
+        let load = match users {
+            Ok(users) => users.join().expect("users do not panic"),
+            Err(metrics) => users::Loaded::none(metrics),
+        };
         let (status, harm) = outcome?;
         let (threads, machine_busy_share) = meter.finish();
         let health = Health {
@@ -223,7 +249,7 @@ pub fn shell(
                 .into_iter()
                 .zip(routed.iter().map(|it| it.pacing.clone()))
                 .collect(),
-            load: LoadReport::default(),
+            load: load.report.clone(),
             outside: None,
             threads,
             machine_busy_share,
@@ -243,14 +269,17 @@ pub fn shell(
             _ => unreachable!("both directions keep a ledger of programs"),
         };
         let links: Vec<LinkStats> = routed.into_iter().flat_map(|it| it.links).collect();
-        Ok::<_, LiveError>((links, account, health, status))
+        Ok::<_, LiveError>((links, account, health, status, load))
     })?;
+    load.result?;
+    let metrics = &mut load.metrics;
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
     health.harm.extend(writing.and_then(Writing::finish));
     if gate.is_some() {
         let report = outside.report();
-        health.load.local_failures = report.local_failures;
-        health.load.first_failure.clone_from(&report.first_failure);
+        health.load.local_failures += report.local_failures;
+        let first = &mut health.load.first_failure;
+        *first = first.take().or(report.first_failure.clone());
         health.outside = Some(report);
     }
     health.judge();
@@ -258,11 +287,12 @@ pub fn shell(
     metrics.bring_end_forward(measured);
     let bottleneck = &dumbbell.bottleneck;
     let rtt = bottleneck.forward.delay + bottleneck.reverse.delay;
-    enter_account(&mut metrics, &account, rtt);
+    enter_account(metrics, &account, rtt, load.last_flow);
     let mut scenario = scenario.clone();
     scenario.measure.duration = measured;
-    let events = health.router.values().map(|pacing| pacing.departures).sum();
-    let summary = metrics.finish(&scenario, &mut links, events)?;
+    let departures: u64 = health.router.values().map(|pacing| pacing.departures).sum();
+    let events = departures + load.events;
+    let summary = load.metrics.finish(&scenario, &mut links, events)?;
     Ok(ShellSummary {
         summary: LiveSummary {
             summary,
@@ -276,9 +306,10 @@ pub fn shell(
 /// The number of the class that stands for the program.
 const CLASS: usize = 0;
 
-/// Enters the connections of a program whose empty link has such a round trip.
-fn enter_account(metrics: &mut Metrics, account: &Account, rtt: Time) {
-    for (number, connection) in (0..).zip(&account.connections) {
+/// Enters the connections of a program whose empty link has such a round trip. Others have the
+/// numbers up to `last`.
+fn enter_account(metrics: &mut Metrics, account: &Account, rtt: Time, last: u64) {
+    for (number, connection) in (last + 1..).zip(&account.connections) {
         let flow = Flow {
             flow: number,
             class: CLASS,
@@ -317,8 +348,8 @@ fn watch(
     tell: &mut dyn FnMut(Time, [LinkView; 2]) -> Order,
 ) -> Result<Watched, LiveError> {
     let mut harm = [const { None }; 2];
-    let last = Time::from_nanos(end.load(Relaxed));
     loop {
+        let last = Time::from_nanos(end.load(Relaxed));
         let left = clock.until(last).min(LOOK_UP);
         if let Some(status) = running.wait(left)? {
             end.fetch_min(next_end(clock.now()), Relaxed);
@@ -373,17 +404,18 @@ fn open_gate(
     bed: &Bed,
     devices: &[File; 2],
     reach: Reach,
+    has_users: bool,
 ) -> Result<(Arc<Gate>, tokio::sync::mpsc::Receiver<Errand>), LiveError> {
     let failed = |error: std::io::Error| LiveError::Bed(format!("the gateway: {error}"));
     let replies = bed.inside(Side::Servers, Replies::open)?.map_err(failed)?;
     let device = devices[Side::Servers as usize].try_clone();
     let (giving, errands) = tokio::sync::mpsc::channel(MOST_ERRANDS);
-    let gate = Gate::new(reach, device.map_err(failed)?, giving, replies);
+    let gate = Gate::new(reach, has_users, device.map_err(failed)?, giving, replies);
     Ok((Arc::new(gate), errands))
 }
 
 /// Both namespaces: their addresses, and routes to the other's.
-fn places(wanted: &ShellSettings) -> [Place; 2] {
+fn places(wanted: &ShellSettings, has_users: bool) -> [Place; 2] {
     let TcpSettings {
         ecn,
         control,
@@ -426,6 +458,11 @@ fn places(wanted: &ShellSettings) -> [Place; 2] {
              route add local default dev lo\n"
         );
         near += &format!("route add default dev {DEVICE} src {NEAR}{by}\n");
+    }
+    if has_users {
+        let [servers, clients] = users::addresses();
+        far += &servers;
+        near += &clients;
     }
     let [far, mut near] = [far, near].map(|commands| Place {
         settings: settings(),

@@ -42,6 +42,7 @@ from aqmlab.engine.shell import (
     trace_rate_bps,
 )
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest
+from aqmlab.engine.shell_users import users_of
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
@@ -174,6 +175,16 @@ def command(
             show_default=False,
         ),
     ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="USERS",
+            help="Simulated users behind the same link: KIND:NUMBER, such as http2-web:10 or "
+            "bulk:2 (kinds: `aqmlab list traffic`); upload; a TOML table; or a scenario file, for "
+            "all its users.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = None,
     pcap: Annotated[
         bool,
@@ -282,7 +293,8 @@ def command(
     for number in range(repeat):
         for name, link in links.items():
             title = shlex.join(subject.words)[:60]
-            content = link.scenario(title, first_seed + number, subject.longest_s)
+            users = users_of(beside or [], link.rtt_s)
+            content = link.scenario(title, first_seed + number, subject.longest_s, users)
             if pcap:
                 content = content.with_overrides({"measure.capture": "bottleneck"})
             place = _place(target, list(links), name, number if repeat > 1 else None)

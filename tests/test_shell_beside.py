@@ -218,7 +218,7 @@ class _Quiet(BaseHTTPRequestHandler):
 
 @live
 def test_users_are_beside_a_program() -> None:
-    users = ["http2-web:3", "bulk:2", "upload", '{ kind = "cbr", flows = 1, rate = "80 kbit/s" }']
+    users = ["telnet:5", "bulk:2", "upload", '{ kind = "cbr", flows = 1, rate = "80 kbit/s" }']
     options = [word for text in users for word in ("--beside", text)]
     with HTTPServer(("127.0.0.1", 0), _Quiet) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -234,16 +234,17 @@ def test_users_are_beside_a_program() -> None:
     # The program's bytes are its own: what its users do counts for them.
     assert 100_000 < flows["program"]["goodput_bps"] * measured_s / 8 < 101_000
     assert flows["program"]["count"] + flows["program"]["still_open"] == 2
-    assert run.summary["responses"]["http2-web"]["count"] > 0
+    assert run.summary["responses"]["telnet"]["count"] > 0
     assert flows["bulk"]["goodput_bps"] > 2e6
     assert flows["upload"]["goodput_bps"] > 2e6
     assert flows["cbr"]["datagrams_sent"] > 50
     if not run.invalid:
         link_bps = run.summary["links"]["bottleneck"]["forward"]["throughput_bps"]
-        assert sum(flows[name]["goodput_bps"] for name in ("bulk", "http2-web")) < link_bps
+        assert sum(flows[name]["goodput_bps"] for name in ("bulk", "telnet")) < link_bps
         # Two flows beside each other share by halves behind FQ-CoDel.
         assert flows["bulk"]["fairness_jain"] > 0.95
-    assert re.search(r"beside   http2-web: \d+ responses, p50 ", answer.stderr)
+    assert re.search(r" telnet: \d+ responses, p50 ", answer.stderr)
+    assert re.search(r"  beside   bulk: goodput \S+ Mbit/s", answer.stderr)
     assert re.search(r" upload: goodput \S+ Mbit/s", answer.stderr)
     # All of it can be simulated.
     short = ["--set", "measure.duration=3 s", "--out", "simulated"]

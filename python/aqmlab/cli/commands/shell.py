@@ -74,8 +74,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The bottleneck of this scenario, instead of rates, traces, queues and losses; its "
-            "users with --beside FILE.",
+            help="The bottleneck of this scenario, instead of rates, traces, queues and losses; "
+            "its users with --beside FILE.",
         ),
     ] = None,
     rate: Annotated[

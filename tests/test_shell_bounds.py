@@ -154,7 +154,8 @@ for _ in range(COUNT):
 SIMULATED = {"cubic": "cubic", "bbr": "bbr1"}
 """The simulator's names of the kernel's controls."""
 MISSED = pytest.mark.xfail(
-    raises=AssertionError, reason="records/shell.md: the median wait or the loss is missed"
+    raises=AssertionError,
+    reason="records/shell.md: the median wait or the loss is outside its bound",
 )
 CASES = [
     pytest.param(count, control, ecn, queue, marks=MISSED if missed else ())

@@ -38,7 +38,7 @@ def users_of(texts: Sequence[str], rtt_s: float) -> list[dict[str, Any]]:
         rtt_s: round trip on the empty link; users have it unless they state another.
 
     Raises:
-        AqmlabError: there is no such kind, or it needs to be told more.
+        AqmlabError: there is no such kind, or its parameters are missing.
     """
     found = [one for text in texts for one in _classes(text.strip())]
     names: dict[str, int] = {}

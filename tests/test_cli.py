@@ -180,6 +180,27 @@ def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
     assert 0 < distance["kolmogorov"] < 1
 
 
+def test_compare_without_its_figure(aqmlab: Cli, small: Path) -> None:
+    """Its words are the same without the line of the figure; nothing is loaded that draws."""
+    drawn = aqmlab("compare", small, "--vary", TWO_QUEUES)
+    Path("runs/compare.svg").unlink()
+    call = ["compare", str(small), "--vary", TWO_QUEUES, "--no-figure"]
+    code = (
+        f"import sys; from aqmlab.cli import main; assert main({call!r}) == 0; "
+        "print('altair' in sys.modules, 'vl_convert' in sys.modules, file=sys.stderr)"
+    )
+    bare = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert bare.stderr == "False False\n"
+    assert bare.stdout == drawn.out.replace("figure: runs/compare.svg\n", "")
+    assert not Path("runs/compare.svg").exists()
+    assert json.loads(aqmlab(*call, "--json").out)["figure"] is None
+    both = aqmlab(*call, "-o", "figure.svg")
+    assert (both.status, one_line(both.err)) == (
+        2,
+        "--output and --no-figure: found both; give one of them",
+    )
+
+
 def test_compare_without_records_draws_nothing(aqmlab: Cli, small: Path) -> None:
     answer = aqmlab("compare", small, "--vary", "seed=1,2", "--set", "measure.record=[]")
     assert answer.status == 0

@@ -93,6 +93,10 @@ def command(
             "-o", "--output", help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg."
         ),
     ] = None,
+    drawn: Annotated[
+        bool,
+        typer.Option("--figure/--no-figure", help="Draw the figure; most of the time goes there."),
+    ] = True,
     root: Annotated[Path, typer.Option("--out", help="Folder of new run directories.")] = RUNS_ROOT,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -110,21 +114,14 @@ def command(
     only in their seed form a group: means over the seeds, and differences seed by seed. Each
     scenario has tables of its own.
     """
-    from aqmlab import figures
-    from aqmlab.figures.files import check_suffix
-    from aqmlab.figures.theme import MOST_SERIES
-
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
-    target = figure or root / "compare.svg"
-    check_suffix(target)
-    check_output_file(target, "a figure")
+    target = _target(figure, root, drawn=drawn)
     wanted = chosen_seeds(seed, seeds)
     planned = planned_runs(sources, varied or [], overrides, wanted, where)
     if len(planned) < 2:
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
-    curves = len(planned) // len(wanted or [None])
-    if figure and curves > MOST_SERIES:
-        raise AqmlabError(f"{figure}: a figure shows at most {MOST_SERIES} runs, not {curves}")
+    if figure is not None:
+        _check_curves(figure, len(planned) // len(wanted or [None]))
     opened = made(planned, root, jobs)
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
@@ -133,6 +130,8 @@ def command(
     found = distinguish(opened)
     for part in parts:
         if part.figure is not None:
+            from aqmlab import figures
+
             shown = [run for group in part.groups for run in group.runs]
             figures.save(figures.comparison(shown), part.figure)
     if as_json:
@@ -149,11 +148,33 @@ def command(
         return
     show(*_tables(parts, every=every), "")
     _name_runs(found, every=every)
-    for part in parts:
+    for part in parts if target is not None else ():
         out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
     if not every:
         out("all numbers and differences: --all")
     _show_verdicts(parts)
+
+
+def _target(figure: Path | None, root: Path, *, drawn: bool) -> Path | None:
+    """Where the figure goes, checked before the work; None: there is to be none."""
+    if not drawn:
+        if figure is not None:
+            raise AqmlabError("--output and --no-figure: found both; give one of them")
+        return None
+    from aqmlab.figures.files import check_suffix
+
+    target = figure or root / "compare.svg"
+    check_suffix(target)
+    check_output_file(target, "a figure")
+    return target
+
+
+def _check_curves(figure: Path, curves: int) -> None:
+    """An error if a figure that was asked for cannot show all runs."""
+    from aqmlab.figures.theme import MOST_SERIES
+
+    if curves > MOST_SERIES:
+        raise AqmlabError(f"{figure}: a figure shows at most {MOST_SERIES} runs, not {curves}")
 
 
 _FEW = 4
@@ -185,11 +206,9 @@ class _Part:
 
 
 def _compared(
-    groups: list[Group], baseline: Baseline, target: Path, *, ordered: bool
+    groups: list[Group], baseline: Baseline, target: Path | None, *, ordered: bool
 ) -> list[_Part]:
     """The parts of a comparison: one for each scenario, with a figure of its own."""
-    from aqmlab.figures.theme import MOST_SERIES
-
     scenarios = scenarios_of(groups)
     titles = family_titles([[group.first for group in own] for own in scenarios])
     compared = differences(groups, baseline, ordered=ordered)
@@ -197,21 +216,32 @@ def _compared(
     found = []
     for number, (title, own) in enumerate(zip(titles, scenarios, strict=True), 1):
         labels = {group.label for group in own}
-        runs = [run for group in own for run in group.runs]
-        recorded = any(run.has("responses") or run.has("queue") for run in runs)
-        too_many = len(own) > MOST_SERIES
-        name = target if len(scenarios) == 1 else target.with_stem(f"{target.stem}-{number}")
+        place = target
+        if target is not None and len(scenarios) > 1:
+            place = target.with_stem(f"{target.stem}-{number}")
+        why = "" if place is None else _undrawable(own)
         found.append(
             _Part(
                 title,
                 own,
                 [entry for entry in compared if entry.run in labels],
                 [entry for entry in apart if entry.run in labels],
-                name if recorded and not too_many else None,
-                "it would show too many runs" if too_many else "measure.record is empty",
+                None if why else place,
+                why,
             )
         )
     return found
+
+
+def _undrawable(groups: Sequence[Group]) -> str:
+    """Why there can be no figure of some runs; nothing if there can."""
+    from aqmlab.figures.theme import MOST_SERIES
+
+    if len(groups) > MOST_SERIES:
+        return "it would show too many runs"
+    runs = [run for group in groups for run in group.runs]
+    recorded = any(run.has("responses") or run.has("queue") for run in runs)
+    return "" if recorded else "measure.record is empty"
 
 
 def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:

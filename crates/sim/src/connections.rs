@@ -185,7 +185,7 @@ impl Connections {
     ) -> Option<(&mut Connection, Time, Delivered)> {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
-        if (connection.aborted | connection.is_special) || network.has_options(event) {
+        if (connection.aborted | connection.is_special) || Network::<E>::has_options(event) {
             return None;
         }
         let (host, now) = network.at_host(time, event.conn, receiver);
@@ -204,9 +204,7 @@ impl Connections {
         let events = end.fast_path(&segment, &cx, &mut out)?;
         connection.in_network = connection.in_network + out.sent() - 1;
         connection.last_event = now;
-        if E::Causes::ON {
-            network.take_options(event.options);
-        }
+        network.take_bare(event.options);
         acted((event.conn, receiver), end, &cx, network);
         network.count_delivered();
         Some((connection, now, events))
@@ -245,7 +243,6 @@ impl Connections {
             let limit = || end.limit(cx.profile);
             network.causes_mut().arrives(event, now, limit);
         }
-        let has_options = network.has_options(event);
         let segment = restored(event, end, network.take_options(event.options));
         if end.looks_up_peer(&segment, cx.profile) {
             let hosts = Role::BOTH.map(|role| network.host_of(event.conn, role));
@@ -253,7 +250,7 @@ impl Connections {
         }
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         // The fast path has refused the others already.
-        let events = if connection.is_special || has_options {
+        let events = if connection.is_special || Network::<E>::has_options(event) {
             end.on_segment(&segment, cx, &mut out)
         } else {
             end.slow_path(&segment, &cx, &mut out)

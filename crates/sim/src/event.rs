@@ -4,7 +4,7 @@
 use aqmlab_net::{Ecn, Role};
 use aqmlab_tcp::{Flags, Segment};
 
-use crate::options::{HAS_AE, NO_OPTIONS, Ticket};
+use crate::options::{BARE, HAS_AE, MARKS, NO_OPTIONS, Ticket};
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +184,13 @@ impl Event {
 
     /// Where its options are kept.
     pub(crate) const fn ticket(&self) -> Ticket {
-        self.options & !HAS_AE
+        self.options & !MARKS
+    }
+
+    /// Whether a segment with a ticket has none.
+    #[inline]
+    pub(crate) const fn is_bare(&self) -> bool {
+        self.options & BARE != 0
     }
 
     pub(crate) const fn flags(&self) -> Flags {

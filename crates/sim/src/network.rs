@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next};
 use crate::hints;
-use crate::options::{HAS_AE, OptionsAside, Ticket};
+use crate::options::{MARKS, OptionsAside, Ticket};
 use crate::route::{DelayPlacement, Route, Routes};
 
 /// Everything between the hosts, with the event queue by which its packets reach their next place.
@@ -206,16 +206,16 @@ impl<E: Engine> Network<E> {
     pub(crate) fn put_options(&mut self, options: &Options) -> Ticket {
         match E::Causes::ON {
             // Its trip is known by the ticket.
-            true => self.options.keep(options),
+            true => self.options.put_always(options),
             false => self.options.put(options),
         }
     }
 
     /// Whether a segment has any options.
     #[inline(always)]
-    pub(crate) fn has_options(&self, event: &Event) -> bool {
+    pub(crate) const fn has_options(event: &Event) -> bool {
         match E::Causes::ON {
-            true => self.options.has_any(event.options),
+            true => !event.is_bare(),
             false => event.has_options(),
         }
     }
@@ -223,8 +223,16 @@ impl<E: Engine> Network<E> {
     /// Hands back the options of a segment that has arrived, or is not to.
     #[inline(always)]
     pub(crate) fn take_options(&mut self, ticket: Ticket) -> Options {
-        self.causes.forgets(ticket & !HAS_AE);
+        self.causes.forgets(ticket & !MARKS);
         self.options.take(ticket)
+    }
+
+    /// A segment that has none has arrived, and its cause is known.
+    #[inline(always)]
+    pub(crate) fn take_bare(&mut self, ticket: Ticket) {
+        if E::Causes::ON {
+            self.options.take_bare(ticket);
+        }
     }
 
     /// What is remembered of the causes of events.

@@ -7,6 +7,7 @@ use crate::breakdown::Causes;
 use crate::engine::Engine;
 use crate::event::{Event, Kind};
 use crate::network::Network;
+use crate::options::MARKS;
 
 /// Where the end point at one side of a connection puts what it sends: on the network at once.
 pub(crate) struct Outgoing<'a, E: Engine> {
@@ -54,7 +55,7 @@ impl<E: Engine> Outbox for Outgoing<'_, E> {
         let options = self.network.put_options(&segment.options);
         let (now, index, sender) = (self.now, self.connection, self.sender);
         let causes = self.network.causes_mut();
-        causes.leaves(options, index, sender, &segment, now);
+        causes.leaves(options & !MARKS, index, sender, &segment, now);
         let kind = Kind::AtPort(self.sender);
         let event = Event::segment(kind, self.connection, &segment, options);
         self.network.send(self.now, event);

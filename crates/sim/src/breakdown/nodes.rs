@@ -22,7 +22,7 @@ pub(super) type Vector = u32;
 pub(super) const NONE: Vector = Vector::MAX;
 
 /// After so many steps a chain is summed up, which costs about as much as ten of them.
-const DEEP: u16 = 16;
+const DEEP: u16 = 32;
 
 /// Words behind parts and counts: the loss that cost most, and what it cost.
 const TAIL: usize = 2;
@@ -44,9 +44,11 @@ enum Step {
     Sums,
 }
 
-/// A step of a path.
+/// A step of a path: two lines of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Node {
+    /// The step before; of a free place, the next one.
     parent: Vector,
     /// How many refer to it.
     holders: u32,
@@ -81,6 +83,31 @@ struct Node {
     aside: [Time; 3],
 }
 
+/// The node of an exchange that begins, which has one holder.
+const ROOT: Node = Node {
+    parent: NONE,
+    holders: 1,
+    more: NONE,
+    last: 0,
+    departure: 0,
+    depth: 0,
+    port: None,
+    step: Step::Nothing,
+    label: Label::Exchange,
+    part: 0,
+    count: None,
+    is_first: false,
+    is_under_way: false,
+    segment: LostSegment::Data,
+    lost: None,
+    origin: Time::ZERO,
+    until: Time::ZERO,
+    sent: Time::ZERO,
+    time: Time::ZERO,
+    at_port: [Time::ZERO; PARTS_OF_PORT],
+    aside: [Time::ZERO; 3],
+};
+
 /// The parts of what `aside` has.
 const ASIDE: [Part; 3] = [Part::WaitHosts, Part::TransmissionHosts, Part::HoldUp];
 
@@ -103,7 +130,8 @@ pub(super) struct Nodes {
     /// Parts of a vector.
     parts: usize,
     nodes: Vec<Node>,
-    free: Vec<Vector>,
+    /// The first free place.
+    free: Vector,
     /// Sums of long chains: parts, counts, loss.
     words: Vec<u64>,
     free_words: Vec<u32>,
@@ -117,7 +145,7 @@ impl Nodes {
         Self {
             parts: Part::ALL.len() + PARTS_OF_PORT * ports,
             nodes: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
             words: Vec::new(),
             free_words: Vec::new(),
             sums: Vec::new(),
@@ -141,13 +169,20 @@ impl Nodes {
 
     // ---- nodes ----
 
+    /// A place for a node, with whatever was there.
     #[inline(always)]
-    fn add(&mut self, node: Node) -> Vector {
-        if let Some(vector) = self.free.pop() {
-            self.nodes[vector as usize] = node;
-            return vector;
+    fn place(&mut self) -> Vector {
+        let vector = self.free;
+        if vector == NONE {
+            return self.add_place();
         }
-        self.nodes.push(node);
+        self.free = self.node(vector).parent;
+        vector
+    }
+
+    #[cold]
+    fn add_place(&mut self) -> Vector {
+        self.nodes.push(ROOT);
         (self.nodes.len() - 1) as Vector
     }
 
@@ -162,34 +197,25 @@ impl Nodes {
 
     /// The vector at the beginning of an exchange, whose event is `last`.
     fn root(&mut self, origin: Time, last: u32) -> Vector {
-        self.add(Node {
-            parent: NONE,
-            holders: 1,
-            more: NONE,
+        let vector = self.place();
+        *self.node_mut(vector) = Node {
             last,
-            departure: 0,
-            depth: 0,
-            port: None,
-            step: Step::Nothing,
-            label: Label::Exchange,
-            part: 0,
-            count: None,
-            is_first: false,
-            is_under_way: false,
-            segment: LostSegment::Data,
-            lost: None,
             origin,
             until: origin,
             sent: origin,
-            time: Time::ZERO,
-            at_port: [Time::ZERO; PARTS_OF_PORT],
-            aside: [Time::ZERO; 3],
-        })
+            ..ROOT
+        };
+        vector
     }
 
     /// The same vector by a node of its own; the caller gives up its share.
-    #[inline(always)]
     fn child(&mut self, parent: Vector) -> Vector {
+        self.child_with(parent, ROOT)
+    }
+
+    /// The same, with what `step` says of it.
+    #[inline(always)]
+    fn child_with(&mut self, parent: Vector, step: Node) -> Vector {
         let &Node {
             last,
             depth,
@@ -197,29 +223,17 @@ impl Nodes {
             until,
             ..
         } = self.node(parent);
-        self.add(Node {
+        let vector = self.place();
+        *self.node_mut(vector) = Node {
             parent,
-            holders: 1,
-            more: NONE,
             last,
-            departure: 0,
             depth: depth + 1,
-            port: None,
-            step: Step::Nothing,
-            label: Label::Exchange,
-            part: 0,
-            count: None,
-            is_first: false,
-            is_under_way: false,
-            segment: LostSegment::Data,
-            lost: None,
             origin,
             until,
             sent: until,
-            time: Time::ZERO,
-            at_port: [Time::ZERO; PARTS_OF_PORT],
-            aside: [Time::ZERO; 3],
-        })
+            ..step
+        };
+        vector
     }
 
     /// One more holds it.
@@ -239,10 +253,10 @@ impl Nodes {
                 return;
             }
             let (parent, more) = (node.parent, node.more);
+            node.parent = std::mem::replace(&mut self.free, vector);
             if more != NONE {
                 self.release_more(vector);
             }
-            self.free.push(vector);
             vector = parent;
         }
     }
@@ -254,8 +268,9 @@ impl Nodes {
             return self.free_words.push(more);
         }
         while more != NONE {
-            self.free.push(more);
-            more = self.node(more).parent;
+            let port = &mut self.nodes[more as usize];
+            let before = std::mem::replace(&mut port.parent, self.free);
+            self.free = std::mem::replace(&mut more, before);
         }
     }
 
@@ -429,10 +444,13 @@ impl Nodes {
     /// A segment leaves with a vector, of which the caller gives up its share.
     #[inline(always)]
     pub(super) fn depart(&mut self, cause: Vector, label: Label) -> Vector {
-        let trip = self.child(cause);
-        let node = self.node_mut(trip);
-        (node.step, node.label, node.is_under_way) = (Step::Trip, label, true);
-        trip
+        let trip = Node {
+            step: Step::Trip,
+            label,
+            is_under_way: true,
+            ..ROOT
+        };
+        self.child_with(cause, trip)
     }
 
     /// It is a first transmission, which may be lost.
@@ -521,11 +539,12 @@ impl Nodes {
             self.tell_port(trip, &mut end);
         }
         let node = *self.node(trip);
-        let passed = self.add(Node {
+        let passed = self.place();
+        *self.node_mut(passed) = Node {
             step: Step::Port,
             parent: node.more,
             ..node
-        });
+        };
         self.node_mut(trip).more = passed;
     }
 
@@ -673,7 +692,11 @@ impl Nodes {
     /// Nodes that somebody refers to.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.nodes.len() - self.free.len()
+        let (mut free, mut place) = (0, self.free);
+        while place != NONE {
+            (free, place) = (free + 1, self.node(place).parent);
+        }
+        self.nodes.len() - free
     }
 }
 

@@ -100,7 +100,7 @@ _WAITS = {
     "timeout": "the retransmission timer ends",
     "tail_loss_probe": "the timer of the tail loss probe ends",
     "reordering_timer": "RACK's timer for late segments ends",
-    "recovery_before_timer": "the retransmission timer starts once more",
+    "recovery_before_timer": "the timer that finds the loss starts",
     "recovery_behind_timer": "what was lost before it has been repaired",
     "recovery_fast": "later ACKs have shown the loss",
     "delayed_ack": "the timer of the delayed ACK ends",

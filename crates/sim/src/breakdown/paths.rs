@@ -205,6 +205,10 @@ impl Connection {
             if run.to <= nodes.until(vector) || run.from >= now {
                 continue;
             }
+            // RACK sets its timer for segments that have left before.
+            if run.kind == Kind::Reordering && run.from <= first.sent {
+                continue;
+            }
             if run.from > nodes.until(vector) {
                 vector = nodes.charge(vector, Part::RecoveryBeforeTimer, run.from, None);
             }

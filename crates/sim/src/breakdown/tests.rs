@@ -499,6 +499,18 @@ fn rack_waits_for_its_reordering_window() {
     assert_eq!(row.loss.unwrap().time, Time::from_micros(127_315));
 }
 
+/// The first of three segments is lost, and the second of those that the SACKs let go. RACK's timer, set
+/// as that one leaves, finds the first loss only; the second is shown by the segment behind it.
+#[test]
+fn a_timer_that_was_set_for_earlier_segments_finds_no_later_loss() {
+    let tcp = format!("{RACK}, initial_window = 3");
+    let row = exchange(5_760, &tcp, [&[], &[2, 6]]);
+    assert_eq!(row.count(PathCount::Losses), 1, "{row:?}");
+    assert_eq!(row.part(Part::ReorderingTimer), 0, "{row:?}");
+    assert_eq!(row.part(Part::RecoveryBehindTimer), 0, "{row:?}");
+    assert!(row.part(Part::RecoveryFast) > 100_000_000, "{row:?}");
+}
+
 /// Of three segments the last is lost: nothing behind it shows that. The smoothed round trip is
 /// 100,328.5 us, of samples of 100,084 and 102,040.
 #[test]

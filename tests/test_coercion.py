@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
@@ -45,7 +45,9 @@ def test_values_are_what_typer_makes_of_them(name: str) -> None:
         assert isinstance(eased, _Eased), parameter.name
         of_typer = eased._of_typer().coerce
         choices = parameter.type_descriptor.choices or ()
+        words = get_args(parameter.type_descriptor.annotation)
         values: list[Any] = [None, parameter.default, *TEXTS, *(str(one) for one in choices)]
+        values += [word for word in words if isinstance(word, str)]  # those of a Literal
         if parameter.multiple or parameter.nargs == -1:
             values = [None, (), ("a", "3"), ("7",)]
         for value in values:
@@ -88,6 +90,14 @@ def test_commands_load_little(small: Path, arguments: list[str], most: int) -> N
     found = loaded(arguments, small.parent)
     assert not {*HEAVY} & found
     assert len(found) <= most
+
+
+def test_a_figure_needs_no_pydantic(small: Path) -> None:
+    """The words of its options are looked up."""
+    loaded(["run", "small.toml", "--out", "run"], small.parent)
+    found = loaded(["plot", "cdf", "run", "-o", "cdf.svg", "--width", "column"], small.parent)
+    assert "altair" in found
+    assert not {"pydantic", "rich"} & found
 
 
 def test_a_command_of_a_group_is_made_when_it_is_asked_for() -> None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 __all__ = ["ease"]
 
@@ -103,6 +103,8 @@ def _of_text(text: str, annotation: Any, about: Any) -> Any:  # noqa: ANN401 - t
     if annotation is int:
         is_whole = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
         return int(text) if is_whole and about.min is about.max is None else None
+    if get_origin(annotation) is Literal:
+        return text if text in get_args(annotation) else None
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next((member for member in annotation if member.value == text), None)
     return None

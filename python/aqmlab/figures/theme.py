@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -33,11 +34,17 @@ __all__ = [
     "WidthName",
     "configured",
     "finish",
+    "unchecked",
 ]
 
 
 WidthName = Literal["column", "page", "screen"]
 ThemeName = Literal["light", "dark", "page"]
+
+
+def unchecked() -> AbstractContextManager[None]:
+    """Within it Altair does not check every part of a chart anew; tests check whole charts."""
+    return debug_mode(False)
 
 
 class Data(alt.InlineData):
@@ -352,7 +359,7 @@ def finish(
     room = look.size.total - margin * look.size.text
 
     def drawn(room: float) -> Chart:
-        with debug_mode(False):  # it checks every part anew
+        with unchecked():
             plain = _with_axis_names(build(room), look)
             return configured(plain if params is None else plain.properties(title=params), look)
 

@@ -14,6 +14,7 @@ from aqmlab._util.files import write_text
 from aqmlab._util.places import cache_folder
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.palette import PALETTE
+from aqmlab.figures.theme import unchecked
 from aqmlab.reports import charts
 from aqmlab.reports.charts import Style, address, stills, stroke
 from aqmlab.reports.data import PACKETS
@@ -42,17 +43,18 @@ def page(report: Report, playground: str | None = None) -> str:
         for name in ("css", "js")
     }
     single = not report.parts
-    live = _live_charts(report) if single else {}
-    parts = [
-        environment.get_template("report.part.html").render(
-            report=part,
-            prefix=prefix,
-            single=single,
-            strokes=_strokes(part),
-            pictures=_pictures(part),
-        )
-        for prefix, part in _prefixed(report)
-    ]
+    with unchecked():
+        live = _live_charts(report) if single else {}
+        parts = [
+            environment.get_template("report.part.html").render(
+                report=part,
+                prefix=prefix,
+                single=single,
+                strokes=_strokes(part),
+                pictures=_pictures(part),
+            )
+            for prefix, part in _prefixed(report)
+        ]
     return environment.get_template("report.html").render(
         report=report,
         parts=parts,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import aqmlab as package
 import jsonschema
 import pypdf
 import pytest
+from aqmlab._util.table import TableModel
 from aqmlab.cards.criteria import criteria
 from aqmlab.cards.page import page
 from aqmlab.cards.scoring import size
@@ -259,12 +261,32 @@ def test_the_sentence_names_the_worst(store: Path) -> None:
     number = {"Jain's index of equal flows": "Jain"}.get(number, number)
     assert scenario == {row.id: row.scenario for row in card.rows}[test]
     sizes = {
-        one.measure.measure: size(one)
+        one.measure.measure: (one.worse_than_all, size(one))
         for each in card.tests
         for one in each.measures
         if each.id == test and one.better is False
     }
     assert number == max(sizes, key=lambda name: sizes[name])
+
+
+def test_what_a_baseline_does_as_badly_is_not_named_first(store: Path) -> None:
+    card = card_of("bernoulli-1", store, "a-base", "a-cubic", "a-flows-fair", seeds="1..3")
+    numbers = [one for test in card.tests for one in test.measures]
+    alone = [one for one in numbers if one.worse_than_all]
+    assert alone
+    for one in alone:
+        sign = 1 if one.measure.letter in "DTH" else -1
+        assert all(sign * (one.candidate - other) > 0 for other in one.others.values())
+        as_bad = {**one.others, "pie": one.candidate}
+        assert not replace(one, others=as_bad).worse_than_all
+
+
+def test_safety_tests_with_numbers_have_a_row(store: Path) -> None:
+    card = card_of("droptail", store, "a-udp-only", seeds="1..2")
+    rows = [row for part in page(card) if isinstance(part, TableModel) for row in part.rows]
+    assert any("wait p99" in str(row) for row in rows)
+    assert [name for name, _ in card.not_tested].count("a-udp-only") == 0
+    assert len({name for name, _ in card.not_tested}) == len(card.not_tested)
 
 
 def test_a_control_is_read_back(cubic: package.Card) -> None:

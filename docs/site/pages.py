@@ -49,6 +49,7 @@ OUTSIDE = {
     "records/dependencies.md": "dependencies.md",
     "records/live-comparison.md": "live-comparison.md",
     "records/newcomer.md": "newcomer.md",
+    "records/card-stranger.md": "card-stranger.md",
     "records/peers-fidelity.md": "peers-fidelity.md",
 }
 """Pages outside ``docs``, and the pages of the site that they are."""

@@ -212,14 +212,26 @@ class Card:
         return f"Beside {whom}, of {len(telling)} numbers: {'; '.join(parts)}."
 
     def _most(self, found: Sequence[tuple[Test, MeasureScore]], named: int) -> str:
-        """The largest differences among some, each of another test, in words."""
+        """The largest differences among some, each of another test, in words.
+
+        Those in which the candidate is worse than every baseline come first.
+        """
         about = {row.id: row.scenario for row in self.rows}
         largest: dict[str, str] = {}
-        for test, one in sorted(found, key=lambda pair: -scoring.size(pair[1])):
+        alone: set[str] = set()
+        ranked = sorted(
+            found, key=lambda pair: (not pair[1].worse_than_all, -scoring.size(pair[1]))
+        )
+        for test, one in ranked:
             name = one.measure.measure
             words = f"{_PLAIN.get(name, name)} in {test.id} ({about[test.id]}; {change(one)})"
-            largest.setdefault(test.id, words)
-        return f"above all {' and '.join([*largest.values()][:named])}"
+            if largest.setdefault(test.id, words) == words and one.worse_than_all:
+                alone.add(words)
+        shown = [*largest.values()][:named]
+        # With one baseline the sentence has said so.
+        says = len(self.baselines) > 1 and alone.issuperset(shown)
+        whom = ", worse than every baseline" if says else ""
+        return f"above all {' and '.join(shown)}{whom}"
 
     @property
     def not_tested(self) -> list[tuple[str, str]]:
@@ -229,7 +241,11 @@ class Card:
             for row in card_rows(TIERS[-1], self.about)
             if row.not_realised or row not in self.rows
         ]
-        left = [row.id for row in self.rows if self.only and row.id not in self._ran]
+        left = [
+            row.id
+            for row in self.rows
+            if self.only and row.id not in self._ran and not row.not_realised
+        ]
         return [*found, *((name, "not asked for") for name in left)]
 
     @cached_property

@@ -144,11 +144,15 @@ def _criteria(card: Card) -> Iterator[str | TableModel]:
 
 def head(card: Card) -> list[str]:
     """What the card is about, in lines."""
-    own = ", ".join(f"{key} {value}" for key, value in card.given.items() if key != "preset")
+    own = ", ".join(
+        f"{key} {str(value).lower() if isinstance(value, bool) else value}"
+        for key, value in card.parameters.items()
+        if value is not None and not isinstance(value, (dict, list))
+    )
     lines = [
         f"card {VERSION}, {card.tier} tier, {about_seeds(card.seeds)}, engine {card.engine[:16]}"
     ]
-    lines += _wrapped(f"parameters: {own}" if own else "parameters: as they come")
+    lines += _wrapped(f"parameters: {own or 'none'}")
     if card.about is not QUEUE:
         lines.append(f"ECN: {card.ecn}; TCP of Linux with this control")
     if card.sha256:
@@ -222,7 +226,6 @@ def worst_first(tests: Sequence[Test]) -> list[Test]:
 
 def _tests(card: Card) -> TableModel:
     """Every number of every test."""
-    about = {row.id: row for row in card.rows}
     is_queue = card.about is QUEUE
     table = TableModel()
     table.add_key("test")
@@ -231,8 +234,6 @@ def _tests(card: Card) -> TableModel:
     for name in ("candidate", *others, "change", "score"):
         table.add_number(name)
     for test in worst_first(card.tests):
-        if about[test.id].area in ("safety", "cost"):
-            continue
         total = "-" if test.score is None else f"{test.score:.2f}"
         for place, one in enumerate(test.measures):
             table.add_row(

@@ -148,6 +148,26 @@ class MeasureScore:
             return None
         return (self.difference.mean < 0) == (self.measure.letter in "DTH")
 
+    @property
+    def worse_than_all(self) -> bool:
+        """Whether the candidate is worse than each baseline, by enough to matter.
+
+        What some baseline does as badly is often the nature of a kind of queue.
+        """
+        if self.better is not False or not self.others:
+            return False
+        less = self.measure.letter in "DTH"
+        worst = (max if less else min)(self.others.values())
+        if (self.candidate > worst) != less:
+            return False
+        if not self.is_relative:
+            return self.measure.letter == "H" or matters(
+                self.measure, self.candidate - worst, worst
+            )
+        floor = CONSTANTS.get(_FLOORS.get(self.measure.unit, ""), 1e-9)
+        ratio = math.log(max(self.candidate, floor) / max(worst, floor))
+        return matters(self.measure, ratio, worst)
+
 
 @dataclass(frozen=True)
 class Test:

@@ -237,6 +237,11 @@ impl Law {
         if !self.owns_window() {
             self.control
                 .set_window(left.max(least).min(window.max(least)));
+            // The window has whole bytes. A threshold with a fraction above it would be slow start.
+            let window = self.control.window();
+            if self.control.ssthresh() == window {
+                self.control.set_ssthresh(window);
+            }
         }
     }
 
@@ -360,5 +365,46 @@ impl Law {
             self.control.set_ssthresh(self.control.window());
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_acknowledgement_behind_a_cut_is_no_slow_start() {
+        const DATAGRAM: u64 = 1000;
+        let start = Time::from_secs(1);
+        for kind in CongestionControlKind::all() {
+            let name = format!("{kind:?}");
+            if !["Reno", "Cubic", "Scalable"]
+                .iter()
+                .any(|it| name.starts_with(it))
+            {
+                continue;
+            }
+            let stack = Law::stack(kind, SlowStartExit::Control, Bytes(DATAGRAM));
+            let mut law = Law::new(stack, 10_003);
+            let stamp = law.on_send(DATAGRAM, 0, start);
+            law.reduce(true, 2 * DATAGRAM, start);
+            let cut = law.window();
+            let now = start + Time::from_millis(40);
+            law.acknowledge(DATAGRAM, start, &stamp, true, now);
+            law.finish(&Report {
+                now,
+                marks: 0,
+                rtt: Some(Time::from_millis(40)),
+                srtt: Some(Time::from_millis(40)),
+                min_rtt: Some(Time::from_millis(40)),
+                in_flight: (DATAGRAM, 0),
+                window_limited: true,
+                recovering: false,
+                reduced: false,
+            });
+            // A datagram for each window, not for each datagram.
+            let more = law.window().saturating_sub(cut);
+            assert!(more < DATAGRAM / 2, "{name}: {cut} and {more}");
+        }
     }
 }

@@ -85,6 +85,10 @@ impl<E: Engine> World<E> {
         slots[token as usize] = index;
     }
 
+    #[cfg_attr(
+        not(any(feature = "quic", feature = "quinn")),
+        expect(unreachable_code, unused_variables, reason = "there are no guests")
+    )]
     fn open(&mut self, class: usize, mut connect: Connect) {
         if connect.script.asks_at_once() {
             self.metrics.on_exchange_start(class, self.now);

@@ -84,10 +84,6 @@ kind in the numbers is not measured.
 - **ACKs with data.** Quinn puts an ACK beside other frames now and then; ours always does.
 - **Bursts.** Quinn's pacer waits until ten datagrams may leave. With `pace_bursts = false` ours
   sends one by one, and one flow over 200 ms that reorders gets 30 % more than quinn.
-
-The numbers of our QUIC with CUBIC are of a version that took the first ACK behind each cut for slow
-start: with 5 % random loss it gets up to 1.7 of what our TCP gets. This is repaired, and a test in
-`crates/tcp/src/law.rs` holds it; these cells are to be measured again.
 """
 """What explains the numbers."""
 

@@ -2,6 +2,7 @@
 
 mod renamed;
 mod rules;
+#[cfg(not(target_family = "wasm"))] // The playground has no room for it.
 mod senders;
 mod written;
 
@@ -466,6 +467,7 @@ impl Profile {
                            \"rack-tlp\" with it";
             return problem("ecn_echo", message);
         }
+        #[cfg(not(target_family = "wasm"))]
         self.check_sender()?;
         let checked = control.check();
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))

@@ -2,61 +2,53 @@
 
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::tagged::shown;
-use toml::Table;
 
 use super::Profile;
+use super::written::value;
 
-/// Rules of the sender that counts duplicate ACKs or keeps a scoreboard.
-const CLASSIC: [&str; 10] = [
-    "limited_transmit",
-    "fast_retransmit_guard",
-    "sack_at_timeout",
-    "newreno_variant",
-    "newreno_exit",
-    "ssthresh_at_repeated_timeout",
-    "random_send_delay",
-    "delayed_send_fills_window",
-    "lone_fast_retransmit",
-    "sack_in_recovery_only",
-];
-
-/// Rules of the sender that keeps a log of each segment.
-const RACK: [&str; 8] = [
-    "minshall",
-    "tail_loss_probe",
-    "frto",
-    "undo",
-    "pacing",
-    "pacing_burst",
-    "slow_start_exit",
-    "window_counts",
-];
+/// The name, whether another profile has another value, and the value, of some rules.
+macro_rules! rules {
+    ($own:ident, $named:ident: $($key:ident)+) => {
+        [$((stringify!($key), $own.$key != $named.$key, value(&$own.$key))),+]
+    };
+}
 
 impl Profile {
     /// Refuses a rule of the other sender. What the named profile has is left alone, since another
     /// `recovery` turns it off, and so is what is turned off.
     pub(super) fn check_sender(&self) -> Result<(), Problem> {
-        let (others, wrong) = if self.keeps_log() {
-            let wrong = "the sender of recovery = \"rack-tlp\" does not have; expected another \
-                         recovery with it";
-            (&CLASSIC[..], wrong)
-        } else {
-            let wrong = "needs a record of each segment; expected recovery = \"rack-tlp\" with it";
-            (&RACK[..], wrong)
+        let Some(named) = Self::shipped(&self.profile) else {
+            return Ok(());
         };
-        let named = Self::shipped(&self.profile);
-        if named == Some(self) {
+        if named == self {
             return Ok(());
         }
-        let keys = |profile| Table::try_from(profile).expect("a profile is a table");
-        let (own, named) = (keys(self), named.map(keys).unwrap_or_default());
+        if self.keeps_log() {
+            let wrong = "the sender of recovery = \"rack-tlp\" does not have; expected another \
+                         recovery with it";
+            let classic = rules!(self, named: limited_transmit fast_retransmit_guard sack_at_timeout
+                newreno_variant newreno_exit ssthresh_at_repeated_timeout random_send_delay
+                delayed_send_fills_window lone_fast_retransmit sack_in_recovery_only);
+            self.refuse_stated(classic, wrong)
+        } else {
+            let wrong = "needs a record of each segment; expected recovery = \"rack-tlp\" with it";
+            let rack = rules!(self, named: minshall tail_loss_probe frto undo pacing pacing_burst
+                slow_start_exit window_counts);
+            self.refuse_stated(rack, wrong)
+        }
+    }
+
+    fn refuse_stated<const N: usize>(
+        &self,
+        rules: [(&str, bool, toml::Value); N],
+        wrong: &str,
+    ) -> Result<(), Problem> {
         let off = self.defaults_to_write();
-        let is_stated = |key: &&&str| {
-            let value = own.get(**key);
-            value.is_some() && value != named.get(**key) && !off.contains_key(**key)
-        };
-        others.iter().find(is_stated).map_or(Ok(()), |key| {
-            problem(key, format!("found {}, which {wrong}", shown(&own[*key])))
-        })
+        for (key, differs, value) in rules {
+            if differs && !off.contains_key(key) {
+                return problem(key, format!("found {}, which {wrong}", shown(&value)));
+            }
+        }
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// As it is written.
-fn value(value: impl Serialize) -> Value {
+pub(super) fn value(value: impl Serialize) -> Value {
     Value::try_from(value).expect("a word, a flag or a table")
 }
 

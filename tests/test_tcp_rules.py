@@ -15,9 +15,9 @@ OF_QUIC = "law.rs"
 def listed(name: str) -> set[str]:
     """The rules of a sender in ``profile/senders.rs``."""
     text = (SOURCE / "profile" / "senders.rs").read_text()
-    found = re.search(rf"let {name} = rules!\(self, named: (.*?)\);", text, re.DOTALL)
-    assert found is not None
-    return {*found[1].split()}
+    calls = re.findall(r"refuse!\(self, named, wrong,([^)]*)\)", " ".join(text.split()))
+    assert len(calls) == len(SENDERS)
+    return {*re.findall(r"\w+", calls[SENDERS.index(name)])}
 
 
 def readers() -> dict[str, set[str]]:

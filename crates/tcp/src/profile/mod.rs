@@ -2,8 +2,8 @@
 
 mod renamed;
 mod rules;
-#[cfg(not(target_family = "wasm"))] // The playground has no room for it.
 mod senders;
+mod text;
 mod written;
 
 use std::sync::OnceLock;
@@ -236,24 +236,24 @@ const fn is_yes(value: &bool) -> bool {
 
 /// The profiles that ship: name and text.
 const SHIPPED: [(&str, &str); 7] = [
-    ("rfc", include_str!("../../profiles/rfc.toml")),
+    ("rfc", text::text!("../../profiles/rfc.toml")),
     (
         "freebsd-2.2.8",
-        include_str!("../../profiles/freebsd-2.2.8.toml"),
+        text::text!("../../profiles/freebsd-2.2.8.toml"),
     ),
     (
         "freebsd-4.5",
-        include_str!("../../profiles/freebsd-4.5.toml"),
+        text::text!("../../profiles/freebsd-4.5.toml"),
     ),
     (
         "ns-full-tcp",
-        include_str!("../../profiles/ns-full-tcp.toml"),
+        text::text!("../../profiles/ns-full-tcp.toml"),
     ),
-    ("ns-one-way", include_str!("../../profiles/ns-one-way.toml")),
-    ("linux", include_str!("../../profiles/linux.toml")),
+    ("ns-one-way", text::text!("../../profiles/ns-one-way.toml")),
+    ("linux", text::text!("../../profiles/linux.toml")),
     (
         "linux-classic",
-        include_str!("../../profiles/linux-classic.toml"),
+        text::text!("../../profiles/linux-classic.toml"),
     ),
 ];
 
@@ -467,7 +467,6 @@ impl Profile {
                            \"rack-tlp\" with it";
             return problem("ecn_echo", message);
         }
-        #[cfg(not(target_family = "wasm"))]
         self.check_sender()?;
         let checked = control.check();
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
@@ -554,6 +553,16 @@ mod tests {
             assert_eq!(tagged::from_value(written), Ok(profile), "{name}");
         }
         assert_eq!(Profile::named("hurd"), None);
+    }
+
+    #[test]
+    fn a_text_without_comments_says_the_same() {
+        for (name, text) in SHIPPED {
+            let (length, bytes) = text::bare::<4096>(text);
+            let bare = std::str::from_utf8(&bytes[..length]).unwrap();
+            assert!(length < text.len() && !bare.contains('#'), "{name}");
+            assert_eq!(bare.parse::<Table>(), text.parse::<Table>(), "{name}");
+        }
     }
 
     #[test]

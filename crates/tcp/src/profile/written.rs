@@ -8,14 +8,14 @@ use super::{
 };
 
 /// As it is written.
-pub(super) fn value(value: impl Serialize) -> Value {
+fn value(value: impl Serialize) -> Value {
     Value::try_from(value).expect("a word, a flag or a table")
 }
 
 impl Profile {
     /// Keys that are not written where they have their default, but must be, because the profile that
     /// is named, or the congestion control, gives another value.
-    pub(super) fn defaults_to_write(&self) -> Table {
+    fn defaults_to_write(&self) -> Table {
         let mut defaults = Table::new();
         let Some(named) = Self::shipped(&self.profile) else {
             return defaults;

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aqmlab.cli import app as cli
@@ -38,6 +39,8 @@ rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
 """A scenario that runs in milliseconds."""
 
 ROOT = Path(__file__).parents[1]
+PHONE = {"width": 390, "height": 844}
+"""The window of a telephone, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -116,3 +119,17 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium; a test opens and closes its pages."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: no playwright")
+    names = ("chromium", "chromium-browser", "chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("NO BROWSER TESTS RAN: no chromium is installed (apt-get install chromium)")
+    with sync_api.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()

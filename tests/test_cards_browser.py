@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +9,20 @@ import aqmlab as package
 import pytest
 from aqmlab.cards import leaderboard
 from aqmlab.cards.html import write_html
-from conftest import ROOT
+from conftest import PHONE, ROOT
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: no playwright")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-pytestmark = pytest.mark.skipif(
-    BROWSER is None,
-    reason="NO BROWSER TESTS RAN: no chromium is installed (apt-get install chromium)",
+WIDE = {"width": 1400, "height": 900}
+
+
+@pytest.mark.parametrize(
+    ("queue", "control", "only"),
+    [("fq-codel", None, ["a-base", "a-burst"]), (None, "cubic", ["c-alone", "c-start"])],
 )
-
-WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.mark.parametrize("candidate", [{"queue": "fq-codel"}, {"control": "cubic"}])
-def test_the_changes_of_a_card_fit(browser: Any, candidate: dict[str, str], tmp_path: Path) -> None:
-    only = ["a-base", "a-burst"] if "queue" in candidate else ["c-alone", "c-start"]
-    write_html(
-        package.evaluate(**candidate, only=only, store=tmp_path, progress=False),  # type: ignore[arg-type]
-        tmp_path / "card.html",
-    )
+def test_the_changes_of_a_card_fit(
+    browser: Any, queue: str | None, control: str | None, only: list[str], tmp_path: Path
+) -> None:
+    card = package.evaluate(queue, control=control, only=only, store=tmp_path, progress=False)
+    write_html(card, tmp_path / "card.html")
     for size in (PHONE, WIDE):
         page = browser.new_page(viewport=size)
         page.goto((tmp_path / "card.html").as_uri())

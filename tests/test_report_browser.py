@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aqmlab.reports import write as report
+from conftest import PHONE
 from report_runs import real_runs
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: no playwright")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-pytestmark = pytest.mark.skipif(
-    BROWSER is None,
-    reason="NO BROWSER TESTS RAN: no chromium is installed (apt-get install chromium)",
-)
-
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WIDE = {"width": 1280, "height": 900}
 AXIS = "#chart-cdf svg"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,22 +6,16 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import aqmlab
 import pytest
-from conftest import ROOT
-from test_report_browser import BROWSER, PHONE, WIDE
+from conftest import PHONE, ROOT
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: no playwright")
 pytest.importorskip("sphinx", reason="NO SITE TESTS RAN: no sphinx (requirements-docs.txt)")
-needs_browser = pytest.mark.skipif(
-    BROWSER is None,
-    reason="NO BROWSER TESTS OF THE SITE RAN: no chromium is installed (apt-get install chromium)",
-)
 
+WIDE = {"width": 1280, "height": 900}
 PAGES = (
     "index",
     "tutorial",
@@ -47,14 +41,6 @@ def site() -> Path:
     answer = subprocess.run(call, capture_output=True, text=True, check=False, cwd=ROOT)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return ROOT / "out" / "site" / "html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 class Visit:
@@ -137,7 +123,6 @@ def test_the_c_interface_is_explained(site: Path) -> None:
 # --- in a browser ---------------------------------------------------------------------------------
 
 
-@needs_browser
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_pages_fit_and_are_quiet(browser: Any, site: Path, size: Any) -> None:
     with Visit(browser, site, viewport=size) as visit:
@@ -148,7 +133,6 @@ def test_pages_fit_and_are_quiet(browser: Any, site: Path, size: Any) -> None:
             assert visit.page.locator("h1").count() == 1, page
 
 
-@needs_browser
 def test_long_names_fit_into_the_contents_of_a_page(browser: Any, site: Path) -> None:
     with Visit(browser, site) as visit:
         visit.go("metrics")
@@ -157,7 +141,6 @@ def test_long_names_fit_into_the_contents_of_a_page(browser: Any, site: Path) ->
         assert visit.page.locator(".section-nav *").evaluate_all(script) == 0
 
 
-@needs_browser
 def test_keys_stay_beside_a_wide_table(browser: Any, site: Path) -> None:
     with Visit(browser, site) as visit:
         visit.go("tcp-stack")
@@ -169,7 +152,6 @@ def test_keys_stay_beside_a_wide_table(browser: Any, site: Path) -> None:
         assert abs(key.evaluate(left) - before) <= 2
 
 
-@needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, site: Path, scheme: str) -> None:
     axe = pytest.importorskip(
@@ -183,7 +165,6 @@ def test_axe_finds_nothing(browser: Any, site: Path, scheme: str) -> None:
             assert short == [], page
 
 
-@needs_browser
 def test_a_search_finds(browser: Any, site: Path) -> None:
     with Visit(browser, site) as visit:
         visit.go("index")
@@ -197,7 +178,6 @@ def test_a_search_finds(browser: Any, site: Path) -> None:
         assert "Adaptive RED" in visit.page.locator("h1").inner_text()
 
 
-@needs_browser
 def test_dark_and_light(browser: Any, site: Path) -> None:
     grounds = {}
     for scheme in ("light", "dark"):
@@ -214,7 +194,6 @@ def test_dark_and_light(browser: Any, site: Path) -> None:
     assert grounds["dark"] == grounds["dark, chosen"]
 
 
-@needs_browser
 def test_the_menu_of_a_phone(browser: Any, site: Path) -> None:
     with Visit(browser, site, viewport=PHONE) as visit:
         visit.go("index")
@@ -225,7 +204,6 @@ def test_the_menu_of_a_phone(browser: Any, site: Path) -> None:
         assert visit.page.locator("h1").inner_text().startswith("Reference")
 
 
-@needs_browser
 def test_pages_can_be_read_without_scripts(browser: Any, site: Path) -> None:
     with Visit(browser, site, java_script_enabled=False) as visit:
         visit.go("scenario/measure")

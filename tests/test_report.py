@@ -535,11 +535,11 @@ def test_pictures_on_white_are_those_of_the_light_theme(pair: list[Run], tmp_pat
 
 
 def test_progress_grows_to_one(pair: list[Run], tmp_path: Path) -> None:
-    told: list[float] = []
-    report.write(pair, tmp_path / "report.html", progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-    assert len(told) > 5
+    shares: list[float] = []
+    report.write(pair, tmp_path / "report.html", progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert len(shares) > 5
 
 
 def test_the_libraries_of_the_page_are_kept(

@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn round_trips_of_downloads_can_be_asked_for() {
-        let told = on_tasks(async {
+        let answers = on_tasks(async {
             let files = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
             let address = files.local_addr()?;
             let round_trips = Rc::new(RoundTrips::default());
@@ -300,10 +300,14 @@ mod tests {
             }
             Ok((round_trips.take(), round_trips.take()))
         });
-        let times: Vec<u32> = told.0.lines().map(|line| line.parse().unwrap()).collect();
+        let times: Vec<u32> = answers
+            .0
+            .lines()
+            .map(|line| line.parse().unwrap())
+            .collect();
         assert!((2..=10).contains(&times.len()), "{times:?}");
         assert!(times.iter().all(|time| (1..1_000_000).contains(time)));
-        assert_eq!(told.1, "");
+        assert_eq!(answers.1, "");
     }
 
     #[test]

@@ -405,7 +405,7 @@ impl Nodes {
         (node.time, node.until) = (time, until);
         if node.last > 0 {
             let mut end = until - time;
-            self.tell_part(child, part as usize, time, &mut end);
+            self.write_part(child, part as usize, time, &mut end);
         }
         child
     }
@@ -535,8 +535,8 @@ impl Nodes {
     #[cold]
     fn put_port_aside(&mut self, trip: Vector) {
         if self.is_followed(trip) {
-            let mut end = self.told(trip);
-            self.tell_port(trip, &mut end);
+            let mut end = self.story_until(trip);
+            self.write_port(trip, &mut end);
         }
         let node = *self.node(trip);
         let passed = self.place();
@@ -580,7 +580,7 @@ impl Nodes {
             node.label = label;
         }
         if node.last > 0 {
-            self.tell_trip(trip, now);
+            self.write_trip(trip, now);
         }
         self.shortened(trip)
     }
@@ -591,7 +591,7 @@ impl Nodes {
         let vector = self.rebased(trip, origin);
         let vector = self.charge(vector, Part::CarriedOver, now, None);
         if self.is_followed(vector) {
-            self.tell(vector, StoryRow::new(StoryEvent::Arrived, now));
+            self.write(vector, StoryRow::new(StoryEvent::Arrived, now));
         }
         vector
     }
@@ -599,13 +599,13 @@ impl Nodes {
     // ---- the story ----
 
     /// The next event of its path.
-    fn tell(&mut self, vector: Vector, row: StoryRow) {
+    fn write(&mut self, vector: Vector, row: StoryRow) {
         let last = self.story.say(self.node(vector).last, row);
         self.node_mut(vector).last = last;
     }
 
     /// A part has taken so much more behind `end`, which moves on.
-    fn tell_part(&mut self, vector: Vector, part: usize, time: Time, end: &mut Time) {
+    fn write_part(&mut self, vector: Vector, part: usize, time: Time, end: &mut Time) {
         *end += time;
         if time > Time::ZERO {
             let row = StoryRow {
@@ -613,49 +613,49 @@ impl Nodes {
                 duration: time,
                 ..StoryRow::new(StoryEvent::Part, *end)
             };
-            self.tell(vector, row);
+            self.write(vector, row);
         }
     }
 
-    fn tell_port(&mut self, trip: Vector, end: &mut Time) {
+    fn write_port(&mut self, trip: Vector, end: &mut Time) {
         let node = *self.node(trip);
         if let Some(port) = node.port {
             let first = Part::ALL.len() + PARTS_OF_PORT * usize::from(port);
             for (part, time) in (first..).zip(node.at_port) {
-                self.tell_part(trip, part, time, end);
+                self.write_part(trip, part, time, end);
             }
         }
     }
 
-    /// Up to when the parts of a trip have been said.
-    fn told(&self, trip: Vector) -> Time {
+    /// Up to when the story has the parts of a trip.
+    fn story_until(&self, trip: Vector) -> Time {
         let node = self.node(trip);
-        let (mut told, mut port) = (self.until(node.parent), node.more);
+        let (mut until, mut port) = (self.until(node.parent), node.more);
         while port != NONE {
             let passed = self.node(port);
             for time in passed.at_port {
-                told += time;
+                until += time;
             }
             port = passed.parent;
         }
-        told
+        until
     }
 
     #[cold]
-    fn tell_trip(&mut self, trip: Vector, now: Time) {
-        let mut end = self.told(trip);
+    fn write_trip(&mut self, trip: Vector, now: Time) {
+        let mut end = self.story_until(trip);
         let node = *self.node(trip);
         for (part, time) in ASIDE.iter().zip(node.aside) {
-            self.tell_part(trip, *part as usize, time, &mut end);
+            self.write_part(trip, *part as usize, time, &mut end);
         }
-        self.tell_port(trip, &mut end);
-        self.tell_part(trip, node.label.part() as usize, node.time, &mut end);
-        self.tell(trip, StoryRow::new(StoryEvent::Arrived, now));
+        self.write_port(trip, &mut end);
+        self.write_part(trip, node.label.part() as usize, node.time, &mut end);
+        self.write(trip, StoryRow::new(StoryEvent::Arrived, now));
     }
 
     /// The segment of a trip leaves `sender`.
     #[cold]
-    pub(super) fn tell_departure(
+    pub(super) fn write_departure(
         &mut self,
         trip: Vector,
         sender: Role,
@@ -669,7 +669,7 @@ impl Nodes {
             is_again,
             ..StoryRow::new(StoryEvent::Sent, self.until(trip))
         };
-        self.tell(trip, row);
+        self.write(trip, row);
         let node = self.node_mut(trip);
         node.departure = node.last;
     }
@@ -685,7 +685,7 @@ impl Nodes {
     /// The exchange is over. The caller gives up its share of what was before.
     pub(super) fn tell_end(&mut self, vector: Vector, now: Time) -> Vector {
         let child = self.child(vector);
-        self.tell(child, StoryRow::new(StoryEvent::Answered, now));
+        self.write(child, StoryRow::new(StoryEvent::Answered, now));
         child
     }
 

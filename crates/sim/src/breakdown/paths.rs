@@ -268,7 +268,7 @@ impl Connection {
             });
         }
         if nodes.is_followed(trip) {
-            nodes.tell_departure(trip, sender, segment, is_again);
+            nodes.write_departure(trip, sender, segment, is_again);
         }
         trip
     }

@@ -13,6 +13,7 @@ from aqmlab.cards.gates import Gate
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, UNSCORED, VERSION, MeasureScore, Test
 from aqmlab.results.statistics import Estimate
+from aqmlab.scenario.scenario import toml_value
 
 __all__ = [
     "beside",
@@ -145,9 +146,7 @@ def _criteria(card: Card) -> Iterator[str | TableModel]:
 def head(card: Card) -> list[str]:
     """What the card is about, in lines."""
     own = ", ".join(
-        f"{key} {str(value).lower() if isinstance(value, bool) else value}"
-        for key, value in card.parameters.items()
-        if value is not None and not isinstance(value, (dict, list))
+        f"{key} {toml_value(value)}" for key, value in card.parameters.items() if value is not None
     )
     lines = [
         f"card {VERSION}, {card.tier} tier, {about_seeds(card.seeds)}, engine {card.engine[:16]}"

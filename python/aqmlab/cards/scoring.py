@@ -160,13 +160,10 @@ class MeasureScore:
         worst = (max if less else min)(self.others.values())
         if (self.candidate > worst) != less:
             return False
-        if not self.is_relative:
-            return self.measure.letter == "H" or matters(
-                self.measure, self.candidate - worst, worst
-            )
-        floor = CONSTANTS.get(_FLOORS.get(self.measure.unit, ""), 1e-9)
-        ratio = math.log(max(self.candidate, floor) / max(worst, floor))
-        return matters(self.measure, ratio, worst)
+        if self.measure.letter == "H":
+            return True
+        own, other = _scaled(np.array([self.candidate, worst]), self.measure)
+        return matters(self.measure, float(own - other), worst)
 
 
 @dataclass(frozen=True)
@@ -477,8 +474,7 @@ def _averaged(
 
 def _harm(beside: Floats, solo: Floats, measure: Measure) -> Floats:
     """What others lose beside a control, as a share: Ware et al., HotNets 2019."""
-    least = CONSTANTS.get(_FLOORS.get(measure.unit, ""), 1e-9)
-    with_it, alone = np.maximum(beside, least), np.maximum(solo, least)
+    with_it, alone = _floored(beside, measure), _floored(solo, measure)
     found: Floats = (with_it - alone) / with_it if measure.less_is_better else 1 - with_it / alone
     return found
 
@@ -554,8 +550,13 @@ def _scaled(values: Floats, measure: Measure) -> Floats:
     """Values as scores take them: their logarithms, or unchanged."""
     if measure.letter not in LOGS:
         return values
-    least = CONSTANTS.get(_FLOORS.get(measure.unit, ""), 1e-9)
-    found: Floats = np.log(np.maximum(values, least))
+    found: Floats = np.log(_floored(values, measure))
+    return found
+
+
+def _floored(values: Floats, measure: Measure) -> Floats:
+    """Values, of which none is smaller than the least that counts."""
+    found: Floats = np.maximum(values, CONSTANTS.get(_FLOORS.get(measure.unit, ""), 1e-9))
     return found
 
 

@@ -15,7 +15,7 @@ import aqmlab
 import pytest
 from aqmlab import Run, _native
 from aqmlab.engine.shell import Link
-from test_live import full, live
+from test_live import FULL, full, live
 from test_shell import SHELL
 
 PATIENCE_S = 90.0
@@ -64,7 +64,8 @@ def program(code: str, *options: str) -> tuple[str, Run]:
 
 
 @live
-def test_an_idle_link_adds_half_a_millisecond_at_most() -> None:
+def test_an_idle_link_is_never_early_and_adds_half_a_millisecond_at_most() -> None:
+    """How late the machine wakes up is a time of the machine: only the long tests judge it."""
     said, run = program(IDLE.replace("COUNT", "200"), "--rate", "100/100", "--rtt", "20 ms")
     worst = {}
     for kind, times in zip(("connect", "ping"), json.loads(said), strict=True):
@@ -76,7 +77,7 @@ def test_an_idle_link_adds_half_a_millisecond_at_most() -> None:
     late_s = sum(it["late_p99_s"] for it in health["router"].values())
     busy = health["machine_busy_share"]
     report(f"both directions together are late by {1e3 * late_s:.2f} ms (p99), busy {busy:.0%}")
-    if not run.invalid and busy < BUSY:
+    if FULL and not run.invalid and busy < BUSY:
         assert max(worst.values()) <= 20.5
 
 

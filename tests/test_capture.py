@@ -96,7 +96,7 @@ def test_a_capture_becomes_vectors_and_a_report(aqmlab: Cli, capture: Path) -> N
     assert (answer.status, answer.err) == (0, "")
     assert Path("new/link.cvec").read_text() == VECTOR
     assert answer.out.endswith("connection vectors: new/link.cvec\n")
-    for words in ("packets", "initiator told by: SYN", "bytes from acceptors"):
+    for words in ("packets", "initiator known by: SYN", "bytes from acceptors"):
         assert words in answer.out
     assert [path.name for path in Path("new").iterdir()] == ["link.cvec"]
 

@@ -84,16 +84,16 @@ def test_its_json_files_are_what_python_writes(name: str, tmp_path: Path) -> Non
 
 
 def test_an_exception_of_its_progress_ends_it() -> None:
-    told: list[float] = []
+    calls: list[float] = []
 
     def progress(done: float) -> None:
-        told.append(done)
+        calls.append(done)
         raise RunError("enough")
 
     long = SCENARIOS["small"].with_overrides({"measure.duration": "1 h"})
     with pytest.raises(RunError, match="enough"):
         simulate(long, progress=progress)
-    assert len(told) == 1
+    assert len(calls) == 1
 
 
 def test_the_series_of_the_warm_up_are_the_recorded_rows(tmp_path: Path) -> None:

@@ -47,10 +47,10 @@ def test_mahimahis_words_are_options() -> None:
     # What is not said is mahimahi's default: a queue that never fills.
     assert options["--queue-down"] == '{ kind = "droptail", limit = "1000000000 bytes" }'
     pie = ["--downlink-queue=pie", "--downlink-queue-args", "packets=9, qdelay_ref=20"]
-    told = read(["up", "down", *pie, "curl", "--up"])
-    assert told.program == ["curl", "--up"]
+    asked = read(["up", "down", *pie, "curl", "--up"])
+    assert asked.program == ["curl", "--up"]
     expected = '{ kind = "pie", limit = "9 packets", qdelay_ref = "20 ms" }'
-    assert told.options()["--queue-down"] == expected
+    assert asked.options()["--queue-down"] == expected
     assert read(["a", "b"]).program == []
 
 

@@ -88,9 +88,9 @@ def _told(events: Events) -> list[tuple[int, str, int, int, int]]:
 def test_ten_stories_have_the_packets_of_the_capture(run: Run) -> None:
     repeated = 0
     for rank in range(1, 11):
-        told = story(run, slowest=rank)
-        events = events_of(told)
-        captured = _captured(run, told.row["flow"])
+        narrative = story(run, slowest=rank)
+        events = events_of(narrative)
+        captured = _captured(run, narrative.row["flow"])
         shown = _told(events)
         assert len(shown) > 5
         known = [one for one in captured if one[0] <= events.end_ns]
@@ -98,10 +98,10 @@ def test_ten_stories_have_the_packets_of_the_capture(run: Run) -> None:
         times = zip(shown, known, strict=True)
         assert all(abs(one[0] - other[0]) <= 1000 for one, other in times)
         repeated += sum(trip.sent.again for trip in events.trips())
-        assert events.parts == told.parts
+        assert events.parts == narrative.parts
         moments = events.moments()
-        assert moments[-1].time_ns == told.response_ns
-        assert sum(sum(one.parts.values()) for one in moments) == told.response_ns
+        assert moments[-1].time_ns == narrative.response_ns
+        assert sum(sum(one.parts.values()) for one in moments) == narrative.response_ns
         assert [one.time_ns for one in moments] == sorted(one.time_ns for one in moments)
     assert repeated > 10
 
@@ -118,9 +118,9 @@ def test_a_story_is_told_in_words(aqmlab: Cli, run: Run) -> None:
     content: dict[str, Any] = json.loads(
         aqmlab("why", str(run.path), "--slowest", "1", "--json").out
     )
-    told = content["events"]
-    assert told[0] == {"time_ns": 0, "text": "client sends SYN", "parts": {}}
-    assert sum(sum(one["parts"].values()) for one in told) == content["response_ns"]
+    narrative = content["events"]
+    assert narrative[0] == {"time_ns": 0, "text": "client sends SYN", "parts": {}}
+    assert sum(sum(one["parts"].values()) for one in narrative) == content["response_ns"]
 
 
 def _texts(picture: str) -> Sequence[str]:
@@ -128,10 +128,10 @@ def _texts(picture: str) -> Sequence[str]:
 
 
 def test_a_sequence_diagram_shows_the_path(run: Run, tmp_path: Path) -> None:
-    told = story(run, slowest=1)
-    events = events_of(told)
+    narrative = story(run, slowest=1)
+    events = events_of(narrative)
     for theme in ("light", "dark"):
-        chart = sequence(told, events, Look(theme=theme))
+        chart = sequence(narrative, events, Look(theme=theme))
         picture = save(chart, tmp_path / f"{theme}.svg").read_text()
         texts = _texts(picture)
         assert {"client", "server", "on the path", "lost"} <= set(texts)

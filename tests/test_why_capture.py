@@ -248,9 +248,9 @@ def test_timeouts_are_those_of_the_simulator(aqmlab: Cli, rate: int) -> None:
         if row["loss_segment"] != "fin":
             assert one.timeouts == row["timeouts"], (one, row)
     plain = [pair for pair in pairs if pair[1]["loss_segment"] != "fin"]
-    told = sum(one.parts["timeout"] for one, _ in plain)
+    measured = sum(one.parts["timeout"] for one, _ in plain)
     true = sum(row["timeout_ns"] for _, row in plain) / 1e9
-    assert told == pytest.approx(true, rel=0.02)
+    assert measured == pytest.approx(true, rel=0.02)
 
 
 def test_handshakes_are_those_of_the_simulator(aqmlab: Cli) -> None:

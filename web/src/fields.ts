@@ -15,7 +15,7 @@ export function slider(
   label: string,
   [low, high]: readonly [number, number],
   options: { value: number; log?: boolean; whole?: boolean; said: (value: number) => string },
-  told: (value: number) => void,
+  onChange: (value: number) => void,
 ): HTMLElement & { show: (value: number) => void } {
   const { log = false, whole = false, said } = options;
   // A logarithmic slider that reaches 0 begins there and goes on at 1.
@@ -42,7 +42,7 @@ export function slider(
     const now = value(Number(input.value));
     if (now === last) return;
     last = now;
-    told(now);
+    onChange(now);
   };
   input.addEventListener("input", () => {
     const now = value(Number(input.value));
@@ -72,30 +72,30 @@ export function choice(
   label: string,
   options: readonly (readonly [value: string, said: string])[],
   value: string,
-  told: (value: string) => void,
+  onChange: (value: string) => void,
 ): HTMLElement {
-  const select = h("select", { change: () => told(select.value) });
+  const select = h("select", { change: () => onChange(select.value) });
   for (const [name, said] of options)
     select.append(h("option", { value: name, selected: name === value }, said));
   return h("label", { class: "field" }, h("span", {}, label), select);
 }
 
 /** A whole number from 0. */
-export function whole(label: string, value: number, told: (value: number) => void): HTMLElement {
+export function whole(label: string, value: number, onChange: (value: number) => void): HTMLElement {
   const input = h("input", {
     type: "number",
     min: 0,
     step: 1,
     value,
     change: () => {
-      if (input.validity.valid && input.value !== "") told(Number(input.value));
+      if (input.validity.valid && input.value !== "") onChange(Number(input.value));
     },
   });
   return h("label", { class: "field" }, h("span", {}, label), input);
 }
 
-export function check(label: string, value: boolean, told: (value: boolean) => void): HTMLElement {
-  const input = h("input", { type: "checkbox", change: () => told(input.checked) });
+export function check(label: string, value: boolean, onChange: (value: boolean) => void): HTMLElement {
+  const input = h("input", { type: "checkbox", change: () => onChange(input.checked) });
   input.checked = value;
   return h("label", { class: "check" }, input, label);
 }
@@ -112,7 +112,7 @@ function range(parameter: Parameter): string {
 export function parameterField(
   parameter: Parameter,
   value: string,
-  told: (value: string) => void,
+  onChange: (value: string) => void,
 ): HTMLElement | null {
   const { name, description, type, words = [] } = parameter;
   if (type === "list" || type === "table") return null;
@@ -121,7 +121,7 @@ export function parameterField(
   const label = name.replaceAll("_", " ");
   const explained = h("p", { id: about }, `${description} (${range(parameter)})`);
   if (words.length > 0) {
-    const select = h("select", { "aria-describedby": about, change: () => told(select.value) });
+    const select = h("select", { "aria-describedby": about, change: () => onChange(select.value) });
     for (const word of words)
       select.append(h("option", { value: word.name, selected: word.name === value }, word.name));
     return h("div", { class: "field" }, h("label", {}, label, select), explained);
@@ -130,7 +130,7 @@ export function parameterField(
     return h(
       "div",
       {},
-      check(label, value === "true", (on) => told(String(on))),
+      check(label, value === "true", (on) => onChange(String(on))),
       explained,
     );
   const limits = bounds(parameter);
@@ -146,7 +146,7 @@ export function parameterField(
     ...attributes,
     value,
     "aria-describedby": about,
-    change: () => told(input.value.trim()),
+    change: () => onChange(input.value.trim()),
   });
   return h("div", { class: "field" }, h("label", {}, label, input), explained);
 }

@@ -34,7 +34,7 @@ class Page {
   readonly #calm = matchMedia("(prefers-reduced-motion: reduce)");
   #renewed = 0;
   #drawnAt = -1;
-  #toldAt = -1;
+  #describedAt = -1;
   #restart: ReturnType<typeof setTimeout> | undefined;
   /** Changes on their way to the lanes. */
   #pending: { pairs: Pair[]; lane: number | undefined }[] = [];
@@ -59,11 +59,11 @@ class Page {
       id: string,
       values: number[],
       said: (value: number) => string,
-      told: (value: number) => void,
+      onChange: (value: number) => void,
     ) => {
       const field = byId<HTMLSelectElement>(id);
       field.replaceChildren(...values.map((value) => h("option", { value }, said(value))));
-      field.addEventListener("change", () => told(Number(field.value)));
+      field.addEventListener("change", () => onChange(Number(field.value)));
     };
     select(
       "speed",
@@ -213,7 +213,7 @@ class Page {
     const button = byId("play");
     button.setAttribute("aria-pressed", String(on));
     say(button, on ? "Pause" : "Play");
-    if (!on) this.#toldAt = -1;
+    if (!on) this.#describedAt = -1;
   }
 
   async back(to: number): Promise<void> {
@@ -242,9 +242,9 @@ class Page {
     this.#address();
     try {
       await navigator.clipboard.writeText(location.href);
-      say(byId("told"), "The address is copied.");
+      say(byId("progress-note"), "The address is copied.");
     } catch {
-      say(byId("told"), "The address above is this run.");
+      say(byId("progress-note"), "The address above is this run.");
     }
   }
 
@@ -256,7 +256,7 @@ class Page {
 
   /** A file for each lane, up to the moment that is shown. */
   async download(): Promise<void> {
-    await saveLanes(this.begun, this.player, (told) => say(byId("told"), told));
+    await saveLanes(this.begun, this.player, (progress) => say(byId("progress-note"), progress));
   }
 
   #address(): void {
@@ -275,7 +275,7 @@ class Page {
     const isDue = now - this.#renewed >= RENEW;
     if (isDue) this.#renewed = now;
     // What came after the last full frame is shown, even if nothing moves any more.
-    if (isDue && this.player.time !== this.#toldAt) this.#draw(true);
+    if (isDue && this.player.time !== this.#describedAt) this.#draw(true);
     else if (this.player.time !== this.#drawnAt && !this.#calm.matches) this.#draw(false);
     if (this.player.isOver && this.player.isPlaying) this.play(false);
   }
@@ -287,7 +287,7 @@ class Page {
     this.numbers.drawGauges(player);
     say(byId("time"), clock(player.time));
     if (!everything) return;
-    this.#toldAt = player.time;
+    this.#describedAt = player.time;
     this.numbers.drawTable(player);
     this.stories.tell(player);
     drawNetwork(this.state);

@@ -10,7 +10,7 @@ export function lanesOf(datas: ConstructorParameters<typeof Span>[0][], { from, 
 }
 
 export class StoryPanel {
-  #told: HTMLElement[] = [];
+  #lines: HTMLElement[] = [];
   #shown: Story | null = null;
 
   constructor(readonly chosen: (story: Story) => void) {
@@ -38,10 +38,10 @@ export class StoryPanel {
       return;
     }
     const { intro, next, statements } = this.#shown;
-    this.#told = statements.map(({ to }) => h("li", { class: "later" }, `… at ${to} s`));
+    this.#lines = statements.map(({ to }) => h("li", { class: "later" }, `… at ${to} s`));
     panel.replaceChildren(
       h("p", {}, intro),
-      h("ol", {}, ...this.#told),
+      h("ol", {}, ...this.#lines),
       h("p", { class: "quiet" }, `Try: ${next}`),
     );
   }
@@ -50,7 +50,7 @@ export class StoryPanel {
   tell(player: Player): void {
     let last: Statement | null = null;
     for (const [index, statement] of (this.#shown?.statements ?? []).entries()) {
-      const line = this.#told[index];
+      const line = this.#lines[index];
       if (line === undefined) continue;
       const isDue = player.time >= statement.to - 1e-6;
       if (isDue) last = statement;

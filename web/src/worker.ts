@@ -45,14 +45,14 @@ function handedOver(value: unknown): Transferable[] {
 }
 
 self.onmessage = ({ data }: MessageEvent<Ask>) => {
-  let told: Answer;
+  let message: Answer;
   let hand: Transferable[] = [];
   try {
     const value = answer(data);
-    told = { id: data.id, answer: value };
+    message = { id: data.id, answer: value };
     hand = handedOver(value);
   } catch (error) {
-    told = { id: data.id, error: error instanceof Error ? error.message : String(error) };
+    message = { id: data.id, error: error instanceof Error ? error.message : String(error) };
   }
-  self.postMessage(told, { transfer: hand });
+  self.postMessage(message, { transfer: hand });
 };

@@ -1,5 +1,5 @@
 //! DCN, differential congestion notification: L. Le, J. Aikat, K. Jeffay, F. D. Smith,
-//! "Differential Congestion Notification: Taming the Elephants", ICNP 2004, as told in L. Le's
+//! "Differential Congestion Notification: Taming the Elephants", ICNP 2004, as described in L. Le's
 //! dissertation, 2005, section 4.8.3, equation 4.2 and figure 4.101. Departures:
 //! [`Parameters::ABOUT`].
 

@@ -194,7 +194,7 @@ pub(crate) struct Connection {
     pub(crate) last: Time,
     pub(crate) phase: Phase,
     reset: bool,
-    /// The side that opened it, if SYNs told.
+    /// The side that opened it, if SYNs show it.
     initiator: Option<(u8, Origin)>,
 }
 
@@ -432,7 +432,7 @@ impl Connection {
         }
     }
 
-    /// The vector of a connection of which no more will be heard; times count from `origin`.
+    /// The vector of a connection of which nothing more comes; times count from `origin`.
     pub(crate) fn finish(
         &mut self,
         id: u64,
@@ -450,7 +450,7 @@ impl Connection {
             });
         }
         let parts = self.missing(ending);
-        let (initiator, told_by) = self.initiator();
+        let (initiator, shown_by) = self.initiator();
         let order = [initiator, 1 - initiator];
         let timing = Timing {
             established: self.established.map(|time| time.min(self.last)),
@@ -474,7 +474,7 @@ impl Connection {
                 loss: None,
             },
             parts,
-            origin: told_by,
+            origin: shown_by,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Why connections become no vectors or partial ones, and what told their initiators.
+//! Why connections become no vectors or partial ones, and what shows their initiators.
 
 use crate::counts::Reason;
 
@@ -52,7 +52,7 @@ impl Reason for Part {
     }
 }
 
-/// What told which side is the initiator.
+/// What shows which side is the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It sent the SYN.

@@ -55,7 +55,7 @@ pub struct ConnectionReport {
     pub skipped: Counts<Omission>,
     /// Of those made: not captured whole, by what is missing (a connection may miss several).
     pub partial: Counts<Part>,
-    /// Of those made: what told who is the initiator.
+    /// Of those made: what shows which side is the initiator.
     pub initiator_by: Counts<Origin>,
 }
 

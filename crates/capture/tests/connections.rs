@@ -439,7 +439,7 @@ fn partial_connections_are_kept_or_dropped() {
 
 #[test]
 fn without_syn_the_ports_or_the_first_data_tell_the_initiator() {
-    let told = |client, server| {
+    let initiator = |client, server| {
         let mut pair = Pair::new(client);
         pair.server.set_port(server);
         let mut tap = Tap::new();
@@ -451,10 +451,10 @@ fn without_syn_the_ports_or_the_first_data_tell_the_initiator() {
         (spoken(&vectors[0])[0].0, origin.expect("one of them"))
     };
     // The server (in truth) sends the first data that are seen.
-    assert_eq!(told(4000, 443), ('A', Origin::Port));
-    assert_eq!(told(443, 4000), ('I', Origin::Port));
-    assert_eq!(told(50_000, 8080), ('A', Origin::Port));
-    assert_eq!(told(50_000, 50_001), ('I', Origin::FirstSender));
+    assert_eq!(initiator(4000, 443), ('A', Origin::Port));
+    assert_eq!(initiator(443, 4000), ('I', Origin::Port));
+    assert_eq!(initiator(50_000, 8080), ('A', Origin::Port));
+    assert_eq!(initiator(50_000, 50_001), ('I', Origin::FirstSender));
 }
 
 #[test]

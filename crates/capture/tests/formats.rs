@@ -514,7 +514,7 @@ proptest! {
         prop_assert_eq!(ours.ack, theirs.acknowledgment_number());
         prop_assert_eq!(ours.window, theirs.window_size());
         prop_assert_eq!(ours.payload as usize, theirs.payload().len());
-        let told = ours.options.segment_size;
-        prop_assert_eq!(told, segment_size.filter(|_| theirs.syn() && snap >= headers));
+        let announced = ours.options.segment_size;
+        prop_assert_eq!(announced, segment_size.filter(|_| theirs.syn() && snap >= headers));
     }
 }

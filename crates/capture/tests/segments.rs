@@ -10,7 +10,7 @@ fn read(tap: Tap) -> SegmentList {
 }
 
 /// Of each segment: milliseconds since the first, connection, sender, control bits, payload.
-fn told(found: &SegmentList) -> Vec<(u64, u64, u64, u8, u64)> {
+fn rows_of(found: &SegmentList) -> Vec<(u64, u64, u64, u8, u64)> {
     let rows = found.words.chunks(WORDS_OF_SEGMENT);
     rows.map(|row| {
         let since = (row[0] - found.words[0]) / 1_000_000;
@@ -29,7 +29,7 @@ fn segments_have_a_connection_a_sender_and_numbers() {
     tap.at(90.0, &one, (1, ACK | FIN, 0, 400, 1460));
     let found = read(tap);
     assert_eq!(
-        told(&found),
+        rows_of(&found),
         [
             (0, 0, 0, SYN, 0),
             (20, 0, 1, SYN | ACK, 0),
@@ -60,7 +60,7 @@ fn a_repeated_syn_is_of_the_same_connection_and_another_one_is_not() {
         ..first
     };
     tap.handshake(9000.0, &again);
-    let numbers: Vec<u64> = told(&read(tap)).iter().map(|row| row.1).collect();
+    let numbers: Vec<u64> = rows_of(&read(tap)).iter().map(|row| row.1).collect();
     assert_eq!(numbers, [0, 0, 0, 0, 1, 1, 1]);
 }
 
@@ -70,7 +70,7 @@ fn without_a_syn_its_answer_tells_who_opens() {
     let pair = Pair::new(40000);
     tap.at(0.0, &pair, (1, SYN | ACK, 0, 0, 0));
     tap.at(10.0, &pair, (0, ACK, 0, 0, 0));
-    let senders: Vec<u64> = told(&read(tap)).iter().map(|row| row.2).collect();
+    let senders: Vec<u64> = rows_of(&read(tap)).iter().map(|row| row.2).collect();
     assert_eq!(senders, [1, 0]);
 }
 

@@ -162,7 +162,7 @@ fn syn_options() {
     let Some(TransportSlice::Tcp(tcp)) = packet.transport else {
         panic!("no TCP");
     };
-    let told: Vec<_> = tcp
+    let options: Vec<_> = tcp
         .options_iterator()
         .map(Result::unwrap)
         .filter(|option| *option != TcpOptionElement::Noop)
@@ -173,7 +173,7 @@ fn syn_options() {
         TcpOptionElement::SelectiveAcknowledgementPermitted,
         TcpOptionElement::Timestamp(11, 22),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(options, expected);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn read(text: &str) -> Result<Shape, Located> {
     from_value(Value::Table(text.parse().unwrap()))
 }
 
-fn told(text: &str) -> String {
+fn problem(text: &str) -> String {
     read(text).unwrap_err().to_string()
 }
 
@@ -43,9 +43,9 @@ fn told(text: &str) -> String {
 fn a_long_list_of_words_is_cut() {
     let words: Vec<_> = (100..200).map(|n| format!("word-{n}")).collect();
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let told = Located::unknown_word("x", &words).message();
-    assert!(told.ends_with("word-123, ...; 100 in all)"), "{told}");
-    assert!(told.len() < 300);
+    let problem = Located::unknown_word("x", &words).message();
+    assert!(problem.ends_with("word-123, ...; 100 in all)"), "{problem}");
+    assert!(problem.len() < 300);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_word_stands_for_a_kind_with_its_defaults() {
 
 #[test]
 fn errors_know_their_path_through_nested_kinds() {
-    let nested = |inner: &str| told(&format!("kind = \"nested\"\ninner = [{inner}]"));
+    let nested = |inner: &str| problem(&format!("kind = \"nested\"\ninner = [{inner}]"));
     assert_eq!(
         nested("{ kind = \"point\" }, { kind = \"circle\", radius = \"2\" }"),
         "inner.circle.radius: found \"2\"; expected a number"
@@ -123,23 +123,23 @@ fn errors_know_their_path_through_nested_kinds() {
     );
     assert_eq!(nested("3"), "inner.0: found 3; expected a table");
     assert_eq!(
-        told("kind = \"circle\""),
+        problem("kind = \"circle\""),
         "radius: missing, and it has no default"
     );
     assert_eq!(
-        told("kind = 1"),
+        problem("kind = 1"),
         "kind: found 1 (allowed: point, circle, nested)"
     );
     assert_eq!(
-        told("radius = 1"),
+        problem("radius = 1"),
         "kind: missing (allowed: point, circle, nested)"
     );
     assert_eq!(
-        told("kind = \"point\"\nradius = 1"),
+        problem("kind = \"point\"\nradius = 1"),
         "radius: unknown key (allowed: kind)"
     );
     assert_eq!(
-        told("kind = \"nested\"\ninner = []\ncout = 1"),
+        problem("kind = \"nested\"\ninner = []\ncout = 1"),
         "cout: unknown key; did you mean \"count\"? (allowed: inner, count)"
     );
 }
@@ -184,20 +184,20 @@ fn a_missing_field_has_its_default_or_is_named() {
         ("third = 3\nfourth = [\"x\"]", "fourth.0: found \"x\""),
         ("second = true", "second: found true"),
     ] {
-        let told = gaps(text).unwrap_err();
-        assert!(told.starts_with(message), "{told}");
+        let problem = gaps(text).unwrap_err();
+        assert!(problem.starts_with(message), "{problem}");
     }
 }
 
 #[test]
 fn numbers_are_finite_and_in_range() {
-    let circle = |radius: &str| told(&format!("kind = \"circle\"\nradius = {radius}"));
+    let circle = |radius: &str| problem(&format!("kind = \"circle\"\nradius = {radius}"));
     assert_eq!(circle("nan"), "radius: found NaN; expected a finite number");
     assert_eq!(
         circle("-inf"),
         "radius: found -inf; expected a finite number"
     );
-    let count = |count: &str| told(&format!("kind = \"nested\"\ninner = []\ncount = {count}"));
+    let count = |count: &str| problem(&format!("kind = \"nested\"\ninner = []\ncount = {count}"));
     let expected = "expected a whole number from 0 to 4294967295";
     assert_eq!(count("-1"), format!("count: found -1; {expected}"));
     assert_eq!(count("1.5"), format!("count: found 1.5; {expected}"));
@@ -221,9 +221,9 @@ fn the_nearest_word_resembles_what_was_found() {
 
 #[test]
 fn what_a_user_wrote_is_repeated_in_part() {
-    let long = told(&format!("kind = \"{}\"", "x".repeat(10_000)));
+    let long = problem(&format!("kind = \"{}\"", "x".repeat(10_000)));
     assert!(long.len() < 200, "{long}");
     // The separators of an error that travels as text mean nothing in a user's text.
-    let odd = told("kind = \"nested\"\ninner = [{ kind = \"a\\u001eb\" }]");
+    let odd = problem("kind = \"nested\"\ninner = [{ kind = \"a\\u001eb\" }]");
     assert!(odd.contains("\"a\\u{1e}b\""), "{odd}");
 }

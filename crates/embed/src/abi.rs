@@ -208,7 +208,7 @@ pub unsafe extern "C" fn aqmlab_link_fate(link: *mut AqmlabLink, fate: *mut Aqml
         }
         Fate::Lost(at) => (AQMLAB_LINK_LOST, at, 0),
     };
-    let told = AqmlabLinkFate {
+    let answer = AqmlabLinkFate {
         id,
         at: at.as_nanos(),
         kind,
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn aqmlab_link_fate(link: *mut AqmlabLink, fate: *mut Aqml
         reserved: [0; 3],
     };
     // SAFETY: the caller vouches for it.
-    unsafe { fate.write(told) };
+    unsafe { fate.write(answer) };
     1
 }
 

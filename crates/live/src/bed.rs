@@ -162,23 +162,23 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> LiveError {
 
 /// Has the `ip` command of iproute2 do several things in the namespace of this thread.
 fn ip(batch: &str) -> Result<(), LiveError> {
-    let told = |error: &dyn std::fmt::Display| failed("ip -batch", error);
+    let error_of = |error: &dyn std::fmt::Display| failed("ip -batch", error);
     let mut child = Command::new("ip")
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| told(&error))?;
+        .map_err(|error| error_of(&error))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A child that ends early says why on its own.
         let _ = stdin.write_all(batch.as_bytes());
     }
-    let output = child.wait_with_output().map_err(|error| told(&error))?;
+    let output = child.wait_with_output().map_err(|error| error_of(&error))?;
     if output.status.success() {
         return Ok(());
     }
-    Err(told(&String::from_utf8_lossy(&output.stderr).trim()))
+    Err(error_of(&String::from_utf8_lossy(&output.stderr).trim()))
 }
 
 /// The whole of a file of the kernel as it is now, whatever was read of it before.

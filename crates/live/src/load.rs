@@ -31,7 +31,7 @@ pub(crate) const FIRST_SERVER_PORT: u16 = 80;
 /// Every class has a port below those of clients.
 pub(crate) const MOST_CLASSES: u16 = FIRST_CLIENT_PORT - FIRST_SERVER_PORT;
 
-/// A wish to stop is heard, and what is recorded is looked after, this often.
+/// A wish to stop is noticed, and what is recorded is looked after, this often.
 const LOOK_UP: Time = Time::from_millis(200);
 
 /// Bytes of the IP and UDP headers.
@@ -434,11 +434,12 @@ impl<'a> Load<'a> {
             .ports
             .take(near, open.client)
             .ok_or_else(|| LiveError::Bed(format!("host {} has no port left", open.client)))?;
-        let told = |error: io::Error| LiveError::Bed(format!("a socket for datagrams: {error}"));
+        let error_of =
+            |error: io::Error| LiveError::Bed(format!("a socket for datagrams: {error}"));
         let bind = |side: Side, address: SocketAddrV4| {
             let socket = self.bed.inside(side, || UdpSocket::bind(address))?;
-            let socket = socket.map_err(told)?;
-            socket.set_nonblocking(true).map_err(told)?;
+            let socket = socket.map_err(error_of)?;
+            socket.set_nonblocking(true).map_err(error_of)?;
             Ok::<_, LiveError>(socket)
         };
         let receiver = bind(near, to)?;
@@ -447,7 +448,7 @@ impl<'a> Load<'a> {
             None => {
                 let socket = Arc::new(bind(far, from)?);
                 set_ip_tos(&socket, self.classes[class].dscp << 2)
-                    .map_err(|error| told(error.into()))?;
+                    .map_err(|error| error_of(error.into()))?;
                 self.senders.insert(from, socket.clone());
                 socket
             }

@@ -66,8 +66,8 @@ impl<'a> SocketPlayer<'a> {
         }
     }
 
-    /// Plays its part of the script, and waits until the peer has closed too. `on_exchange` is
-    /// told of exchanges.
+    /// Plays its part of the script, and waits until the peer has closed too. It reports
+    /// exchanges to `on_exchange`.
     pub(crate) async fn play(
         &mut self,
         mut on_exchange: impl FnMut(ExchangeEvent, Time),

@@ -31,7 +31,7 @@ use crate::side::{self, Command, Report};
 /// Time between the making of the bed and time zero, in which the threads get ready.
 pub(crate) const GET_READY: Duration = Duration::from_secs(1);
 
-/// How often progress is reported and a wish to stop is heard.
+/// How often progress is reported and a wish to stop is noticed.
 const PROGRESS: Duration = Duration::from_millis(200);
 
 /// Real-time priorities: packets come before those who send them, and these before everything

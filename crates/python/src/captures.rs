@@ -138,13 +138,13 @@ fn teller<'a>(
 ) -> impl FnMut(u64) -> bool + Send + use<'a> {
     let progress = progress.map(Bound::unbind);
     move |bytes| {
-        let told = Python::attach(|py| {
+        let called = Python::attach(|py| {
             py.check_signals()?;
             progress
                 .as_ref()
                 .map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
         });
-        *raised = told.err();
+        *raised = called.err();
         raised.is_none()
     }
 }

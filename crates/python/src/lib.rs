@@ -268,13 +268,13 @@ fn with_progress<T: Send>(
         if failure::is_set() {
             return false;
         }
-        let told = Python::attach(|py| {
+        let called = Python::attach(|py| {
             py.check_signals()?;
             progress
                 .as_ref()
                 .map_or(Ok(()), |call| call.call1(py, (done,)).map(drop))
         });
-        raised = told.err();
+        raised = called.err();
         raised.is_none()
     };
     let _ = failure::take(); // of a caller that did not look

@@ -54,7 +54,7 @@ pub(crate) fn run_shell(
     };
     let mut raised = None;
     let mut order = |now: Time, links: [LinkView; 2]| {
-        let told = Python::attach(|py| {
+        let called = Python::attach(|py| {
             py.check_signals()?;
             let shown = links.map(|link| {
                 (
@@ -70,7 +70,7 @@ pub(crate) fn run_shell(
             tell.call1(py, (now.as_secs_f64(), shown[0], shown[1]))?
                 .extract::<i32>(py)
         });
-        match told {
+        match called {
             Ok(0) => Order::Continue,
             Ok(KILL) => Order::Kill,
             Ok(number) => Order::Signal(number),

@@ -71,8 +71,8 @@ mod tests {
         };
         assert!(balanced.check(2, 3).is_ok());
         for (kept, claimed) in [(1, 0), (3, 0), (2, 4)] {
-            let told = balanced.check(kept, claimed).unwrap_err().to_string();
-            assert!(told.contains("10 segments sent"), "{told}");
+            let reported = balanced.check(kept, claimed).unwrap_err().to_string();
+            assert!(reported.contains("10 segments sent"), "{reported}");
         }
         let counters = Counters {
             arrived_packets: 3,

@@ -363,9 +363,9 @@ fn message(text: &str, overrides: &[(String, String)]) -> String {
 fn brief(message: &str) -> String {
     const LONG: usize = 5;
     match message.rsplit_once(" (allowed: ") {
-        Some((told, words)) if words.split(", ").count() > LONG => {
+        Some((reported, words)) if words.split(", ").count() > LONG => {
             let few: Vec<_> = words.split(", ").take(2).collect();
-            format!("{told} (allowed: {}, ...)", few.join(", "))
+            format!("{reported} (allowed: {}, ...)", few.join(", "))
         }
         _ => message.to_owned(),
     }
@@ -383,10 +383,10 @@ fn each_mistake_has_its_message() {
         assert!(RIGHT.contains(right), "not in the scenario: {right}");
         let text = RIGHT.replacen(right, wrong, 1);
         let shown = |text: &str| text.replace('\n', "\\n");
-        let told = message(&text, &[]);
+        let reported = message(&text, &[]);
         writeln!(
             table,
-            "{}  ->  {}\n    {told}\n",
+            "{}  ->  {}\n    {reported}\n",
             shown(right),
             shown(wrong)
         )
@@ -399,8 +399,8 @@ fn each_mistake_has_its_message() {
 fn each_wrong_override_has_its_message() {
     let mut table = String::new();
     for (path, value) in OVERRIDES {
-        let told = message(RIGHT, &[((*path).to_owned(), (*value).to_owned())]);
-        writeln!(table, "--set {path}={value}\n    {told}\n").unwrap();
+        let reported = message(RIGHT, &[((*path).to_owned(), (*value).to_owned())]);
+        writeln!(table, "--set {path}={value}\n    {reported}\n").unwrap();
     }
     insta::assert_snapshot!(table);
 }
@@ -434,9 +434,9 @@ fn broken_files_say_what_they_earn() {
             .lines()
             .next()
             .and_then(|line| line.strip_prefix("# error: "));
-        let told = message(&text, &[]);
-        if expected != Some(told.as_str()) {
-            writeln!(wrong, "{}\t# error: {told}", path.display()).unwrap();
+        let reported = message(&text, &[]);
+        if expected != Some(reported.as_str()) {
+            writeln!(wrong, "{}\t# error: {reported}", path.display()).unwrap();
         }
         count += 1;
     }
@@ -528,9 +528,9 @@ fn each_mistake_in_a_network_has_its_message() {
         Scenario::parse(base, &[], &mut files).unwrap();
         for (right, wrong) in cases {
             assert!(base.contains(right), "not in the scenario: {right}");
-            let told = message(&base.replacen(right, wrong, 1), &[]);
+            let reported = message(&base.replacen(right, wrong, 1), &[]);
             let [right, wrong] = [right, wrong].map(|text| text.replace('\n', "\\n"));
-            writeln!(table, "{right}  ->  {wrong}\n    {told}\n").unwrap();
+            writeln!(table, "{right}  ->  {wrong}\n    {reported}\n").unwrap();
         }
     }
     insta::assert_snapshot!(table);

@@ -596,11 +596,11 @@ mod tests {
         for event in 0..1000_u64 {
             wheel.push(Time::from_nanos(event * 700), event);
         }
-        let mut told = vec![false; 1000];
+        let mut announced = vec![false; 1000];
         while let Some((_, event)) = wheel.pop() {
             // Those of the first buckets come before anybody looks.
-            assert!(told[event as usize] || (event * 700) >> 10 <= LOOKS[2]);
-            wheel.look_ahead(|&event| told[event as usize] = true);
+            assert!(announced[event as usize] || (event * 700) >> 10 <= LOOKS[2]);
+            wheel.look_ahead(|&event| announced[event as usize] = true);
         }
     }
 }

@@ -462,14 +462,14 @@ fn a_class_without_users_must_be_calibrated() {
 
 #[test]
 fn a_run_can_be_stopped() {
-    let mut told = Vec::new();
+    let mut shares = Vec::new();
     let scenario = parse(&web(DROPTAIL, "\"rfc\""));
     let result = aqmlab_sim::run(&scenario, Box::new(Discard), &mut |share| {
-        told.push(share);
+        shares.push(share);
         share < 0.1
     });
     assert!(matches!(result, Err(RunError::Stopped)));
-    assert!(told.is_sorted() && told.len() > 10, "{told:?}");
+    assert!(shares.is_sorted() && shares.len() > 10, "{shares:?}");
 }
 
 /// FNV-1a, 64 bits.

@@ -23,7 +23,7 @@ pub struct QuicEnd {
     has_everything: bool,
     /// Its application may write before the handshake is complete, and knows.
     is_early: bool,
-    /// It is a server that takes 0-RTT, and has not heard from the client.
+    /// It is a server that takes 0-RTT, and has received nothing from the client.
     answers_early: bool,
     progress: Progress,
 }

@@ -299,11 +299,11 @@ mod tests {
         let end = talk(&script, ms(50), ms(100), 10_000, &mut bursts);
         // Connect, a tenth of a window, half a round trip each way, two windows and a half.
         assert_eq!(end, ms(50 + 100 + 10 + 50 + 250 + 50));
-        let told = bursts
+        let sizes = bursts
             .iter()
             .map(|it| (it.party, it.bytes, it.from, it.until));
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            sizes.collect::<Vec<_>>(),
             [
                 (Role::Client, 1_000, ms(150), ms(160)),
                 (Role::Server, 25_000, ms(210), ms(460)),

@@ -10,7 +10,7 @@ use crate::script::{Exchange, Script, Step};
 ///
 /// It has no clock and no transport. Its caller tells it what a transport has brought
 /// ([`on_delivery`](Self::on_delivery)) and asks it for the next [`AppAction`]
-/// ([`next`](Self::next)) when an end need not wait any longer: when it has heard what it waited
+/// ([`next`](Self::next)) when an end need not wait any longer: when it has received what it waited
 /// for, when its pause is over, and after every action that is none of waiting. A caller that has
 /// only one of the ends, as a host has, asks for that one alone.
 #[derive(Debug)]

@@ -316,7 +316,7 @@ impl ModelSource for VoipSource {
     fn quality(&self, now: Time, _stop: Time) -> Option<Quality> {
         let mut quality = Quality::default();
         // As long as the span lasts only windows count of which nothing is still on its way.
-        let told = match now >= self.span.end {
+        let reported = match now >= self.span.end {
             true => usize::MAX,
             false => {
                 let since = now.saturating_sub(self.span.start);
@@ -324,7 +324,7 @@ impl ModelSource for VoipSource {
             }
         };
         let calls = self.calls.iter();
-        let windows = calls.flat_map(|call| call.ear.windows.iter().take(told));
+        let windows = calls.flat_map(|call| call.ear.windows.iter().take(reported));
         for window in windows.filter(|window| window.sent > 0) {
             self.rate(window, &mut quality.voice);
         }

@@ -42,13 +42,13 @@ impl Lab {
     #[wasm_bindgen(constructor)]
     pub fn new(scenario: &str, all_rows: bool) -> Result<Self, String> {
         let mut read = |_: &str| Err(io::Error::other("there are no files here"));
-        let scenario = Scenario::parse(scenario, &[], &mut read).map_err(told)?;
+        let scenario = Scenario::parse(scenario, &[], &mut read).map_err(to_text)?;
         let kept = Arc::new(Mutex::new(Kept::new(all_rows)));
         let records = Box::new(MemoryRecords(Arc::clone(&kept)));
         let started = Simulation::start_changeable(&scenario, records, Memory::UNLIMITED);
         let classes = scenario.traffic.into_iter().map(|class| class.name);
         Ok(Self {
-            simulation: Some(started.map_err(told)?),
+            simulation: Some(started.map_err(to_text)?),
             kept,
             classes: classes.collect(),
             samples: Vec::new(),
@@ -89,7 +89,7 @@ impl Lab {
             let simulation = self.running_mut()?;
             let now = simulation.now().as_nanos();
             let next = Time::from_nanos((now / step + 1) * step);
-            simulation.run_until(next.min(until)).map_err(told)?;
+            simulation.run_until(next.min(until)).map_err(to_text)?;
             if next > until {
                 return Ok(());
             }
@@ -196,7 +196,7 @@ impl Lab {
 
     /// Gives a key another value from now on.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        self.running_mut()?.set(key, value).map_err(told)
+        self.running_mut()?.set(key, value).map_err(to_text)
     }
 
     /// The keys that can change.
@@ -207,7 +207,7 @@ impl Lab {
     /// Simulates what is left: the summary as JSON.
     pub fn finish(&mut self) -> Result<String, String> {
         let simulation = self.simulation.take().ok_or_else(finished)?;
-        let summary = simulation.end().map_err(told)?;
+        let summary = simulation.end().map_err(to_text)?;
         Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
     }
 
@@ -238,7 +238,7 @@ pub fn engine() -> String {
     aqmlab_sim::ENGINE.to_owned()
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn to_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 

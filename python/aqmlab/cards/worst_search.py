@@ -101,7 +101,7 @@ class _Search:
     roles: Roles
     store: Store
     pool: Scheduler
-    told: OnProgress
+    on_progress: OnProgress
     plan: _Plan
     seeds: Sequence[int]
     known: dict[str, _Regret | None] = field(default_factory=dict)
@@ -152,9 +152,9 @@ class _Search:
                 regrets = self.regrets([one.values for one in batch])
                 for trial, regret in zip(batch, regrets, strict=True):
                     state = FAILED if regret is None else MEASURED
-                    told = None if regret is None else [regret.size]
-                    study.tell(replace(trial, state=state), told, ())
-                self.told(0.7 * (batch[-1].number + 1) / self.plan.trials)
+                    loss = None if regret is None else [regret.size]
+                    study.tell(replace(trial, state=state), loss, ())
+                self.on_progress(0.7 * (batch[-1].number + 1) / self.plan.trials)
             tried = [one.values for one in study.trials]
         found = [
             (one, regret)
@@ -175,7 +175,7 @@ class _Search:
                 if now is not None and now.size >= least:
                     found, regret = tried, now
                     break
-            self.told(0.7 + 0.2 * (place + 1) / len(own))
+            self.on_progress(0.7 + 0.2 * (place + 1) / len(own))
         return found, regret
 
 

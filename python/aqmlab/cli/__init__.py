@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from aqmlab.cli.interrupts import INTERRUPTED, TOLD, leaving_at_once
+from aqmlab.cli.interrupts import INTERRUPTED, MESSAGE, leaving_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,5 +23,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
             application()
         return run(arguments)
     except KeyboardInterrupt:
-        sys.stderr.write(TOLD)
+        sys.stderr.write(MESSAGE)
         return INTERRUPTED

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import signal
 
-__all__ = ["INTERRUPTED", "TOLD", "leaving_at_once"]
+__all__ = ["INTERRUPTED", "MESSAGE", "leaving_at_once"]
 
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
-TOLD = "aqmlab: interrupted\n"
+MESSAGE = "aqmlab: interrupted\n"
 """What is said of it on standard error."""
 
 
@@ -41,5 +41,5 @@ class leaving_at_once:  # noqa: N801 - a context, called like a function
 
 def _leave(_number: int, _frame: object) -> None:
     """Says so and ends the process."""
-    os.write(2, TOLD.encode())
+    os.write(2, MESSAGE.encode())
     os._exit(INTERRUPTED)

@@ -37,8 +37,8 @@ def events_of(story: Story, progress: Callable[[float], object] | None = None) -
     )
     with TemporaryDirectory(prefix="aqmlab-story-") as folder:
         _native.run(scenario.effective, folder, progress, memory.bound())
-        told = Path(folder) / "story.parquet"
-        rows = pq.read_table(told).to_pylist() if told.is_file() else []
+        written = Path(folder) / "story.parquet"
+        rows = pq.read_table(written).to_pylist() if written.is_file() else []
     found = Events(rows, story.response_ns, float(row["start_s"]))
     if found.parts != story.parts:
         raise AqmlabError(

@@ -139,7 +139,7 @@ class Story:
 
     def to_json(self, events: Events | None = None) -> dict[str, Any]:
         """For ``--json``; with its events, if they are known."""
-        told = [] if events is None else [one.to_json() for one in events.moments()]
+        steps = [] if events is None else [one.to_json() for one in events.moments()]
         return {
             "label": self.run.label,
             "path": str(self.run.path),
@@ -147,7 +147,7 @@ class Story:
             "rank": self.rank,
             "of": self.of,
             **self.row,
-            **({"events": told} if events is not None else {}),
+            **({"events": steps} if events is not None else {}),
         }
 
 

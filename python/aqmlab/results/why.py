@@ -434,7 +434,7 @@ def content(
 ) -> dict[str, Any]:
     """Everything as JSON."""
     runs = [(group.label, run) for group in groups for run in group.runs]
-    told = reasons(groups, traffic)
+    stated = reasons(groups, traffic)
     return {
         "runs": [
             {
@@ -446,7 +446,7 @@ def content(
             for label, run in runs
         ],
         "differences": [one.to_json() for one in found],
-        "why": [{"run": one.run, "class": one.traffic, "text": one.text} for one in told],
+        "why": [{"run": one.run, "class": one.traffic, "text": one.text} for one in stated],
     }
 
 

@@ -90,8 +90,8 @@ def _measured(seeds: Sequence[int], store: Store, jobs: int | None) -> list[dict
     queues = [Role(entry.kind, named(entry.text)) for entry in entries()]
     planned = jobs_in(both, lambda _: queues, seeds)
     with Progress("responsiveness") as progress, schedulers.scheduler(None, jobs) as pool:
-        told = progress.task("runs")
-        made = make(planned, missing(planned, store), store, pool, _taken, told)
+        runs = progress.task("runs")
+        made = make(planned, missing(planned, store), store, pool, _taken, runs)
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     for one in made:
         if isinstance(one.outcome, AqmlabError):

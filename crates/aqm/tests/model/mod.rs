@@ -514,7 +514,7 @@ impl Door for Guarded {
     }
 }
 
-/// Plays events as a port does: ticks in time, idle time told before an arrival. `after` sees the
+/// Plays events as a port does: ticks in time, idle time reported before an arrival. `after` sees the
 /// door and the log after each event.
 pub(crate) fn play<D: Door>(
     door: &mut D,

@@ -101,14 +101,14 @@ impl Buffer for Ours {
         mut draw: &mut dyn FnMut() -> f64,
         dropped: &mut Vec<usize>,
     ) {
-        let told = |queued: aqmlab_aqm::Queued<usize>, _| dropped.push(queued.item);
-        self.0.enqueue(now, packet, number, &mut draw, told);
+        let on_drop = |queued: aqmlab_aqm::Queued<usize>, _| dropped.push(queued.item);
+        self.0.enqueue(now, packet, number, &mut draw, on_drop);
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<usize>) -> Option<(Packet, usize)> {
         let mut draw = || unreachable!("none of these draws at a departure");
-        let told = |queued: aqmlab_aqm::Queued<usize>, _| dropped.push(queued.item);
-        let next = self.0.dequeue(now, &mut draw, told)?;
+        let on_drop = |queued: aqmlab_aqm::Queued<usize>, _| dropped.push(queued.item);
+        let next = self.0.dequeue(now, &mut draw, on_drop)?;
         Some((next.packet, next.item))
     }
 

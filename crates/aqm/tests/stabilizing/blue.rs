@@ -51,7 +51,7 @@ fn blue_rises_to_1_with_overflows_that_are_far_enough_apart() {
 fn blue_falls_once_as_the_link_falls_idle_however_long() {
     let mut fifo = idle_at_06("");
     assert!((probe(&fifo, "p_m") - 0.5).abs() < 1e-12);
-    // The same silence told again changes nothing; hours of it neither.
+    // The same silence reported again changes nothing; hours of it neither.
     fifo.idle(ms(100));
     assert!((p_m_at(&mut fifo, Time::from_secs(7200)) - 0.5).abs() < 1e-12);
 }

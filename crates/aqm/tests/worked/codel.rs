@@ -44,8 +44,8 @@ fn codel() {
         assert_eq!(queue.backlog(), row.queue(), "row {step}");
         let mut dropped = Vec::new();
         let mut draw = || unreachable!("CoDel leaves nothing to chance");
-        let told = |queued: Queued<u64>, _| dropped.push(queued.item.to_string());
-        let sent = queue.dequeue(now, &mut draw, told);
+        let on_drop = |queued: Queued<u64>, _| dropped.push(queued.item.to_string());
+        let sent = queue.dequeue(now, &mut draw, on_drop);
         assert_eq!(dropped.join(";"), row.text("dropped_ids"), "row {step}");
         let sent_id = sent.map_or_else(String::new, |queued| queued.item.to_string());
         assert_eq!(sent_id, row.text("sent_id"), "row {step}");

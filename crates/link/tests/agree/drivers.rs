@@ -96,7 +96,7 @@ impl<'a> Driven<'a> {
                 Transmission::Arrives(at, ecn) => Fate::Arrived(at, ecn),
                 Transmission::Dropped(_) => Fate::Dropped(now),
                 Transmission::Lost(at) => Fate::Lost(at),
-                Transmission::Waits => unreachable!("the port has told"),
+                Transmission::Waits => unreachable!("the port has answered"),
             };
             self.settle(number, fate);
         }

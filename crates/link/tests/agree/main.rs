@@ -195,11 +195,11 @@ fn the_arrivals_bring_out_every_decision() {
             let lost = count(|fate| matches!(fate, Fate::Lost(_)));
             let can_mark = !["small droptail", "small drr", "small sfq"].contains(&&*case.name);
             let is_good = (marked > 0) == can_mark && dropped > 20 && lost > 10;
-            let told = format!(
+            let difference = format!(
                 "{}: {marked} marked, {dropped} dropped, {lost} lost",
                 case.name
             );
-            (!is_good).then_some(told)
+            (!is_good).then_some(difference)
         })
         .collect();
     assert!(unlike.is_empty(), "{unlike:#?}");

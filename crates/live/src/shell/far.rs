@@ -39,7 +39,7 @@ pub(super) fn start<'scope>(
     introducing: Sender<(&'static str, Pid)>,
 ) -> Result<Served, LiveError> {
     let (end, ended) = oneshot::channel();
-    let (listening, heard) = channel();
+    let (listening, is_listening) = channel();
     scope.spawn(move || {
         introduce("far end", PRIORITY, &introducing);
         drop(introducing);
@@ -82,7 +82,7 @@ pub(super) fn start<'scope>(
             }
         });
     });
-    heard
+    is_listening
         .recv()
         .unwrap_or_else(|_| Err(LiveError::Bed("the far end ended".to_owned())))?;
     Ok(Served(Some(end)))

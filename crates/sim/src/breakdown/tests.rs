@@ -48,7 +48,7 @@ struct Rows(Arc<Mutex<Vec<Row>>>, Arc<Mutex<Vec<StoryRow>>>);
 
 /// The parts of an exchange by the story that ends with this event; when it began, and how often
 /// something was dropped on the way.
-fn told(story: &[StoryRow], last: &StoryRow, parts: usize) -> (Vec<u64>, u64, usize) {
+fn retrace(story: &[StoryRow], last: &StoryRow, parts: usize) -> (Vec<u64>, u64, usize) {
     let (mut sums, mut drops) = (vec![0; parts], 0);
     let mut at = last.cause;
     loop {
@@ -93,7 +93,7 @@ impl Records for Rows {
         if row.event == StoryEvent::Answered {
             let rows = self.0.lock().unwrap();
             let last = rows.last().unwrap();
-            let (parts, start, drops) = told(&story, row, last.parts.len());
+            let (parts, start, drops) = retrace(&story, row, last.parts.len());
             assert_eq!(
                 parts, last.parts,
                 "the story has the parts of the breakdown"

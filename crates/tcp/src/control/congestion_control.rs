@@ -126,7 +126,7 @@ pub(crate) trait CongestionControl: Default {
     }
 
     /// The time stamps of an ACK, new or duplicate, in recovery or not; `of_data`: something is
-    /// in flight that it may acknowledge. Told only to those that ask for time stamps of their own
+    /// in flight that it may acknowledge. Only for those that ask for time stamps of their own
     /// ([`ControlParameters::STAMPS`]).
     #[inline]
     fn on_timestamps(&mut self, stamps: &Timestamps, of_data: bool) {

@@ -1,5 +1,5 @@
 //! TCP Santa Cruz. C. Parsa, J. J. Garcia-Luna-Aceves, "Improving TCP Congestion Control over Internets
-//! with Heterogeneous Transmission Media", ICNP 1999. The receiver's clock, told in every ACK, shows
+//! with Heterogeneous Transmission Media", ICNP 1999. The receiver's clock, which is in every ACK, shows
 //! how the spacing of segments changed on the way forward alone. The sum of these changes over a
 //! window, divided by the mean time between arrivals, is the number of segments by which the queue
 //! at the bottleneck grew. Departures: [`Parameters::ABOUT`].
@@ -129,7 +129,7 @@ impl CongestionControl for SantaCruz {
             let between_sends = i64::from(sent.wrapping_sub(last_sent) as i32);
             let between_arrivals = i64::from(arrived.wrapping_sub(last_arrived) as i32);
             if between_sends < 0 || between_arrivals <= 0 {
-                return; // Reordered, or the echo of a segment told of before.
+                return; // Reordered, or the echo of a segment reported earlier.
             }
             if of_data {
                 let delay = between_arrivals - between_sends;

@@ -88,7 +88,7 @@ pub struct Profile {
     pub initial_recover: InitialRecover,
     /// Most SACK blocks in an ACK: 4, or 3 beside time stamps (RFC 2018, section 3).
     pub sack_blocks: u32,
-    /// What a time-out does to what the peer has told by SACK.
+    /// What a time-out does to what the peer has reported by SACK.
     pub sack_at_timeout: SackAtTimeout,
     /// How SACK recovery brings the data in flight down to ssthresh.
     pub rate_reduction: RateReduction,

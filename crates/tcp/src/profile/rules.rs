@@ -134,7 +134,7 @@ pub enum PeerCache {
     WhenComplete,
 }
 
-/// What a time-out does to what the peer has told by SACK.
+/// What a time-out does to what the peer has reported by SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SackAtTimeout {

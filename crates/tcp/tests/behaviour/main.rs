@@ -1,4 +1,4 @@
-//! What the stacks do, told by hand-computed schedules, worked traces and theory.
+//! What the stacks do, shown by hand-computed schedules, worked traces and theory.
 
 mod congestion_controls;
 mod pair;
@@ -284,12 +284,12 @@ fn ecn_is_negotiated_and_answered_once_per_window() {
             "ECT on data only: {sent:?}"
         );
     }
-    // All marks fall in one window: one reduction, told once.
-    let told = log
+    // All marks fall in one window: one reduction, reported once.
+    let reductions = log
         .iter()
         .filter(|s| s.way == Way::ToClient && s.segment.flags.has(Flags::CWR))
         .count();
-    assert_eq!(told, 1);
+    assert_eq!(reductions, 1);
     let last_ack = log
         .iter()
         .rev()

@@ -209,7 +209,7 @@ def _report_table(report: Mapping[str, Any]) -> TableModel:
     row("  sequential", vectors["sequential"])
     row("  concurrent", vectors["concurrent"])
     reasons("not captured whole", connections["partial"])
-    reasons("initiator told by", connections["initiator_by"])
+    reasons("initiator known by", connections["initiator_by"])
     row("  with a round-trip time", vectors["with_rtt"])
     row("application data units", vectors["adus"])
     row("bytes from initiators", vectors["initiator_bytes"])

@@ -106,14 +106,21 @@ def command(
     found = kept(places, where) if where else gather(places, needs_tables=False)
     with named_as_options(["response", "slowest", "class"]):
         if response is not None or slowest is not None:
-            told = _story(found, response, slowest, traffic)
-            events = events_of(told)
-            parts: _Shown = [*told.head(), "", told.events_table(events), "", told.table(), ""]
-            parts += textwrap.wrap(" ".join(told.losses()), _WIDTH)
-            content = told.to_json(events)
-            rows = [{"response": told.number, **one.to_json()} for one in events.moments()]
+            tale = _story(found, response, slowest, traffic)
+            events = events_of(tale)
+            parts: _Shown = [
+                *tale.head(),
+                "",
+                tale.events_table(events),
+                "",
+                tale.table(),
+                "",
+            ]
+            parts += textwrap.wrap(" ".join(tale.losses()), _WIDTH)
+            content = tale.to_json(events)
+            rows = [{"response": tale.number, **one.to_json()} for one in events.moments()]
             if output is not None:
-                parts += ["", _draw(told, events, output, theme)]
+                parts += ["", _draw(tale, events, output, theme)]
         else:
             check_breakdown(found)
             groups = group(found)
@@ -171,13 +178,13 @@ def _story(
     return story(found[0], response=response, slowest=slowest or 1, traffic=traffic)
 
 
-def _draw(told: Story, events: Events, output: Path, theme: Literal["light", "dark"]) -> str:
+def _draw(tale: Story, events: Events, output: Path, theme: Literal["light", "dark"]) -> str:
     """Writes the sequence diagram of a response; which file it is."""
     from aqmlab.figures.files import save
     from aqmlab.figures.sequence import sequence
     from aqmlab.figures.theme import Look
 
-    return f"figure: {save(sequence(told, events, Look(theme=theme)), output)}"
+    return f"figure: {save(sequence(tale, events, Look(theme=theme)), output)}"
 
 
 def _parts(groups: list[Group], changes: list[Change], traffic: str | None) -> _Shown:

@@ -140,7 +140,7 @@ impl Rack {
 mod tests {
     use super::*;
 
-    /// rack_reo_wnd.csv: min_rtt, srtt, seen, recovering, three told, multiple, window, lost after.
+    /// rack_reo_wnd.csv: min_rtt, srtt, seen, recovering, three reported, multiple, window, lost after.
     #[test]
     fn rk02_the_reordering_window_is_that_of_the_trace() {
         let rows = include_str!("../../../tests/data/modern/rack_reo_wnd.csv");

@@ -188,7 +188,7 @@ def main() -> None:
         constraint = ["--constraint", str(ROOT / "requirements.txt")]
         work = place / "work"
         work.mkdir()
-        step([*pip, "install", *constraint, str(wheel)], work, environment)
+        step([*pip, "install", *constraint, f"{wheel}[figures]"], work, environment)
         for text in STEPS:
             step([str(programs / "aqmlab"), *text.split()[1:]], work, environment)
         missing = [left for left in LEFT if not (work / left).exists()]

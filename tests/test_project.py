@@ -90,7 +90,7 @@ def test_the_build_installs_what_the_pages_show() -> None:
         "optional-dependencies"
     ]
     pinned = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
-    for extra in ("frames", "tune", "numba"):
+    for extra in ("figures", "frames", "tune", "numba"):
         for needed in extras[extra]:
             assert re.split(r"[<>=]", needed)[0] in pinned, needed
 

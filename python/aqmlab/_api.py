@@ -201,6 +201,7 @@ def report(
         >>> aqmlab.report([run], "report.md").read_text().startswith("# ")
         True
     """
+    from aqmlab._util import drawing  # noqa: F401 - says what is not installed
     from aqmlab.reports.write import write  # it loads what draws
 
     found = [opened(entry) for entry in runs]

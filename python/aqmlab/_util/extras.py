@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 
 from aqmlab.errors import AqmlabError
 
-__all__ = ["needed"]
+__all__ = ["DRAWING", "needed", "undrawable"]
+
+DRAWING = {
+    "altair": "altair>=6.0",
+    "jinja2": "jinja2>=3.1",
+    "pypdf": "pypdf>=5.0",
+    "vl_convert": "vl-convert-python>=1.8",
+}
+"""Libraries that draw figures and make pages, and what installs them: the extra ``figures``."""
+
+
+def undrawable() -> str:
+    """Why there can be no figures and no pages: what is not installed. Nothing if all is."""
+    lacking = [name for name in DRAWING if importlib.util.find_spec(name) is None]
+    if not lacking:
+        return ""
+    verb = "which are" if len(lacking) > 1 else "which is"
+    install = " ".join(f"'{DRAWING[name]}'" for name in lacking)
+    names = ", ".join(lacking)
+    return f"figures and pages need {names}, {verb} not installed: pip install {install}"
 
 
 def needed(library: str, what: str, requirement: str) -> ModuleType:

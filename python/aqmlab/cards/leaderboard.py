@@ -15,7 +15,6 @@ from aqmlab._util.table import TableModel
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import VERSION, Area
-from aqmlab.figures.palette import PALETTE
 
 __all__ = [
     "CONTROLS",
@@ -210,6 +209,8 @@ def write(
         board: whose rows they are.
     """
     import jinja2
+
+    from aqmlab.figures.palette import PALETTE
 
     stream = io.StringIO()
     writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")

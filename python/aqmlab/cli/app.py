@@ -132,8 +132,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failure(f"{error}{why}", error.exit_status)
     except AqmlabError as error:
         return _failure(_traced(error), error.exit_status)
+    except ModuleNotFoundError as error:
+        from aqmlab._util.extras import DRAWING, undrawable
+
+        if error.name not in DRAWING:
+            raise
+        return _failure(undrawable(), AqmlabError.exit_status)
     except typer.Abort:  # an interrupt or the end of input where a question was asked
-        return _failure("interrupted", INTERRUPTED)
+        status = INTERRUPTED
     # typer turns an interrupt into this status.
     if status == INTERRUPTED:
         return _failure("interrupted", INTERRUPTED)

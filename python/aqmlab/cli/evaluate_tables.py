@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.console import out, print_json, show
+from aqmlab._util.extras import undrawable
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import TableModel, strong
@@ -176,6 +177,8 @@ def print_card(
     out("")
     for line in textwrap.wrap(f"written: {', '.join(map(str, files))}", 80):
         out(line)
+    if why := undrawable():
+        out(f"no page: {why}")
     if card.failures:
         out(f"{counted(len(card.failures), 'run')} of the candidate failed")
 
@@ -191,12 +194,14 @@ def write_card(card: Card, path: Path) -> None:
 
 
 def written(card: Card, folder: Path) -> list[Path]:
-    """Writes the files of a card."""
-    from aqmlab.cards.html import write_html, write_pdf  # it loads what draws
-
+    """Writes the files of a card: the numbers alone where what draws is not installed."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / name for name in ("card.json", "card.html", "card.pdf")]
     write_card(card, files[0])
+    if undrawable():
+        return files[:1]
+    from aqmlab.cards.html import write_html, write_pdf  # it loads what draws
+
     write_html(card, files[1])
     write_pdf(card, files[2])
     return files

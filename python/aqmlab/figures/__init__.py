@@ -11,6 +11,7 @@ returns can be shown in a notebook, changed, or saved with :func:`save`::
 `aqmlab plot` draws the same on the command line; see docs/figures.md.
 """
 
+from aqmlab._util import drawing as _drawing  # noqa: F401 - says what is not installed
 from aqmlab._util.deprecated import old_names
 from aqmlab.figures.configurations import select
 from aqmlab.figures.files import Chart, save

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
+from aqmlab._util.extras import undrawable
 from aqmlab._util.files import check_output_file
 from aqmlab._util.markup import rendered
 from aqmlab._util.places import RUNS_ROOT
@@ -115,7 +116,8 @@ def command(
     scenario has tables of its own.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
-    target = _target(figure, root, drawn=drawn)
+    lacking = undrawable() if drawn and figure is None else ""
+    target = _target(figure, root, drawn=drawn and not lacking)
     wanted = chosen_seeds(seed, seeds)
     planned = planned_runs(sources, varied or [], overrides, wanted, where)
     if len(planned) < 2:
@@ -148,6 +150,8 @@ def command(
         return
     show(*_tables(parts, every=every), "")
     _name_runs(found, every=every)
+    if lacking:
+        out(f"no figure: {lacking}")
     for part in parts if target is not None else ():
         out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
     if not every:

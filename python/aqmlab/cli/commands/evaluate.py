@@ -277,6 +277,8 @@ def _all(
     as_json: bool,
 ) -> None:
     """Makes the cards one after the other; what the store has is not run again."""
+    from aqmlab._util import drawing  # noqa: F401 - fails before the work: the table is a page
+
     folder = directory or RUNS_ROOT / "cards"
     check_output_folder(folder)
     cards = []

@@ -1,0 +1,11 @@
+"""Libraries that draw: importing this is an error of one line where one is not installed."""
+
+from __future__ import annotations
+
+from aqmlab._util.extras import undrawable
+from aqmlab.errors import AqmlabError
+
+__all__: list[str] = []
+
+if _why := undrawable():
+    raise AqmlabError(_why)

@@ -19,8 +19,8 @@ def to_json(effective: str) -> str:
 def schema() -> str:
     """JSON Schema of scenario files."""
 
-def catalog() -> str:
-    """JSON: what may stand in a scenario, with descriptions."""
+def catalog(only: str | None = None) -> str:
+    """JSON: what may stand in a scenario, with descriptions; with ``only``, that section alone."""
 
 def result_schema() -> str:
     """JSON: what results hold, with meanings, labels and units; keys that were renamed."""

@@ -110,8 +110,9 @@ fn results_version() -> u32 {
 }
 
 #[pyfunction]
-fn catalog() -> String {
-    aqmlab_scenario::catalog().to_string()
+#[pyo3(signature = (only=None))]
+fn catalog(only: Option<&str>) -> String {
+    aqmlab_scenario::catalog(only).to_string()
 }
 
 #[pyfunction]

@@ -24,17 +24,26 @@ use aqmlab_declare::schema::{Described, Kind, Parameter};
 /// key and word, such as `recovery.reno`. Disciplines, congestion controls and traffic models also
 /// say `about` themselves where they come from, and a traffic model has an `example`. All of it comes
 /// from the schema and from the profiles' own files.
-pub fn catalog() -> Value {
-    json!({
-        "disciplines": registered::<Discipline>(Discipline::ABOUT),
-        "presets": presets(),
-        "transports": transports(),
-        "profiles": profiles(),
-        "traffic": traffic(),
-        "rtt": kinds::<Rtt>(),
-        "sizes": kinds::<Sizes>(),
-        "plugins": by_name(plugins()),
-    })
+///
+/// With `only`, that section alone: a schema takes a millisecond.
+pub fn catalog(only: Option<&str>) -> Value {
+    let sections: [(&str, fn() -> Map<String, Value>); 8] = [
+        ("disciplines", || {
+            registered::<Discipline>(Discipline::ABOUT)
+        }),
+        ("presets", presets),
+        ("transports", transports),
+        ("profiles", profiles),
+        ("traffic", traffic),
+        ("rtt", kinds::<Rtt>),
+        ("sizes", kinds::<Sizes>),
+        ("plugins", || by_name(plugins())),
+    ];
+    sections
+        .into_iter()
+        .filter(|(name, _)| only.is_none_or(|only| only == *name))
+        .map(|(name, entries)| (name.to_owned(), Value::Object(entries())))
+        .collect()
 }
 
 /// The same entries by their names.
@@ -198,9 +207,13 @@ pub fn profile_keys() -> Vec<Parameter> {
 }
 
 fn profiles() -> Map<String, Value> {
+    let keys = profile_keys();
     let profiles = Profile::NAMES.iter();
     profiles
-        .map(|&name| (name.to_owned(), json!(ProfileSheet::of(name))))
+        .map(|&name| {
+            let sheet = ProfileSheet::with_keys(name, keys.clone());
+            (name.to_owned(), json!(sheet))
+        })
         .collect()
 }
 
@@ -235,15 +248,18 @@ impl ProfileSheet {
     ///
     /// If there is no such profile.
     pub fn of(name: &str) -> Self {
+        Self::with_keys(name, profile_keys())
+    }
+
+    /// The same, with the keys of all profiles.
+    fn with_keys(name: &str, keys: Vec<Parameter>) -> Self {
         let text = Profile::text(name).expect("only shipped profiles have a sheet");
         let head = text
             .lines()
             .map_while(|line| line.strip_prefix('#'))
             .map(str::trim);
         let values = json!(Profile::named(name));
-        let keys = profile_keys()
-            .into_iter()
-            .filter(|key| key.name != "profile");
+        let keys = keys.into_iter().filter(|key| key.name != "profile");
         let parameter = |key: Parameter| ProfileValue {
             value: values[&key.name].clone(),
             note: note(text, &key.name),

@@ -69,7 +69,7 @@ def _classes(text: str) -> list[dict[str, Any]]:
     count = int(number or 1)
     if kind == _UPLOAD:
         return [{"name": _UPLOAD, "kind": "bulk", "flows": count, "direction": "reverse"}]
-    kinds = json.loads(_native.catalog())["traffic"]
+    kinds = json.loads(_native.catalog("traffic"))["traffic"]
     if kind not in kinds:
         hint = nearest(kind, [*kinds, _UPLOAD]) or "; `aqmlab list traffic` has the kinds"
         raise AqmlabError(f'--beside: found "{kind[:40]}", which is no kind of traffic{hint}')

@@ -103,7 +103,7 @@ def _presets(kind: str) -> dict[str, Mapping[str, Any]]:
         'rtt = {{ kind = "constant", rtt = "10 ms" }}\n'
     )
     found = {}
-    for name, entry in json.loads(_native.catalog())["presets"].items():
+    for name, entry in json.loads(_native.catalog("presets"))["presets"].items():
         if any(one["name"] == "kind" and one["value"] == kind for one in entry["parameters"]):
             data = json.loads(_native.to_json(_native.parse(frame.format(name), ".", ())))
             found[name] = data["topology"]["bottleneck"]["forward"]["discipline"]

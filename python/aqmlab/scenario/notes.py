@@ -179,5 +179,5 @@ def _default(kind: str, key: str) -> object:
 @cache
 def _disciplines() -> Table:
     """What the engine says of its disciplines."""
-    catalog: dict[str, Table] = json.loads(_native.catalog())
+    catalog: dict[str, Table] = json.loads(_native.catalog("disciplines"))
     return catalog["disciplines"]

@@ -274,10 +274,14 @@ peers-fidelity: build  ## goodput, loss and queue beside ns-2 and ns-3 (Debian: 
 card-rows: build  ## ten tests of the card in ns-3 and, as root, on the live bed: records/card-rows.md; ARGS=ns-3 or live for one
 	$(BIN)/python -m aqmlab.validation.card_rows $(ARGS)
 
-# Apart from `make test`: they need namespaces, a quiet machine and half an hour.
+.PHONY: mutants
+mutants: $(STAMPS)/venv  ## what share of small changes to aqm, tcp, link and record their tests notice: records/mutants.md; hours, ARGS="--each 40"
+	$(BIN)/python .ci/mutants.py $(ARGS)
+
+# Apart from `make test`: they need namespaces, a quiet machine and an hour.
 .PHONY: test-live
-test-live: build $(STAMPS)/requirements-dev  ## the live bed on this machine's kernel; half an hour
-	AQMLAB_LIVE=full $(BIN)/python -m pytest tests/test_live.py -rs
+test-live: build $(STAMPS)/requirements-dev  ## the live bed and the shell's bounds on this machine's kernel; an hour
+	AQMLAB_LIVE=full $(BIN)/python -m pytest tests/test_live.py tests/test_shell_bounds.py -rs
 
 # Debian: qemu-user-static, gcc-aarch64-linux-gnu; and: rustup target add aarch64-unknown-linux-gnu
 .PHONY: test-aarch64

@@ -17,6 +17,8 @@ const LEAST: u64 = 2;
 pub(crate) struct Congestion {
     pub(crate) law: Law,
     datagram: u64,
+    /// That of the control, and not below the least.
+    window: u64,
     pub(crate) in_flight: u64,
     /// When the last congestion was found; what was sent until then shows no other.
     pub(crate) recovery_from: Option<Time>,
@@ -42,6 +44,7 @@ impl Congestion {
         let burst = u64::from(burst) * datagram;
         let refill = if in_bursts { burst } else { datagram };
         Self {
+            window: law.window().max(LEAST * datagram),
             law,
             datagram,
             in_flight: 0,
@@ -64,14 +67,20 @@ impl Congestion {
 
     /// The window in bytes.
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
-        self.law.window().max(self.least())
+    pub(crate) const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The control has taken something in.
+    #[inline]
+    fn renew_window(&mut self) {
+        self.window = self.law.window().max(self.least());
     }
 
     /// Whether the window has room for a full datagram.
     #[inline]
-    pub(crate) fn has_room(&self) -> bool {
-        self.in_flight + self.datagram <= self.window()
+    pub(crate) const fn has_room(&self) -> bool {
+        self.in_flight + self.datagram <= self.window
     }
 
     // ---- pacing ----
@@ -96,6 +105,7 @@ impl Congestion {
     #[inline]
     pub(crate) fn on_send(&mut self, bytes: u64, now: Time) -> Stamp {
         let stamp = self.law.on_send(bytes, self.in_flight, now);
+        self.renew_window();
         self.in_flight += bytes;
         self.tokens -= bytes as f64;
         // The time from here on counts, also if the pace is not known.
@@ -156,6 +166,7 @@ impl Congestion {
         self.reduced = true;
         self.recovering = true;
         self.law.reduce(is_loss, self.least(), now);
+        self.renew_window();
     }
 
     /// Persistent congestion (RFC 9002, section 7.6).
@@ -164,6 +175,7 @@ impl Congestion {
         self.recovering = false;
         self.reduced = true;
         self.law.collapse(self.least(), now);
+        self.renew_window();
     }
 
     /// The acknowledgement is taken in.
@@ -179,6 +191,7 @@ impl Congestion {
             recovering: self.recovering,
             reduced: self.reduced,
         });
+        self.renew_window();
         self.set_pace(rtt);
     }
 }

@@ -13,6 +13,14 @@ pub(crate) struct Piece {
     pub(crate) new: u64,
 }
 
+/// Which limit holds data back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    Stream,
+    /// The connection's, and what it is.
+    Connection(u64),
+}
+
 /// The sending half of a stream, or what a level of the handshake sends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outgoing {
@@ -66,6 +74,25 @@ impl Outgoing {
     /// Whether the stream's own limit holds data back.
     pub(crate) fn is_blocked(&self) -> bool {
         self.written > self.limit && self.sent == self.limit && self.reset.is_none()
+    }
+
+    /// What holds data back, if no frame has said so: with `credit` bytes of the connection's limit
+    /// left, and that limit.
+    #[inline]
+    pub(crate) fn report_blocked(
+        &mut self,
+        (credit, limit): (u64, u64),
+        reported: &mut Option<u64>,
+    ) -> Option<Blocked> {
+        if self.is_blocked() && self.blocked_at != Some(self.limit) {
+            self.blocked_at = Some(self.limit);
+            return Some(Blocked::Stream);
+        }
+        if credit > 0 || self.written <= self.sent || limit == 0 || *reported == Some(limit) {
+            return None;
+        }
+        *reported = Some(limit);
+        Some(Blocked::Connection(limit))
     }
 
     /// The next piece of at most `most` bytes, `credit` of them new; what was lost goes first.

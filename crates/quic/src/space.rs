@@ -40,6 +40,29 @@ pub(crate) struct Sent {
     pub(crate) more: Vec<Content>,
 }
 
+impl Sent {
+    /// A packet that leaves; its size follows.
+    #[inline]
+    pub(crate) fn new(at: Time, elicits: bool, first: Option<Content>, more: Vec<Content>) -> Self {
+        Self {
+            at,
+            bytes: 0,
+            fate: Fate::Out,
+            elicits,
+            is_capable: false,
+            stamp: Stamp::default(),
+            first,
+            more,
+        }
+    }
+
+    /// What it carried beside the first, if anything.
+    #[inline]
+    pub(crate) fn take_more(&mut self) -> Option<Vec<Content>> {
+        (!self.more.is_empty()).then(|| std::mem::take(&mut self.more))
+    }
+}
+
 /// A packet number space.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
@@ -122,7 +145,6 @@ impl Space {
             self.eliciting_out += 1;
             self.last_eliciting_at = sent.at;
         }
-        self.sent_capable += u64::from(sent.is_capable);
         self.sent.push_back(sent);
     }
 
@@ -163,7 +185,8 @@ impl Space {
     }
 
     pub(crate) fn is_duplicate(&self, number: u64) -> bool {
-        number < self.floor || self.received.contains(number)
+        // Mostly it is newer than all others.
+        number < self.expected() && (number < self.floor || self.received.contains(number))
     }
 
     /// A packet has arrived: when it has to be acknowledged, if at all. `patience`: how long an

@@ -6,7 +6,7 @@ use aqmlab_net::Role;
 
 use crate::error::Error;
 use crate::ranges::Ranges;
-use crate::send::{Outgoing, Piece};
+use crate::send::{Blocked, Outgoing, Piece};
 use crate::wire::{Frame, Writer, length};
 
 /// What an end lets the other do (its transport parameters).
@@ -105,6 +105,18 @@ impl Incoming {
 
     fn is_done(&self) -> bool {
         self.is_reset || self.end == Some(self.read)
+    }
+
+    /// Bytes up to `to` are known to be sent, with `total` more allowed on all streams: how many are
+    /// new.
+    #[inline]
+    fn count(&mut self, to: u64, total: u64) -> Result<u64, Error> {
+        let more = to.saturating_sub(self.highest);
+        if to > self.limit || more > total {
+            return Err(Error::FlowControl);
+        }
+        self.highest += more;
+        Ok(more)
     }
 }
 
@@ -313,6 +325,7 @@ impl Streams {
     // ---- frames that arrive ----
 
     /// The receiving half of a stream that a frame names; none: it is over.
+    #[inline]
     fn receiving(&mut self, stream: u64) -> Result<Option<&mut Incoming>, Error> {
         self.meet(stream)?;
         if self.is_ours(stream) && is_uni(stream) {
@@ -330,8 +343,17 @@ impl Streams {
     }
 
     /// A frame names a stream: those of the peer exist from then on, with all that are older.
+    #[inline]
     fn meet(&mut self, stream: u64) -> Result<(), Error> {
         let way = usize::from(is_uni(stream));
+        if !self.is_ours(stream) && stream >> 2 < self.peer_opened[way] {
+            return Ok(());
+        }
+        self.meet_another(stream, way)
+    }
+
+    /// The same of all but the streams that the peer has opened.
+    fn meet_another(&mut self, stream: u64, way: usize) -> Result<(), Error> {
         let number = stream >> 2;
         if self.is_ours(stream) {
             return match number < self.opened[way] {
@@ -353,21 +375,6 @@ impl Streams {
         Ok(())
     }
 
-    /// Bytes up to `to` are known to be sent on a stream.
-    fn count(&mut self, stream: u64, to: u64) -> Result<(), Error> {
-        let total = self.limit - self.received;
-        let Some(receiving) = self.receiving(stream)? else {
-            return Ok(());
-        };
-        let more = to.saturating_sub(receiving.highest);
-        if to > receiving.limit || more > total {
-            return Err(Error::FlowControl);
-        }
-        receiving.highest += more;
-        self.received += more;
-        Ok(())
-    }
-
     pub(crate) fn on_data(
         &mut self,
         stream: u64,
@@ -375,6 +382,7 @@ impl Streams {
         fin: bool,
     ) -> Result<(), Error> {
         let to = offset + len;
+        let total = self.limit - self.received;
         let Some(receiving) = self.receiving(stream)? else {
             return Ok(());
         };
@@ -385,40 +393,40 @@ impl Streams {
         if ends_elsewhere {
             return Err(Error::FinalSize);
         }
-        self.count(stream, to)?;
-        let Some(receiving) = self.receiving.get_mut(&stream) else {
-            return Ok(());
-        };
-        if receiving.is_reset {
-            return Ok(());
+        let more = receiving.count(to, total)?;
+        let mut is_news = false;
+        if !receiving.is_reset {
+            let before = receiving.readable();
+            receiving.received.insert(offset, to);
+            let ends = fin && receiving.end.is_none();
+            if ends {
+                receiving.end = Some(to);
+            }
+            is_news = receiving.readable() > before || (ends && receiving.is_done());
         }
-        let before = receiving.readable();
-        receiving.received.insert(offset, to);
-        let ends = fin && receiving.end.is_none();
-        if ends {
-            receiving.end = Some(to);
-        }
-        if receiving.readable() > before || (ends && receiving.is_done()) {
+        self.received += more;
+        if is_news {
             self.events.push_back(Event::Readable(stream));
         }
         Ok(())
     }
 
     fn on_reset(&mut self, stream: u64, size: u64) -> Result<(), Error> {
+        let total = self.limit - self.received;
         let Some(receiving) = self.receiving(stream)? else {
             return Ok(());
         };
         if receiving.end.is_some_and(|end| end != size) || size < receiving.highest {
             return Err(Error::FinalSize);
         }
-        self.count(stream, size)?;
-        if let Some(receiving) = self.receiving.get_mut(&stream) {
-            // The rest counts as read: nobody will.
-            self.read += size - receiving.read;
-            self.open_connection();
-            self.events.push_back(Event::Reset(stream));
-            self.close_receiving(stream);
-        }
+        let more = receiving.count(size, total)?;
+        // The rest counts as read: nobody will.
+        let unread = size - receiving.read;
+        self.received += more;
+        self.read += unread;
+        self.open_connection();
+        self.events.push_back(Event::Reset(stream));
+        self.close_receiving(stream);
         Ok(())
     }
 
@@ -468,27 +476,27 @@ impl Streams {
 
     /// A stream may have something to send.
     fn queue(&mut self, stream: u64) {
-        let credit = self.credit();
+        let limits = (self.credit(), self.max_data);
         let Some(sending) = self.sending.get_mut(&stream) else {
             return;
         };
-        if sending.is_blocked() && sending.blocked_at != Some(sending.limit) {
-            sending.blocked_at = Some(sending.limit);
-            self.pend(Content::StreamDataBlocked { stream });
-        } else if credit == 0 && sending.written > sending.sent && self.max_data > 0 {
-            let limit = self.max_data;
-            if self.blocked_at != Some(limit) {
-                self.blocked_at = Some(limit);
-                self.pend(Content::DataBlocked { limit });
-            }
-        }
-        if let Some(sending) = self.sending.get_mut(&stream)
-            && !sending.is_queued
-            && sending.has_work(credit)
-        {
+        let blocked = sending.report_blocked(limits, &mut self.blocked_at);
+        if !sending.is_queued && sending.has_work(limits.0) {
             sending.is_queued = true;
             self.ready.push_back(stream);
         }
+        if let Some(limit) = blocked {
+            self.pend_blocked(stream, limit);
+        }
+    }
+
+    /// A frame is to say which limit holds a stream back.
+    #[cold]
+    fn pend_blocked(&mut self, stream: u64, limit: Blocked) {
+        self.pend(match limit {
+            Blocked::Stream => Content::StreamDataBlocked { stream },
+            Blocked::Connection(limit) => Content::DataBlocked { limit },
+        });
     }
 
     /// A frame is to be sent, once.
@@ -543,37 +551,44 @@ impl Streams {
             return false;
         }
         let piece = sending.next((room - most) as u64, credit);
-        self.ready.pop_front();
-        sending.is_queued = false;
-        let mut is_full = false;
-        if let Some(Piece {
-            offset,
-            len,
-            fin,
-            new,
+        let new = piece.map_or(0, |piece| piece.new);
+        let limits = (credit - new, self.max_data);
+        self.sent += new;
+        let blocked = sending.report_blocked(limits, &mut self.blocked_at);
+        // Its turn is over; alone, it stays where it is.
+        sending.is_queued = sending.has_work(limits.0);
+        if !sending.is_queued {
+            self.ready.pop_front();
+        } else if self.ready.len() > 1 {
+            self.ready.rotate_left(1);
+        }
+        if let Some(limit) = blocked {
+            self.pend_blocked(stream, limit);
+        }
+        let Some(Piece {
+            offset, len, fin, ..
         }) = piece
-        {
-            self.sent += new;
-            // No length where the next frame would find no room behind it.
-            is_full = room - head(offset) - (len as usize) < length(len);
-            if is_full {
-                writer.last_stream(stream, offset, len, fin);
-            } else {
-                writer.frame(&Frame::Stream {
-                    stream,
-                    offset,
-                    len,
-                    fin,
-                });
-            }
-            contents.push(Content::Stream {
+        else {
+            return true;
+        };
+        // No length where the next frame would find no room behind it.
+        let is_full = room - head(offset) - (len as usize) < length(len);
+        if is_full {
+            writer.last_stream(stream, offset, len, fin);
+        } else {
+            writer.frame(&Frame::Stream {
                 stream,
                 offset,
                 len,
                 fin,
             });
         }
-        self.queue(stream);
+        contents.push(Content::Stream {
+            stream,
+            offset,
+            len,
+            fin,
+        });
         !is_full
     }
 
@@ -628,28 +643,19 @@ impl Streams {
     /// What a packet carried has arrived.
     #[inline]
     pub(crate) fn acknowledge(&mut self, content: Content) {
-        let stream = match content {
-            Content::Stream {
-                stream,
-                offset,
-                len,
-                fin,
-            } => {
-                let Some(sending) = self.sending.get_mut(&stream) else {
-                    return;
-                };
-                sending.acknowledge(offset, offset + len, fin);
-                stream
-            }
-            Content::Reset { stream } => {
-                if let Some(sending) = self.sending.get_mut(&stream) {
-                    sending.reset_acked = true;
-                }
-                stream
-            }
-            _ => return,
+        let (Content::Stream { stream, .. } | Content::Reset { stream }) = content else {
+            return;
         };
-        if self.sending.get(&stream).is_some_and(Outgoing::is_done) {
+        let Some(sending) = self.sending.get_mut(&stream) else {
+            return;
+        };
+        match content {
+            Content::Stream {
+                offset, len, fin, ..
+            } => sending.acknowledge(offset, offset + len, fin),
+            _ => sending.reset_acked = true,
+        }
+        if sending.is_done() {
             self.sending.remove(&stream);
             self.events.push_back(Event::Delivered(stream));
             self.close(stream);

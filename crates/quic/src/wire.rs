@@ -353,24 +353,30 @@ impl Reader<'_> {
         Some(*first)
     }
 
-    fn bytes(&mut self, count: usize) -> Option<u64> {
-        let (head, rest) = self.0.split_at_checked(count)?;
+    /// The next bytes, as many as the type has.
+    #[inline]
+    fn chunk<const COUNT: usize>(&mut self) -> Option<[u8; COUNT]> {
+        let (head, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
-        Some(
-            head.iter()
-                .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-        )
+        Some(*head)
     }
 
     #[inline]
     fn number(&mut self) -> Option<u64> {
         let first = *self.0.first()?;
-        let bytes = 1 << (first >> 6);
-        let value = self.bytes(bytes)?;
-        Some(value & (LARGEST >> (62 - (8 * bytes - 2))))
+        Some(match first >> 6 {
+            0 => {
+                self.0 = &self.0[1..];
+                u64::from(first)
+            }
+            1 => u64::from(u16::from_be_bytes(self.chunk()?) & 0x3fff),
+            2 => u64::from(u32::from_be_bytes(self.chunk()?) & 0x3fff_ffff),
+            _ => u64::from_be_bytes(self.chunk()?) & LARGEST,
+        })
     }
 
     /// The next packet: its kind, its truncated number, and how many bytes that has.
+    #[inline]
     pub(crate) fn packet(&mut self) -> Option<(Kind, u64, usize)> {
         let first = self.byte()?;
         let kind = match first & 0xf0 {
@@ -380,8 +386,16 @@ impl Reader<'_> {
             0x40 => Kind::OneRtt,
             _ => return None,
         };
-        let bytes = usize::from(first & 0x03) + 1;
-        Some((kind, self.bytes(bytes)?, bytes))
+        let (number, bytes) = match first & 0x03 {
+            0 => (u64::from(self.byte()?), 1),
+            1 => (u64::from(u16::from_be_bytes(self.chunk()?)), 2),
+            2 => {
+                let [high, middle, low] = self.chunk()?;
+                (u64::from(u32::from_be_bytes([0, high, middle, low])), 3)
+            }
+            _ => (u64::from(u32::from_be_bytes(self.chunk()?)), 4),
+        };
+        Some((kind, number, bytes))
     }
 
     /// The next frame of the packet; none: it is over.

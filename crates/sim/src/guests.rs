@@ -170,6 +170,13 @@ impl Guests {
         }
     }
 
+    /// The same, and where the payloads of its datagrams are kept.
+    #[inline]
+    pub(crate) fn with_payloads(&mut self, index: u32) -> Option<(&mut Guest, &mut Payloads)> {
+        let slot = self.slots.get_mut(index as usize)?;
+        Some((slot.as_deref_mut()?, &mut self.payloads))
+    }
+
     pub(crate) fn remove(&mut self, index: u32) {
         self.slots[index as usize] = None;
     }
@@ -203,32 +210,43 @@ impl Guests {
 pub(crate) struct Payloads {
     kept: Vec<Vec<u8>>,
     free: Vec<u32>,
-    /// What an end sends in one go.
+    /// What an end sends in one go, and how much of it has been taken.
     burst: Vec<u8>,
+    taken: usize,
 }
 
 impl Payloads {
-    /// Room for a burst; hand it back with [`reuse`](Self::reuse).
-    pub(crate) fn room(&mut self) -> Vec<u8> {
-        let mut room = std::mem::take(&mut self.burst);
-        room.clear();
-        room
+    /// Empty room for a burst, which [`take_in`](Self::take_in) takes from there.
+    #[inline]
+    pub(crate) fn room(&mut self) -> &mut Vec<u8> {
+        self.burst.clear();
+        self.taken = 0;
+        &mut self.burst
     }
 
-    pub(crate) fn reuse(&mut self, room: Vec<u8>) {
-        self.burst = room;
-    }
-
-    /// Keeps a payload.
-    pub(crate) fn put(&mut self, payload: &[u8]) -> u32 {
+    /// Keeps the next datagram of the burst, of at most `each` bytes: its ticket and its length.
+    #[inline]
+    pub(crate) fn take_in(&mut self, each: usize) -> Option<(u32, usize)> {
+        let rest = self.burst.len() - self.taken;
+        if rest == 0 {
+            return None;
+        }
+        let len = rest.min(each);
         let ticket = self.free.pop().unwrap_or_else(|| {
             self.kept.push(Vec::new());
             (self.kept.len() - 1) as u32
         });
         let kept = &mut self.kept[ticket as usize];
-        kept.clear();
-        kept.extend_from_slice(payload);
-        ticket
+        if len == self.burst.len() {
+            // Alone in its burst: it need not be copied.
+            std::mem::swap(kept, &mut self.burst);
+            self.burst.clear();
+        } else {
+            kept.clear();
+            kept.extend_from_slice(&self.burst[self.taken..self.taken + len]);
+            self.taken += len;
+        }
+        Some((ticket, len))
     }
 
     /// Takes a payload out. Its ticket is free once it is [handed back](Self::give_back).

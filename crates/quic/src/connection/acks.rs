@@ -136,9 +136,11 @@ impl Connection {
                 news.elicits |= sent.elicits;
                 news.capable += u64::from(sent.is_capable);
                 news.largest_at = Some(sent.at);
-                let first = sent.first.take();
-                let more = std::mem::take(&mut sent.more);
-                for content in first.into_iter().chain(more) {
+                let (first, more) = (sent.first.take(), sent.take_more());
+                if let Some(content) = first {
+                    acknowledge(content, space, streams);
+                }
+                for content in more.into_iter().flatten() {
                     acknowledge(content, space, streams);
                 }
             }

@@ -84,6 +84,8 @@ pub struct Connection {
     has_sent_since: bool,
     /// When the pacer lets the next datagram go; it waits for nothing else.
     paced_until: Time,
+    /// When there was nothing to send, if nothing has happened since.
+    quiet_at: Time,
     // ---- buffers ----
     ack: AckFrame,
     contents: Vec<Content>,
@@ -117,6 +119,7 @@ impl Connection {
             active_at: now,
             has_sent_since: false,
             paced_until: Time::NEVER,
+            quiet_at: Time::NEVER,
             ack: AckFrame::default(),
             contents: Vec::new(),
             lost: 0,
@@ -149,16 +152,19 @@ impl Connection {
 
     /// Opens a stream, in one direction or in both; nothing while the peer does not let us.
     pub fn open(&mut self, uni: bool) -> Option<u64> {
+        self.quiet_at = Time::NEVER;
         self.streams.open(uni)
     }
 
     /// Writes so many bytes to a stream, and its end.
     pub fn write(&mut self, stream: u64, bytes: u64, close: bool) {
+        self.quiet_at = Time::NEVER;
         self.streams.write(stream, bytes, close);
     }
 
     /// Gives up a stream that is being sent.
     pub fn reset(&mut self, stream: u64) {
+        self.quiet_at = Time::NEVER;
         self.streams.reset(stream);
     }
 
@@ -169,6 +175,7 @@ impl Connection {
 
     /// Reads at most so many bytes of a stream; how many there were.
     pub fn read(&mut self, stream: u64, most: u64) -> u64 {
+        self.quiet_at = Time::NEVER;
         self.streams.read(stream, most)
     }
 
@@ -178,6 +185,7 @@ impl Connection {
     }
 
     fn close_with(&mut self, error: Error, now: Time) {
+        self.quiet_at = Time::NEVER;
         if self.life == Life::Open {
             let until = now + self.probe_timeout(true) * 3;
             self.life = Life::Closing {

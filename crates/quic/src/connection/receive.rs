@@ -19,6 +19,7 @@ impl Connection {
         };
         let size = usize::from(u16::from_be_bytes(*size));
         self.volume[0] += size as u64;
+        self.quiet_at = Time::NEVER;
         match &mut self.life {
             Life::Over | Life::Draining { .. } => return,
             Life::Closing { says, .. } => *says = true,
@@ -31,7 +32,9 @@ impl Connection {
                 self.skip(start, &mut reader, ecn);
             }
         }
-        self.take_held(now);
+        if !self.held.is_empty() {
+            self.take_held(now);
+        }
     }
 
     /// A packet cannot be read: it is held if its keys are still to come.

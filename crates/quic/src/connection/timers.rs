@@ -90,6 +90,9 @@ impl Connection {
             Life::Closing { until, .. } | Life::Draining { until } => return until,
             Life::Over => return Time::NEVER,
         }
+        if self.is_confirmed {
+            return self.deadline_of_data();
+        }
         let recovery = self.loss_timer().or_else(|| self.probe_timer());
         let mut due = recovery.map_or(Time::NEVER, |(due, _)| due);
         if !self.is_amplifying() {
@@ -105,6 +108,22 @@ impl Connection {
         due.min(self.paced_until).min(idle)
     }
 
+    /// The same behind the handshake: there is one space, and no limit of amplification.
+    fn deadline_of_data(&self) -> Time {
+        let space = &self.spaces[DATA];
+        let probe = self.probe_timeout(true);
+        let recovery = if space.loss_at < Time::NEVER {
+            space.loss_at
+        } else if space.eliciting_out > 0 {
+            let doubled = 1 << self.expiries.min(MOST_DOUBLINGS);
+            space.last_eliciting_at + probe * doubled
+        } else {
+            Time::NEVER
+        };
+        let idle = self.active_at + self.config.idle_timeout.max(probe * 3);
+        recovery.min(space.ack_at).min(self.paced_until).min(idle)
+    }
+
     /// The loss timer or the probe timer: when it is due.
     #[cfg(test)]
     pub(crate) fn recovery_deadline(&self) -> Time {
@@ -114,6 +133,7 @@ impl Connection {
 
     /// The time has come that was asked for.
     pub fn expire(&mut self, now: Time) {
+        self.quiet_at = Time::NEVER;
         match self.life {
             Life::Open => {}
             Life::Closing { until, .. } | Life::Draining { until } => {

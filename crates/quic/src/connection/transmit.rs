@@ -4,7 +4,7 @@ use aqmlab_net::{Ecn, Role, Time};
 
 use super::{Connection, DATA, Datagram, HANDSHAKE, INITIAL, Life};
 use crate::config::{ACK_DELAY_EXPONENT, LEAST_INITIAL};
-use crate::space::{Fate, Sent, Space};
+use crate::space::{Sent, Space};
 use crate::streams::Content;
 use crate::wire::{Frame, Kind, PREFIX, TAG, Writer, length, number_length};
 
@@ -23,6 +23,18 @@ impl Connection {
     /// Puts the next datagram to send now behind what `out` has, in its carried form; nothing where there
     /// is none.
     pub fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
+        // Nothing has happened since there was nothing to send.
+        if self.quiet_at == now {
+            return None;
+        }
+        let sent = self.transmit_next(now, out);
+        if sent.is_none() {
+            self.quiet_at = now;
+        }
+        sent
+    }
+
+    fn transmit_next(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
         match self.life {
             Life::Open => {}
             Life::Closing { until, error, says } => {
@@ -34,11 +46,6 @@ impl Connection {
                 return says.then(|| self.say_closed(error, out));
             }
             Life::Draining { .. } | Life::Over => return None,
-        }
-        let mut room = self.config.datagram as usize;
-        if self.role == Role::Server && !self.is_validated {
-            let left = (3 * self.volume[0]).saturating_sub(self.volume[1]);
-            room = room.min(left as usize);
         }
         let has_window = self.congestion.has_room();
         self.paced_until = Time::NEVER;
@@ -61,15 +68,52 @@ impl Connection {
         if !may && !self.spaces[self.open_spaces()].iter().any(is_due) {
             return None;
         }
+        match self.is_confirmed {
+            true => self.transmit_data(may, now, out),
+            false => self.transmit_handshake(may, now, out),
+        }
+    }
+
+    /// A datagram with a packet of data: behind the handshake there are no others.
+    fn transmit_data(&mut self, may: bool, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
+        let room = self.config.datagram as usize;
+        let mut contents = std::mem::take(&mut self.contents);
+        let begin = out.len();
+        out.extend_from_slice(&[0; PREFIX]);
+        let mut writer = Writer { out, wire: 0 };
+        let written = self.write_packet((DATA, may), &mut writer, room, now, &mut contents);
+        let size = writer.wire;
+        self.contents = contents;
+        let Some(written) = written else {
+            out.truncate(begin);
+            return None;
+        };
+        let ecn = self.code_point();
+        self.count(&written, size, false, ecn, now);
+        self.volume[1] += size as u64;
+        let prefix = (size as u16).to_be_bytes();
+        out[begin..begin + PREFIX].copy_from_slice(&prefix);
+        Some(Datagram { size, ecn })
+    }
+
+    /// A datagram with what there is of all kinds of packets.
+    fn transmit_handshake(&mut self, may: bool, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
+        let mut room = self.config.datagram as usize;
+        if self.role == Role::Server && !self.is_validated {
+            let left = (3 * self.volume[0]).saturating_sub(self.volume[1]);
+            room = room.min(left as usize);
+        }
+        let mut contents = std::mem::take(&mut self.contents);
         let begin = out.len();
         out.extend_from_slice(&[0; PREFIX]);
         let mut writer = Writer { out, wire: 0 };
         let mut packets = [None; 3];
         for index in self.open_spaces() {
-            let written = self.write_packet(index, &mut writer, room, may, now);
-            packets[index] = written;
+            let may = may && self.has_frames(index);
+            packets[index] = self.write_packet((index, may), &mut writer, room, now, &mut contents);
         }
         let size = writer.wire;
+        self.contents = contents;
         let Some(last) = packets.iter().rposition(Option::is_some) else {
             out.truncate(begin);
             return None;
@@ -77,10 +121,7 @@ impl Connection {
         let pads =
             packets[INITIAL].is_some_and(|it: Written| self.role == Role::Client || it.elicits);
         let padded = if pads { size.max(LEAST_INITIAL) } else { size };
-        let ecn = match self.is_capable {
-            true => self.congestion.law.code_point(),
-            false => Ecn::NotEct,
-        };
+        let ecn = self.code_point();
         let mut end = padded;
         for index in [DATA, HANDSHAKE, INITIAL] {
             if let Some(written) = packets[index] {
@@ -97,6 +138,14 @@ impl Connection {
         let prefix = (padded as u16).to_be_bytes();
         out[begin..begin + PREFIX].copy_from_slice(&prefix);
         Some(Datagram { size: padded, ecn })
+    }
+
+    /// The ECN field of what leaves.
+    fn code_point(&self) -> Ecn {
+        match self.is_capable {
+            true => self.congestion.law.code_point(),
+            false => Ecn::NotEct,
+        }
     }
 
     /// Whether there is anything ack-eliciting to send in a space.
@@ -117,14 +166,16 @@ impl Connection {
         self.open_spaces().rev().any(|index| self.has_frames(index))
     }
 
-    /// Writes a packet of a space, if it has anything to say that may go.
+    /// Writes a packet of a space, if it has an acknowledgement that is due, frames that `may` go, or a
+    /// probe. `contents` is empty, and is again.
+    #[inline(always)]
     fn write_packet(
         &mut self,
-        index: usize,
+        (index, may): (usize, bool),
         writer: &mut Writer<'_>,
         room: usize,
-        may: bool,
         now: Time,
+        contents: &mut Vec<Content>,
     ) -> Option<Written> {
         let has_keys = match index {
             DATA => self.has_one_rtt || self.is_early,
@@ -139,10 +190,9 @@ impl Connection {
             _ if self.has_one_rtt => Kind::OneRtt,
             _ => Kind::ZeroRtt,
         };
-        let has_frames = self.has_frames(index);
         let space = &mut self.spaces[index];
         let probes = space.probes > 0;
-        let says = (may && has_frames) || probes;
+        let says = may || probes;
         let acks = space.owes_ack() && kind != Kind::ZeroRtt && (says || space.ack_at <= now);
         // A server reads no 1-RTT packets before it is complete, and has none to acknowledge.
         let number = space.next_number();
@@ -153,7 +203,6 @@ impl Connection {
             return None;
         }
         writer.header(kind, number, bytes);
-        let mut contents = std::mem::take(&mut self.contents);
         if acks {
             let left = room - writer.wire;
             let ack = space.write_ack(writer, ACK_DELAY_EXPONENT, left, now);
@@ -162,28 +211,30 @@ impl Connection {
         let only_acks = contents.len();
         let mut pings = false;
         if says {
-            self.write_frames(index, kind, writer, room, &mut contents);
+            self.write_frames(index, kind, writer, room, contents);
             if contents.len() == only_acks && probes {
                 writer.frame(&Frame::Ping);
                 pings = true;
             }
         }
         let elicits = contents.len() > only_acks || pings;
-        self.contents = contents;
+        let space = &mut self.spaces[index];
         if elicits {
-            let space = &mut self.spaces[index];
             space.probes = space.probes.saturating_sub(1);
         }
-        if self.contents.is_empty() && !pings {
+        if contents.is_empty() && !pings {
             // What there was did not fit.
             writer.wire = start;
             writer.out.truncate(writer.out.len() - 1 - bytes);
             return None;
         }
-        let contents = std::mem::take(&mut self.contents);
-        self.push(index, &contents, elicits, now);
-        self.contents = contents;
-        self.contents.clear();
+        let first = contents.first().copied();
+        let more = match contents.get(1..) {
+            Some(more @ [_, ..]) => more.to_vec(),
+            _ => Vec::new(),
+        };
+        contents.clear();
+        space.push(Sent::new(now, elicits, first, more));
         Some(Written {
             index,
             start,
@@ -222,24 +273,6 @@ impl Connection {
         if index == DATA {
             self.streams.fill(writer, room, contents);
         }
-    }
-
-    /// Remembers a packet; its size follows.
-    fn push(&mut self, index: usize, contents: &[Content], elicits: bool, now: Time) {
-        let (first, more) = match contents.split_first() {
-            Some((first, more)) => (Some(*first), more.to_vec()),
-            None => (None, Vec::new()),
-        };
-        self.spaces[index].push(Sent {
-            at: now,
-            bytes: 0,
-            fate: Fate::Out,
-            elicits,
-            is_capable: false,
-            stamp: Default::default(),
-            first,
-            more,
-        });
     }
 
     /// A packet leaves with so many bytes. Padding counts as in flight.
@@ -281,7 +314,7 @@ impl Connection {
         if index == INITIAL {
             size = size.max(LEAST_INITIAL);
         }
-        self.push(index, &[], false, self.active_at);
+        space.push(Sent::new(self.active_at, false, None, Vec::new()));
         self.volume[1] += size as u64;
         let prefix = (size as u16).to_be_bytes();
         out[begin..begin + PREFIX].copy_from_slice(&prefix);

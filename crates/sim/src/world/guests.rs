@@ -2,7 +2,7 @@
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::Flow;
-use aqmlab_stacks::{End, HEADER, Stack};
+use aqmlab_stacks::{End, HEADER, Progress, Stack};
 use aqmlab_tcp::{Events, RoundTrip, SegmentKind};
 use aqmlab_traffic::{Connect, Script};
 
@@ -17,8 +17,8 @@ use crate::hosts::{Ends, Headers};
 const ACK: u32 = 35;
 
 impl<E: Engine> World<E> {
-    /// Opens a connection of a class between two ends that are not ours. Their clocks are not
-    /// shifted. `datagram`: UDP payload of a full one.
+    /// Opens a connection of a class between two ends that are not ours. `datagram`: UDP payload of a
+    /// full one.
     pub(super) fn open_guest(
         &mut self,
         class: usize,
@@ -60,7 +60,12 @@ impl<E: Engine> World<E> {
             app: Application::new(connect, self.now),
         };
         self.guests.put(index, guest);
-        self.after_guest(index, Role::Client);
+        self.serve_guest(index, Role::Client);
+        // As for a connection of ours: the first datagrams have their way before them.
+        if self.shifted_clocks && self.classes[class].may_be_shifted() {
+            self.network.routes_mut(index).shift_clocks();
+        }
+        self.rearm_guest(index, Role::Client);
     }
 
     /// A datagram reaches the other end; nothing happens if there is no such connection.
@@ -127,6 +132,13 @@ impl<E: Engine> World<E> {
     /// An end has been given something: its application hears of it, its datagrams leave, its timer
     /// is set.
     pub(super) fn after_guest(&mut self, index: u32, role: Role) {
+        self.serve_guest(index, role);
+        self.rearm_guest(index, role);
+    }
+
+    /// The same without its timer.
+    #[inline(always)]
+    fn serve_guest(&mut self, index: u32, role: Role) {
         loop {
             let Some(guest) = self.guests.get_mut(index) else {
                 return;
@@ -135,55 +147,66 @@ impl<E: Engine> World<E> {
                 break;
             }
             let progress = guest.ends[role as usize].progress();
-            let events = Events {
-                established: progress.established,
-                received: progress.received,
-                eof: progress.finished,
-                failed: progress.failed,
-            };
-            if !events.is_none() {
+            let has_news = progress != Progress::default();
+            if has_news {
+                let events = Events {
+                    established: progress.established,
+                    received: progress.received,
+                    eof: progress.finished,
+                    failed: progress.failed,
+                };
                 let measured = self.span.contains(self.now);
                 let ready = guest.app.on_events(role, events, measured);
-                self.on_app_events(index, role, events, ready);
+                // Mostly it waits for more.
+                if ready | events.eof | events.failed {
+                    self.on_app_events(index, role, events, ready);
+                }
             }
-            if !self.transmit(index, role) && events.is_none() {
+            if !self.transmit(index, role) && !has_news {
                 break;
             }
         }
         self.notify_losses(Some(index));
         self.count_guest(index, role);
-        let wake = self
-            .guests
-            .get_mut(index)
-            .and_then(|guest| guest.schedule(role));
+    }
+
+    /// Sets the timer of an end, or forgets the connection if it is over.
+    #[inline(always)]
+    fn rearm_guest(&mut self, index: u32, role: Role) {
+        let Some(guest) = self.guests.get_mut(index) else {
+            return;
+        };
+        let wake = guest.schedule(role);
+        let may_be_over = guest.in_network == 0;
         if let Some(wake) = wake {
             self.push_timer(index, role, wake);
         }
-        self.release_if_over(index);
+        if may_be_over {
+            self.release_if_over(index);
+        }
     }
 
     /// Sends what an end has to send now. True if that was anything.
+    #[inline(always)]
     fn transmit(&mut self, index: u32, role: Role) -> bool {
-        let mut payload = self.guests.payloads.room();
+        let (now, network) = (self.now, &mut self.network);
+        let Some((guest, payloads)) = self.guests.with_payloads(index) else {
+            return false;
+        };
+        if guest.aborted {
+            return false;
+        }
+        let end = &mut guest.ends[role as usize];
         let mut sent = 0;
-        while let Some(guest) = self.guests.get_mut(index)
-            && !guest.aborted
-            && let Some(burst) = guest.ends[role as usize].transmit(self.now, &mut payload)
-        {
-            for datagram in payload.chunks(burst.datagram.max(1)) {
-                let ticket = self.guests.payloads.put(datagram);
-                let len = datagram.len() + burst.left_out;
-                let packet = (len as u16, burst.ecn);
-                let event = Event::datagram(role, index, (ticket, 0), packet);
-                self.network.send(self.now, event);
+        while let Some(burst) = end.transmit(now, payloads.room()) {
+            let each = burst.datagram.max(1);
+            while let Some((ticket, len)) = payloads.take_in(each) {
+                let packet = ((len + burst.left_out) as u16, burst.ecn);
+                network.send(now, Event::datagram(role, index, (ticket, 0), packet));
                 sent += 1;
             }
-            payload.clear();
         }
-        self.guests.payloads.reuse(payload);
-        if let Some(guest) = self.guests.get_mut(index) {
-            guest.in_network += sent;
-        }
+        guest.in_network += sent;
         sent > 0
     }
 

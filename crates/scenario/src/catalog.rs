@@ -16,6 +16,9 @@ use crate::transport::ABOUT;
 use aqmlab_declare::About;
 use aqmlab_declare::schema::{Described, Kind, Parameter};
 
+/// Makes the entries of a section.
+type Entries = fn() -> Map<String, Value>;
+
 /// Everything that a scenario can name, by section and name.
 ///
 /// Each entry has a `summary`, and `parameters` with `name`, `description` and, of a kind of table,
@@ -27,7 +30,7 @@ use aqmlab_declare::schema::{Described, Kind, Parameter};
 ///
 /// With `only`, that section alone: a schema takes a millisecond.
 pub fn catalog(only: Option<&str>) -> Value {
-    let sections: [(&str, fn() -> Map<String, Value>); 8] = [
+    let sections: [(&str, Entries); 8] = [
         ("disciplines", || {
             registered::<Discipline>(Discipline::ABOUT)
         }),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aqmlab._util import console
 from aqmlab.cli import app as cli
 
 SMALL = """
@@ -64,6 +65,15 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> Iterator[None]:
+    """A busy machine prints no lines of progress among the errors that tests compare."""
+    before = console.LINE_EVERY_S
+    console.LINE_EVERY_S = 3600.0
+    yield
+    console.LINE_EVERY_S = before
 
 
 @pytest.fixture(scope="session")

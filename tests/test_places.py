@@ -123,3 +123,23 @@ def test_files_of_the_other_kind_name_their_command(aqmlab: Cli, small: Path) ->
     answer = aqmlab("sweep", small)
     assert answer.status == 2
     assert one_line(answer.err) == f"{small}: is a scenario; run it with `aqmlab run {small}`"
+
+
+def test_why_names_what_its_run_must_measure(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("why", "small.toml")
+    command = "aqmlab run small.toml --set measure.breakdown=true"
+    said = f"small.toml: is a scenario; run it with `{command}`, then name its run"
+    assert (answer.status, one_line(answer.err)) == (2, said)
+    assert small.is_file()
+
+
+def test_a_mistake_in_one_of_several_scenarios_names_its_file(aqmlab: Cli, small: Path) -> None:
+    Path("other.toml").write_text("seed = = 3\n")
+    mistake = "line 1, column 8: not TOML: extra `=`, expected nothing"
+    answer = aqmlab("compare", "small.toml", "other.toml")
+    assert (answer.status, one_line(answer.err)) == (2, f"other.toml: {mistake}")
+    answer = aqmlab("compare", "other.toml")
+    assert (answer.status, one_line(answer.err)) == (2, mistake)
+    answer = aqmlab("compare", "small.toml", "smal.toml")
+    assert answer.err.count("smal.toml") == 1
+    assert small.is_file()

@@ -177,6 +177,7 @@ def test_a_terminal_has_styles_unless_they_are_unwanted(small: Path, unwanted: s
 def test_progress_in_a_pipe_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(console, "LINE_EVERY_S", 10.0)
     clock = iter([0.0, 1.0, 2.0, 9.9, 10.0, 10.0, 15.0, 20.0, 20.0])
     monkeypatch.setattr(console, "monotonic", lambda: next(clock))
     with console.Progress("running") as progress:

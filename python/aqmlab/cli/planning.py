@@ -13,7 +13,7 @@ from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import default_path
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
@@ -74,11 +74,15 @@ def planned_runs(
 
     found: list[Run | Scenario] = []
     for source in sources:
-        found += (
-            _varied(source, varied, overrides, seeds)
-            if _is_scenario(source)
-            else (gather([source], needs_tables=False))
-        )
+        if not _is_scenario(source):
+            found += gather([source], needs_tables=False)
+            continue
+        try:
+            found += _varied(source, varied, overrides, seeds)
+        except ScenarioError as error:
+            if len(sources) == 1 or str(error).startswith(f"{source}: "):
+                raise
+            raise ScenarioError(f"{source}: {error}") from None
     if not any(map(_is_scenario, sources)):
         given = {"--vary": varied, "--set": overrides, "--seeds": seeds}
         for option in (name for name, value in given.items() if value):

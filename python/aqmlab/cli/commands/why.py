@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -9,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, show
+from aqmlab._util.filekinds import file_kind
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
 from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format, named_as_options
@@ -103,6 +105,10 @@ def command(
         given = [name for name, value in options.items() if value]
         _of_capture(places, given, as_json=as_json, as_tsv=as_tsv, markup=markup)
         return
+    for place in places:
+        if place.is_file() and file_kind(place) == "scenario":
+            command = f"aqmlab run {shlex.quote(str(place))} --set measure.breakdown=true"
+            raise AqmlabError(f"{place}: is a scenario; run it with `{command}`, then name its run")
     found = kept(places, where) if where else gather(places, needs_tables=False)
     with named_as_options(["response", "slowest", "class"]):
         if response is not None or slowest is not None:

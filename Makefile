@@ -52,6 +52,10 @@ $(STAMPS)/requirements-docs: requirements-docs.txt $(STAMPS)/requirements-dev
 	$(PIP) install --requirement requirements-docs.txt
 	@touch $@
 
+$(STAMPS)/requirements-wheels: requirements-wheels.txt $(STAMPS)/requirements
+	$(PIP) install --requirement requirements-wheels.txt
+	@touch $@
+
 $(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements
 	@touch $@.begun  # what changes while it builds is newer than the stamp
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
@@ -90,6 +94,18 @@ wheel-pgo: $(STAMPS)/requirements  ## the wheel in dist, by the profile of some 
 
 test-wheel: wheel  ## the wheel in an empty environment, outside of the checkout
 	$(BIN)/python .ci/wheel.py
+
+# For other systems, cross-built by zig; some are tried on Pythons of those systems.
+.PHONY: wheels test-wheels foreign-pythons
+PLATFORMS ?= manylinux_2_28_x86_64 manylinux_2_28_aarch64 musllinux_1_2_x86_64 musllinux_1_2_aarch64
+wheels: $(STAMPS)/requirements-wheels  ## wheels for glibc 2.28 and musl, x86-64 and aarch64; PLATFORMS=musllinux_1_2_x86_64 for one
+	$(BIN)/python .ci/wheels.py build $(PLATFORMS)
+
+test-wheels: $(STAMPS)/requirements-wheels  ## those in dist: their tags, what they link with, and runs on each Python there is
+	$(BIN)/python .ci/wheels.py try $(PLATFORMS)
+
+foreign-pythons: $(STAMPS)/requirements-wheels  ## Pythons for test-wheels, on Debian; needs qemu-user-static
+	$(BIN)/python .ci/foreign.py $(PLATFORMS)
 
 .PHONY: release-check sbom
 release-check: $(STAMPS)/venv  ## whether the version in Cargo.toml may be tagged; docs/releasing.md
@@ -289,6 +305,14 @@ test-aarch64:  ## the results of every pinned run on another processor, emulated
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu" \
 	cargo test --locked --release --target aarch64-unknown-linux-gnu -p aqmlab-sim --test behaviour $(ARGS)
+
+# Simulator alone: the live bed and the shell are Linux's. It compiles and links nothing.
+.PHONY: check-portable
+PORTABLE := x86_64-pc-windows-gnu aarch64-apple-darwin
+check-portable:  ## whether the simulator's crates compile for Windows and macOS
+	@if command -v rustup >/dev/null; then \
+		rustup target add --toolchain "$$(rustc --version | cut -d" " -f2)" $(PORTABLE); fi
+	cargo check --locked $(PORTABLE:%=--target %) -p aqmlab-sim -p aqmlab-wasm
 
 .PHONY: live-compare
 live-compare: build  ## the simulator against the kernel, as root; an hour of live runs

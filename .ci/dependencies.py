@@ -21,7 +21,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "records" / "dependencies.md"
-REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-docs.txt")
+REQUIREMENTS = [f"requirements{part}.txt" for part in ("", "-dev", "-docs", "-wheels")]
 MISSING = "**say why**"
 _UNSTATED = "not stated"
 

@@ -368,17 +368,29 @@ impl<E: Engine> Network<E> {
         let (port, class) = (route.only_port(), route.class);
         #[cfg(test)]
         self.fingerprint.add(reaches, port, &packet, event.seq);
-        self.causes.reaches_port(event.ticket(), reaches);
         match self.ports[port].arrive(reaches, packet, class) {
             Transmission::Arrives(time, ecn) => {
-                self.note_served(port, packet.size, &event, time);
+                if E::Causes::ON {
+                    let served = self.ports[port].last_served(reaches, packet.size);
+                    let causes = &mut self.causes;
+                    causes.crosses_port(event.ticket(), port, reaches, &served, time);
+                }
                 let event = event.passed_on(event.sender(), ecn);
                 self.event_queue.push(time + behind, event);
             }
             // Copies, so that packets that do not come here need not be in memory.
-            Transmission::Waits => self.store(reaches, port, &({ packet }, class), &{ event }),
-            Transmission::Dropped(reason) => self.lose(reaches, event, port, Some(reason)),
-            Transmission::Lost(_) => self.lose(reaches, event, port, None),
+            Transmission::Waits => {
+                self.causes.reaches_port(event.ticket(), reaches);
+                self.store(reaches, port, &({ packet }, class), &{ event });
+            }
+            Transmission::Dropped(reason) => {
+                self.causes.reaches_port(event.ticket(), reaches);
+                self.lose(reaches, event, port, Some(reason));
+            }
+            Transmission::Lost(_) => {
+                self.causes.reaches_port(event.ticket(), reaches);
+                self.lose(reaches, event, port, None);
+            }
         }
     }
 

@@ -23,6 +23,8 @@ mod label;
 #[cfg(feature = "breakdown")]
 mod loss;
 #[cfg(feature = "breakdown")]
+mod node;
+#[cfg(feature = "breakdown")]
 mod nodes;
 #[cfg(feature = "breakdown")]
 mod paths;
@@ -131,6 +133,17 @@ pub(crate) trait Causes {
 
     /// A port has served it, and it arrives behind the link.
     fn passes_port(&mut self, _ticket: Ticket, _port: usize, _served: &Served, _arrives: Time) {}
+
+    /// It reaches a port that knows at once how it will serve it.
+    fn crosses_port(
+        &mut self,
+        _ticket: Ticket,
+        _port: usize,
+        _reached: Time,
+        _served: &Served,
+        _arrives: Time,
+    ) {
+    }
 
     /// It is dropped at a port for this reason; without a reason it is lost at random: on the wire, or
     /// without a port on the way of its connection.

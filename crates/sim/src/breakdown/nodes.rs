@@ -6,110 +6,32 @@
 //! that nobody refers to are used again. A chain that becomes long is summed up, so that a connection
 //! under way refers to a bounded number of nodes, however long its exchange lasts.
 
+use std::num::NonZeroU16;
+
 use aqmlab_link::Served;
-use aqmlab_net::{Role, Time};
+use aqmlab_net::Time;
 use aqmlab_record::{LostSegment, PARTS_OF_PORT, Part, PathCount, StoryEvent, StoryRow};
-use aqmlab_tcp::Segment;
 
 use super::label::Label;
 use super::loss::Place;
+use super::node::{ASIDE, Node, ROOT, Step};
+pub(super) use super::node::{NONE, Vector};
 use super::story::Story;
 
-/// A vector: the last node of its chain, by its place.
-pub(super) type Vector = u32;
-
-/// No node.
-pub(super) const NONE: Vector = Vector::MAX;
-
-/// After so many steps a chain is summed up, which costs about as much as ten of them.
-const DEEP: u16 = 32;
+/// After so many steps a chain is summed up.
+const DEEP: u8 = 16;
 
 /// Words behind parts and counts: the loss that cost most, and what it cost.
 const TAIL: usize = 2;
 
-/// What a node adds to those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Nothing.
-    Nothing,
-    /// A segment's way, whose propagation is `time`.
-    Trip,
-    /// A port on the way of a segment, before the last port that it has passed.
-    Port,
-    /// A part takes `time`.
-    Part,
-    /// A loss has cost `time`; what was lost is the first word of `at_port`.
-    Loss,
-    /// It stands for a chain, whose sums are the words `more`.
-    Sums,
-}
-
-/// A step of a path: two lines of the cache.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Node {
-    /// The step before; of a free place, the next one.
-    parent: Vector,
-    /// How many refer to it.
-    holders: u32,
-    /// The ports that a trip has passed before the last one; the place of sums.
-    more: u32,
+/// What the story knows of a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
     /// The last event of its path where the connection is followed, else 0.
     last: u32,
     /// The event that its segment left.
     departure: u32,
-    depth: u16,
-    /// The port that it has passed last.
-    port: Option<u16>,
-    step: Step,
-    label: Label,
-    part: u8,
-    count: Option<PathCount>,
-    /// A first transmission that is not acknowledged refers to it.
-    is_first: bool,
-    is_under_way: bool,
-    segment: LostSegment,
-    /// Where its segment was dropped, and why.
-    lost: Option<Place>,
-    /// When its exchange began.
-    origin: Time,
-    /// Up to when it accounts; of a trip, up to when the way is known.
-    until: Time,
-    /// When its segment left.
-    sent: Time,
-    time: Time,
-    at_port: [Time; PARTS_OF_PORT],
-    /// Wait at the hosts' links, transmission there, and hold-up on the wire.
-    aside: [Time; 3],
 }
-
-/// The node of an exchange that begins, which has one holder.
-const ROOT: Node = Node {
-    parent: NONE,
-    holders: 1,
-    more: NONE,
-    last: 0,
-    departure: 0,
-    depth: 0,
-    port: None,
-    step: Step::Nothing,
-    label: Label::Exchange,
-    part: 0,
-    count: None,
-    is_first: false,
-    is_under_way: false,
-    segment: LostSegment::Data,
-    lost: None,
-    origin: Time::ZERO,
-    until: Time::ZERO,
-    sent: Time::ZERO,
-    time: Time::ZERO,
-    at_port: [Time::ZERO; PARTS_OF_PORT],
-    aside: [Time::ZERO; 3],
-};
-
-/// The parts of what `aside` has.
-const ASIDE: [Part; 3] = [Part::WaitHosts, Part::TransmissionHosts, Part::HoldUp];
 
 /// What is known of the first transmission of a segment.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +52,8 @@ pub(super) struct Nodes {
     /// Parts of a vector.
     parts: usize,
     nodes: Vec<Node>,
+    /// Of each node, where some connection is followed; else none.
+    marks: Vec<Mark>,
     /// The first free place.
     free: Vector,
     /// Sums of long chains: parts, counts, loss.
@@ -145,6 +69,7 @@ impl Nodes {
         Self {
             parts: Part::ALL.len() + PARTS_OF_PORT * ports,
             nodes: Vec::new(),
+            marks: Vec::new(),
             free: NONE,
             words: Vec::new(),
             free_words: Vec::new(),
@@ -169,6 +94,12 @@ impl Nodes {
 
     // ---- nodes ----
 
+    /// The connection with this serial number is followed.
+    pub(super) fn follow(&mut self, flow: u64) {
+        self.story.flow = Some(flow);
+        self.marks.resize(self.nodes.len(), Mark::default());
+    }
+
     /// A place for a node, with whatever was there.
     #[inline(always)]
     fn place(&mut self) -> Vector {
@@ -183,6 +114,9 @@ impl Nodes {
     #[cold]
     fn add_place(&mut self) -> Vector {
         self.nodes.push(ROOT);
+        if self.story.flow.is_some() {
+            self.marks.push(Mark::default());
+        }
         (self.nodes.len() - 1) as Vector
     }
 
@@ -199,40 +133,35 @@ impl Nodes {
     fn root(&mut self, origin: Time, last: u32) -> Vector {
         let vector = self.place();
         *self.node_mut(vector) = Node {
-            last,
             origin,
             until: origin,
-            sent: origin,
             ..ROOT
         };
+        self.mark(vector, last);
         vector
     }
 
-    /// The same vector by a node of its own; the caller gives up its share.
-    fn child(&mut self, parent: Vector) -> Vector {
-        self.child_with(parent, ROOT)
-    }
-
-    /// The same, with what `step` says of it.
+    /// The same vector by a node of its own, which adds a step; the caller gives up its share.
     #[inline(always)]
-    fn child_with(&mut self, parent: Vector, step: Node) -> Vector {
+    fn child(&mut self, parent: Vector, step: Step) -> Vector {
         let &Node {
-            last,
-            depth,
             origin,
             until,
+            depth,
             ..
         } = self.node(parent);
         let vector = self.place();
         *self.node_mut(vector) = Node {
-            parent,
-            last,
-            depth: depth + 1,
             origin,
             until,
-            sent: until,
-            ..step
+            parent,
+            step,
+            depth: depth.saturating_add(1),
+            ..ROOT
         };
+        if !self.marks.is_empty() {
+            self.mark(vector, self.last(parent));
+        }
         vector
     }
 
@@ -245,17 +174,36 @@ impl Nodes {
 
     /// One less holds it, if there is one.
     #[inline(always)]
-    pub(super) fn release(&mut self, mut vector: Vector) {
-        while vector != NONE {
-            let node = &mut self.nodes[vector as usize];
-            node.holders -= 1;
-            if node.holders > 0 {
-                return;
-            }
+    pub(super) fn release(&mut self, vector: Vector) {
+        if vector == NONE {
+            return;
+        }
+        let node = self.node_mut(vector);
+        node.holders -= 1;
+        if node.holders == 0 {
+            self.free(vector);
+        }
+    }
+
+    /// Nobody holds it.
+    #[inline(never)]
+    fn free(&mut self, mut vector: Vector) {
+        loop {
+            let free = self.free;
+            let node = self.node_mut(vector);
             let (parent, more) = (node.parent, node.more);
-            node.parent = std::mem::replace(&mut self.free, vector);
+            node.parent = free;
+            self.free = vector;
             if more != NONE {
                 self.release_more(vector);
+            }
+            if parent == NONE {
+                return;
+            }
+            let before = self.node_mut(parent);
+            before.holders -= 1;
+            if before.holders > 0 {
+                return;
             }
             vector = parent;
         }
@@ -268,8 +216,8 @@ impl Nodes {
             return self.free_words.push(more);
         }
         while more != NONE {
-            let port = &mut self.nodes[more as usize];
-            let before = std::mem::replace(&mut port.parent, self.free);
+            let further = &mut self.nodes[more as usize];
+            let before = std::mem::replace(&mut further.parent, self.free);
             self.free = std::mem::replace(&mut more, before);
         }
     }
@@ -289,102 +237,103 @@ impl Nodes {
 
     /// Whether its connection is followed.
     pub(super) fn is_followed(&self, vector: Vector) -> bool {
-        self.node(vector).last > 0
+        self.last(vector) > 0
     }
 
     /// Its parts, its counts, and what the loss that cost most has cost, with a word that its holder
     /// understands; no time: there is none.
     pub(super) fn sums(&mut self, vector: Vector) -> (&[u64], &[u64], (Time, u64)) {
-        self.sum_up(vector);
+        let stride = self.stride();
+        self.sums.clear();
+        match self.end_of(vector) {
+            Some(place) => {
+                let first = place as usize * stride;
+                self.sums.extend(&self.words[first..first + stride]);
+            }
+            None => self.sums.resize(stride, 0),
+        }
+        add_chain(&self.nodes, vector, self.parts, &mut self.sums);
         let (parts, others) = self.sums.split_at(self.parts);
         let (counts, loss) = others.split_at(PathCount::ALL.len());
         (parts, counts, (Time::from_nanos(loss[0]), loss[1]))
     }
 
-    /// Walks its chain back, and adds up.
-    fn sum_up(&mut self, mut vector: Vector) {
-        let (parts, stride) = (self.parts, self.stride());
-        self.sums.clear();
-        self.sums.resize(stride, 0);
-        let (sums, nodes) = (&mut self.sums[..stride], &self.nodes);
-        while vector != NONE {
-            let node = &nodes[vector as usize];
-            let time = node.time.as_nanos();
+    /// The sums at the end of its chain.
+    fn end_of(&self, mut vector: Vector) -> Option<u32> {
+        loop {
+            let node = self.node(vector);
             match node.step {
-                Step::Nothing | Step::Port => {}
-                Step::Trip => {
-                    sums[node.label.part() as usize] += time;
-                    sums[parts + node.label.count() as usize] += 1;
-                    for (part, time) in ASIDE.iter().zip(&node.aside) {
-                        sums[*part as usize] += time.as_nanos();
-                    }
-                    node.add_port_to(sums);
-                    let mut port = node.more;
-                    while port != NONE {
-                        let passed = &nodes[port as usize];
-                        passed.add_port_to(sums);
-                        port = passed.parent;
-                    }
-                }
-                Step::Part => {
-                    sums[usize::from(node.part)] += time;
-                    if let Some(count) = node.count {
-                        sums[parts + count as usize] += 1;
-                    }
-                }
-                Step::Loss => {
-                    sums[parts + PathCount::Losses as usize] += 1;
-                    note_loss(sums, time, node.at_port[0].as_nanos());
-                }
-                Step::Sums => {
-                    let first = node.more as usize * stride;
-                    let words = &self.words[first..first + stride];
-                    for (sum, word) in sums[..stride - TAIL].iter_mut().zip(words) {
-                        *sum += word;
-                    }
-                    note_loss(sums, words[stride - TAIL], words[stride - 1]);
-                }
+                Step::Sums => return Some(node.more),
+                _ if node.parent == NONE => return None,
+                _ => vector = node.parent,
             }
-            vector = node.parent;
         }
     }
 
-    /// The same vector, and a bounded chain behind it. The caller gives up its share.
-    #[inline(always)]
-    fn shortened(&mut self, vector: Vector) -> Vector {
-        match self.node(vector).depth < DEEP {
-            true => vector,
-            false => self.shorten(vector),
+    /// All but the last steps of a chain become sums. Who else holds one of them still finds what it
+    /// held.
+    fn shorten(&mut self, vector: Vector) {
+        let (mut at, mut depth) = (vector, 0);
+        // The last steps mostly have other holders, too. A segment that may be lost has to know what
+        // was before it.
+        while depth < 2 || self.node(at).is_first {
+            at = self.node(at).parent;
+            depth += 1;
+            if at == NONE || self.node(at).parent == NONE {
+                self.node_mut(vector).depth = depth;
+                return;
+            }
         }
-    }
-
-    #[inline(never)]
-    fn shorten(&mut self, vector: Vector) -> Vector {
-        let Node {
-            is_first, depth, ..
-        } = *self.node(vector);
-        let vector = match is_first {
-            false => vector,
-            // Its segment may have to know what was before it. The next one mostly is none of those.
-            true if depth < 2 * DEEP => return vector,
-            true => self.child(vector),
+        self.node_mut(vector).depth = depth;
+        // Sums that nobody else needs go on.
+        let (mut end, mut is_alone) = (self.node(at).parent, true);
+        loop {
+            let node = self.node(end);
+            is_alone &= node.holders == 1;
+            if node.parent == NONE {
+                break;
+            }
+            end = node.parent;
+        }
+        let &Node { step, more, .. } = self.node(end);
+        let place = match step {
+            Step::Sums if is_alone => more,
+            Step::Sums => self.add_words(Some(more)),
+            _ => self.add_words(None),
         };
-        self.sum_up(vector);
-        let place = self.free_words.pop().unwrap_or_else(|| {
-            let place = self.words.len() / self.stride();
-            self.words.resize(self.words.len() + self.stride(), 0);
-            place as u32
-        });
         let first = place as usize * self.stride();
-        self.words[first..first + self.sums.len()].copy_from_slice(&self.sums);
-        if self.node(vector).more != NONE {
-            self.release_more(vector);
+        let sums = &mut self.words[first..first + self.parts + PathCount::ALL.len() + TAIL];
+        add_chain(&self.nodes, at, self.parts, sums);
+        if place == more {
+            let end = self.node_mut(end);
+            (end.step, end.more) = (Step::Nothing, NONE);
         }
-        let node = self.node_mut(vector);
+        if self.node(at).more != NONE {
+            self.release_more(at);
+        }
+        let node = self.node_mut(at);
         (node.step, node.more, node.depth) = (Step::Sums, place, 0);
         let parent = std::mem::replace(&mut node.parent, NONE);
         self.release(parent);
-        vector
+    }
+
+    /// A place for sums, which begin as others do.
+    fn add_words(&mut self, others: Option<u32>) -> u32 {
+        let stride = self.stride();
+        let place = self.free_words.pop().unwrap_or_else(|| {
+            let place = self.words.len() / stride;
+            self.words.resize(self.words.len() + stride, 0);
+            place as u32
+        });
+        let first = place as usize * stride;
+        match others {
+            Some(others) => {
+                let others = others as usize * stride;
+                self.words.copy_within(others..others + stride, first);
+            }
+            None => self.words[first..first + stride].fill(0),
+        }
+        place
     }
 
     // ---- steps ----
@@ -398,24 +347,19 @@ impl Nodes {
         until: Time,
         count: Option<PathCount>,
     ) -> Vector {
-        let time = until - self.until(vector);
-        let child = self.child(vector);
-        let node = self.node_mut(child);
-        (node.step, node.part, node.count) = (Step::Part, part as u8, count);
-        (node.time, node.until) = (time, until);
-        if node.last > 0 {
-            let mut end = until - time;
-            self.write_part(child, part as usize, time, &mut end);
+        let mut end = self.until(vector);
+        let child = self.child(vector, Step::Part(part, count));
+        self.node_mut(child).until = until;
+        if self.is_followed(child) {
+            self.write_part(child, part as usize, until - end, &mut end);
         }
         child
     }
 
     /// A loss has cost so much.
     pub(super) fn note_loss(&mut self, vector: Vector, time: Time, word: u64) -> Vector {
-        let child = self.child(vector);
-        let node = self.node_mut(child);
-        (node.step, node.time) = (Step::Loss, time);
-        node.at_port[0] = Time::from_nanos(word);
+        let child = self.child(vector, Step::Loss);
+        self.node_mut(child).set_loss(time, word);
         child
     }
 
@@ -426,7 +370,7 @@ impl Nodes {
         if self.origin(vector) == origin {
             return vector;
         }
-        let last = self.root_of(self.node(vector).last);
+        let last = self.root_of(self.last(vector));
         self.release(vector);
         self.root(origin, last)
     }
@@ -441,38 +385,65 @@ impl Nodes {
 
     // ---- trips ----
 
-    /// A segment leaves with a vector, of which the caller gives up its share.
+    /// A segment leaves with a vector, of which the caller gives up its share. `is_first`: a first
+    /// transmission, which may be lost, with a second holder.
     #[inline(always)]
-    pub(super) fn depart(&mut self, cause: Vector, label: Label) -> Vector {
-        let trip = Node {
-            step: Step::Trip,
-            label,
+    pub(super) fn depart(
+        &mut self,
+        cause: Vector,
+        (label, segment): (Label, LostSegment),
+        is_first: bool,
+    ) -> Vector {
+        let &Node {
+            origin,
+            until,
+            depth,
+            ..
+        } = self.node(cause);
+        let trip = self.place();
+        *self.node_mut(trip) = Node {
+            origin,
+            until,
+            parent: cause,
+            holders: 1 + u32::from(is_first),
+            step: Step::Trip(label, segment),
+            depth: depth.saturating_add(1),
+            is_first,
             is_under_way: true,
             ..ROOT
         };
-        self.child_with(cause, trip)
+        if !self.marks.is_empty() {
+            self.mark(trip, self.last(cause));
+        }
+        trip
     }
 
-    /// It is a first transmission, which may be lost.
+    /// A first transmission is acknowledged.
     #[inline(always)]
-    pub(super) fn keep_first(&mut self, trip: Vector, segment: LostSegment) -> Vector {
+    pub(super) fn release_first(&mut self, trip: Vector) {
         let node = self.node_mut(trip);
-        node.holders += 1;
-        (node.is_first, node.segment) = (true, segment);
-        trip
+        node.is_first = false;
+        node.holders -= 1;
+        if node.holders == 0 {
+            self.free(trip);
+        }
     }
 
     /// What such a segment left with.
     pub(super) fn departure(&self, trip: Vector) -> Departure {
         let node = self.node(trip);
+        let (label, segment) = match node.step {
+            Step::Trip(label, segment) => (label, segment),
+            _ => (Label::Exchange, LostSegment::Data),
+        };
         Departure {
             cause: node.parent,
-            sent: node.sent,
-            label: node.label,
-            segment: node.segment,
+            sent: self.until(node.parent),
+            label,
+            segment,
             lost: node.lost,
             is_under_way: node.is_under_way,
-            event: node.departure,
+            event: self.mark_of(trip).departure,
         }
     }
 
@@ -482,27 +453,24 @@ impl Nodes {
             return self.root(origin, self.root_of(first.event));
         }
         self.share(first.cause);
-        let vector = self.child(first.cause);
-        self.node_mut(vector).last = first.event;
+        let vector = self.child(first.cause, Step::Nothing);
+        self.mark(vector, first.event);
         vector
     }
 
     #[inline(always)]
     pub(super) fn passes_host_link(&mut self, trip: Vector, done: Time, transmission: Time) {
-        let node = self.node_mut(trip);
-        node.aside[0] += done - transmission - node.until;
-        node.aside[1] += transmission;
-        node.until = done;
+        let wait = done - transmission - self.until(trip);
+        self.add_wait(trip, PARTS_OF_PORT, wait);
+        self.add_wait(trip, PARTS_OF_PORT + 1, transmission);
+        self.node_mut(trip).until = done;
     }
 
     #[inline(always)]
     pub(super) fn reaches_port(&mut self, trip: Vector, now: Time) {
-        let node = self.node_mut(trip);
-        node.time += now - node.until;
-        node.until = now;
-        if node.last > 0 {
-            let last = node.last;
-            self.story.say(last, StoryRow::new(StoryEvent::AtPort, now));
+        self.node_mut(trip).until = now;
+        if !self.marks.is_empty() {
+            self.write_at_port(trip, now);
         }
     }
 
@@ -519,16 +487,62 @@ impl Nodes {
         }
         let begin = served.end - served.transmission;
         let node = self.node_mut(trip);
-        node.port = Some(port as u16);
-        node.at_port = [
+        let waits = [
             served.left - node.until,
             begin - served.left,
             served.transmission,
         ];
-        let propagation = served.delay.min(arrives - served.end);
-        node.time += propagation;
-        node.aside[2] += arrives - served.end - propagation;
+        node.port = NonZeroU16::new(port as u16 + 1);
         node.until = arrives;
+        for (place, wait) in node.waits.iter_mut().zip(waits) {
+            *place = wait.as_nanos() as u32;
+        }
+        let held_up = (arrives - served.end).saturating_sub(served.delay);
+        let [wait, ring, transmission] = waits.map(Time::as_nanos);
+        if wait | ring | transmission > u32::MAX.into() {
+            self.lengthen_port(trip, waits);
+        }
+        if held_up > Time::ZERO {
+            self.add_wait(trip, PARTS_OF_PORT + 2, held_up);
+        }
+    }
+
+    /// It waits for so long, again.
+    #[inline(always)]
+    fn add_wait(&mut self, trip: Vector, wait: usize, time: Time) {
+        let place = &mut self.node_mut(trip).waits[wait];
+        let sum = u64::from(*place) + time.as_nanos();
+        *place = sum as u32;
+        self.lengthen(trip, wait, sum);
+    }
+
+    /// Of a wait, what 32 bits cannot say.
+    #[inline(always)]
+    fn lengthen(&mut self, trip: Vector, wait: usize, time: u64) {
+        if time > u32::MAX.into() {
+            self.add_long(trip, wait, time & !u64::from(u32::MAX));
+        }
+    }
+
+    #[cold]
+    fn lengthen_port(&mut self, trip: Vector, waits: [Time; PARTS_OF_PORT]) {
+        for (wait, time) in waits.iter().enumerate() {
+            self.lengthen(trip, wait, time.as_nanos());
+        }
+    }
+
+    #[cold]
+    fn add_long(&mut self, trip: Vector, wait: usize, time: u64) {
+        let long = self.place();
+        let &Node { port, more, .. } = self.node(trip);
+        *self.node_mut(long) = Node {
+            step: Step::Long(wait as u8),
+            until: Time::from_nanos(time),
+            parent: more,
+            port,
+            ..ROOT
+        };
+        self.node_mut(trip).more = long;
     }
 
     /// It has passed one more port.
@@ -574,15 +588,25 @@ impl Nodes {
         if node.origin != origin {
             return self.arrives_late(trip, origin, now);
         }
-        node.time += now - node.until;
         node.until = now;
-        if let Some(label) = label {
-            node.label = label;
+        if let (Some(label), Step::Trip(of_trip, _)) = (label, &mut node.step) {
+            *of_trip = label;
         }
-        if node.last > 0 {
+        if node.depth >= DEEP || !self.marks.is_empty() {
+            self.has_arrived(trip, now);
+        }
+        trip
+    }
+
+    /// A trip is over of a long chain, or of a connection that may be followed.
+    #[inline(never)]
+    fn has_arrived(&mut self, trip: Vector, now: Time) {
+        if self.is_followed(trip) {
             self.write_trip(trip, now);
         }
-        self.shortened(trip)
+        if self.node(trip).depth >= DEEP {
+            self.shorten(trip);
+        }
     }
 
     /// What it left for is over.
@@ -598,10 +622,30 @@ impl Nodes {
 
     // ---- the story ----
 
+    #[inline(always)]
+    fn mark_of(&self, vector: Vector) -> Mark {
+        let mark = self.marks.get(vector as usize);
+        mark.copied().unwrap_or_default()
+    }
+
+    /// The last event of its path; 0: its connection is not followed.
+    #[inline(always)]
+    fn last(&self, vector: Vector) -> u32 {
+        self.mark_of(vector).last
+    }
+
+    /// `last` is the last event of its path.
+    #[inline(always)]
+    fn mark(&mut self, vector: Vector, last: u32) {
+        if let Some(mark) = self.marks.get_mut(vector as usize) {
+            *mark = Mark { last, departure: 0 };
+        }
+    }
+
     /// The next event of its path.
     fn write(&mut self, vector: Vector, row: StoryRow) {
-        let last = self.story.say(self.node(vector).last, row);
-        self.node_mut(vector).last = last;
+        let last = self.story.say(self.last(vector), row);
+        self.marks[vector as usize].last = last;
     }
 
     /// A part has taken so much more behind `end`, which moves on.
@@ -617,26 +661,55 @@ impl Nodes {
         }
     }
 
+    #[cold]
+    fn write_at_port(&mut self, trip: Vector, now: Time) {
+        let last = self.last(trip);
+        if last > 0 {
+            self.story.say(last, StoryRow::new(StoryEvent::AtPort, now));
+        }
+    }
+
+    /// What does not fit into the node of a trip, the last first.
+    fn further(&self, trip: Vector) -> impl Iterator<Item = &Node> {
+        let at = |place: u32| (place != NONE).then(|| self.node(place));
+        std::iter::successors(at(self.node(trip).more), move |node| at(node.parent))
+    }
+
+    /// How long a trip waits, of a port the last one.
+    fn wait(&self, trip: Vector, wait: usize) -> Time {
+        let mut time = Time::from_nanos(self.node(trip).waits[wait].into());
+        let of_port = wait < PARTS_OF_PORT;
+        let is_it = |node: &&Node| !(of_port && node.step == Step::Port);
+        for node in self.further(trip).take_while(is_it) {
+            if node.step == Step::Long(wait as u8) {
+                time += node.until;
+            }
+        }
+        time
+    }
+
     fn write_port(&mut self, trip: Vector, end: &mut Time) {
-        let node = *self.node(trip);
-        if let Some(port) = node.port {
-            let first = Part::ALL.len() + PARTS_OF_PORT * usize::from(port);
-            for (part, time) in (first..).zip(node.at_port) {
-                self.write_part(trip, part, time, end);
+        if let Some(first) = self.node(trip).parts_of_port() {
+            for wait in 0..PARTS_OF_PORT {
+                self.write_part(trip, first + wait, self.wait(trip, wait), end);
             }
         }
     }
 
     /// Up to when the story has the parts of a trip.
     fn story_until(&self, trip: Vector) -> Time {
-        let node = self.node(trip);
-        let (mut until, mut port) = (self.until(node.parent), node.more);
-        while port != NONE {
-            let passed = self.node(port);
-            for time in passed.at_port {
-                until += time;
+        let mut until = self.until(self.node(trip).parent);
+        let is_later = |node: &&Node| node.step != Step::Port;
+        for node in self.further(trip).skip_while(is_later) {
+            match node.step {
+                Step::Long(wait) if usize::from(wait) < PARTS_OF_PORT => until += node.until,
+                Step::Port => {
+                    let waits = &node.waits[..PARTS_OF_PORT];
+                    let waits = waits.iter().map(|wait| u64::from(*wait));
+                    until += Time::from_nanos(waits.sum());
+                }
+                _ => {}
             }
-            port = passed.parent;
         }
         until
     }
@@ -644,39 +717,27 @@ impl Nodes {
     #[cold]
     fn write_trip(&mut self, trip: Vector, now: Time) {
         let mut end = self.story_until(trip);
-        let node = *self.node(trip);
-        for (part, time) in ASIDE.iter().zip(node.aside) {
-            self.write_part(trip, *part as usize, time, &mut end);
+        for (wait, part) in (PARTS_OF_PORT..).zip(ASIDE) {
+            self.write_part(trip, part as usize, self.wait(trip, wait), &mut end);
         }
         self.write_port(trip, &mut end);
-        self.write_part(trip, node.label.part() as usize, node.time, &mut end);
+        if let Step::Trip(label, _) = self.node(trip).step {
+            self.write_part(trip, label.part() as usize, now - end, &mut end);
+        }
         self.write(trip, StoryRow::new(StoryEvent::Arrived, now));
     }
 
-    /// The segment of a trip leaves `sender`.
+    /// The segment of a trip leaves.
     #[cold]
-    pub(super) fn write_departure(
-        &mut self,
-        trip: Vector,
-        sender: Role,
-        segment: &Segment,
-        is_again: bool,
-    ) {
-        let row = StoryRow {
-            sender: Some(sender),
-            segment: [segment.seq, segment.ack, segment.len.into()],
-            flags: segment.flags,
-            is_again,
-            ..StoryRow::new(StoryEvent::Sent, self.until(trip))
-        };
+    pub(super) fn write_departure(&mut self, trip: Vector, row: StoryRow) {
         self.write(trip, row);
-        let node = self.node_mut(trip);
-        node.departure = node.last;
+        let mark = &mut self.marks[trip as usize];
+        mark.departure = mark.last;
     }
 
     /// The segment of a trip was dropped.
     pub(super) fn tell_drop(&mut self, trip: Vector, row: StoryRow) {
-        let last = self.node(trip).last;
+        let last = self.last(trip);
         if last > 0 {
             self.story.say(last, row);
         }
@@ -684,7 +745,7 @@ impl Nodes {
 
     /// The exchange is over. The caller gives up its share of what was before.
     pub(super) fn tell_end(&mut self, vector: Vector, now: Time) -> Vector {
-        let child = self.child(vector);
+        let child = self.child(vector, Step::Nothing);
         self.write(child, StoryRow::new(StoryEvent::Answered, now));
         child
     }
@@ -700,26 +761,46 @@ impl Nodes {
     }
 }
 
-impl Node {
-    /// What it spent at the last port.
-    #[inline(always)]
-    fn add_port_to(&self, sums: &mut [u64]) {
-        if let Some(port) = self.port {
-            let first = Part::ALL.len() + PARTS_OF_PORT * usize::from(port);
-            let at_port = &mut sums[first..first + PARTS_OF_PORT];
-            for (sum, time) in at_port.iter_mut().zip(&self.at_port) {
-                *sum += time.as_nanos();
+/// Adds to `sums` what a chain adds to the sums at its end, by walking it back.
+fn add_chain(nodes: &[Node], vector: Vector, parts: usize, sums: &mut [u64]) {
+    // The first of those that cost most.
+    let mut loss = (0, 0);
+    let mut node = &nodes[vector as usize];
+    while node.parent != NONE {
+        let before = &nodes[node.parent as usize];
+        let time = (node.until - before.until).as_nanos();
+        match node.step {
+            Step::Trip(label, _) => {
+                let mut waits = node.add_port_to(sums) + node.add_aside_to(sums);
+                let mut more = node.more;
+                while more != NONE {
+                    let further = &nodes[more as usize];
+                    waits += further.add_further_to(sums);
+                    more = further.parent;
+                }
+                sums[label.part() as usize] += time - waits;
+                sums[parts + label.count() as usize] += 1;
             }
+            Step::Part(part, count) => {
+                sums[part as usize] += time;
+                if let Some(count) = count {
+                    sums[parts + count as usize] += 1;
+                }
+            }
+            Step::Loss => {
+                sums[parts + PathCount::Losses as usize] += 1;
+                let (cost, word) = node.loss();
+                if cost > 0 && cost >= loss.0 {
+                    loss = (cost, word);
+                }
+            }
+            Step::Nothing | Step::Port | Step::Long(_) | Step::Sums => {}
         }
+        node = before;
     }
-}
-
-/// A loss that is earlier on the path than those so far: the first of those that cost most remains.
-fn note_loss(sums: &mut [u64], time: u64, word: u64) {
-    let [.., most, what] = sums else {
-        return;
-    };
-    if time > 0 && time >= *most {
-        (*most, *what) = (time, word);
+    if let [.., most, what] = sums
+        && loss.0 > *most
+    {
+        (*most, *what) = loss;
     }
 }

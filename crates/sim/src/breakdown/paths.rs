@@ -26,6 +26,15 @@ struct First {
     trip: Vector,
 }
 
+/// What paths have to know of a segment that leaves.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: u64,
+    ack: u64,
+    len: u32,
+    flags: Flags,
+}
+
 /// The timers that find losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -145,7 +154,7 @@ impl End {
         while let Some(first) = self.firsts.front()
             && first.end <= una
         {
-            nodes.release(first.trip);
+            nodes.release_first(first.trip);
             self.firsts.pop_front();
         }
     }
@@ -232,7 +241,7 @@ impl Connection {
 
     /// A segment leaves: its trip.
     #[inline(always)]
-    fn leaves(&mut self, sender: Role, segment: &Segment, now: Time, nodes: &mut Nodes) -> Vector {
+    fn leaves(&mut self, sender: Role, segment: &Sent, now: Time, nodes: &mut Nodes) -> Vector {
         self.settle(now, nodes);
         let flags = segment.flags;
         let (is_syn, has_fin) = (flags.has(Flags::SYN), flags.has(Flags::FIN));
@@ -252,23 +261,31 @@ impl Connection {
             Some(number) => self.detour(sender, number, now, nodes),
             None => (nodes.share(self.current), label),
         };
-        let trip = nodes.depart(cause, label);
-        if end_seq > max && !is_pure_ack {
-            let kind = match () {
-                () if is_syn => LostSegment::Syn,
-                () if segment.len == 0 => LostSegment::Fin,
-                () => LostSegment::Data,
-            };
+        let kind = match segment.len {
+            _ if is_syn => LostSegment::Syn,
+            0 => LostSegment::Fin,
+            _ => LostSegment::Data,
+        };
+        let is_first = end_seq > max && !is_pure_ack;
+        let trip = nodes.depart(cause, (label, kind), is_first);
+        if is_first {
             let end = &mut self.ends[sender as usize];
             end.max = end_seq;
             end.firsts.push_back(First {
                 seq: segment.seq.max(max),
                 end: end_seq,
-                trip: nodes.keep_first(trip, kind),
+                trip,
             });
         }
         if nodes.is_followed(trip) {
-            nodes.write_departure(trip, sender, segment, is_again);
+            let row = StoryRow {
+                sender: Some(sender),
+                segment: [segment.seq, segment.ack, segment.len.into()],
+                flags,
+                is_again,
+                ..StoryRow::new(StoryEvent::Sent, now)
+            };
+            nodes.write_departure(trip, row);
         }
         trip
     }
@@ -280,6 +297,26 @@ impl Paths {
     fn at(&mut self, slot: u32) -> Option<(&mut Connection, &mut Nodes)> {
         let connection = self.connections.get_mut(slot as usize)?;
         connection.is_open.then_some((connection, &mut self.nodes))
+    }
+
+    /// A segment leaves an end: out of line, since transports send at many places.
+    #[inline(never)]
+    fn sends(&mut self, ticket: Ticket, slot: u32, sender: Role, segment: Sent, now: Time) {
+        let trip = match self.at(slot) {
+            Some((connection, nodes)) => connection.leaves(sender, &segment, now, nodes),
+            None => NONE,
+        };
+        let place = ticket as usize - 1;
+        match self.trips.get_mut(place) {
+            Some(of_ticket) => *of_ticket = trip,
+            None => self.add_trip(place, trip),
+        }
+    }
+
+    #[cold]
+    fn add_trip(&mut self, place: usize, trip: Vector) {
+        self.trips.resize(place, NONE);
+        self.trips.push(trip);
     }
 
     /// The trip of a segment under way; `NONE`: nothing is known of it.
@@ -302,10 +339,7 @@ impl Paths {
             self.reasons.push(reason);
             self.reasons.len() - 1
         });
-        Place {
-            port: port.map(|port| port as u16),
-            reason: number as u16,
-        }
+        Place::new(port, number)
     }
 
     /// The exchange of a connection that began at `start` is over: where its time went.
@@ -324,12 +358,12 @@ impl Paths {
             "the parts of a response add up to its time"
         );
         let loss = (time > Time::ZERO).then(|| {
-            let (segment, place) = Place::unpack(word);
+            let (segment, port, reason) = Place::unpack(word);
             LossOnPath {
                 time,
                 segment,
-                port: place.port,
-                reason: reasons[usize::from(place.reason)],
+                port,
+                reason: reasons[reason],
             }
         });
         Some(Breakdown {
@@ -370,7 +404,7 @@ impl Causes for Paths {
     }
 
     fn follow(&mut self, flow: u64) {
-        self.nodes.story.flow = Some(flow);
+        self.nodes.follow(flow);
     }
 
     fn opens(&mut self, slot: u32, now: Time, flow: u64) {
@@ -525,8 +559,7 @@ impl Causes for Paths {
             return;
         };
         let end = &mut connection.ends[role as usize];
-        let before = std::mem::replace(&mut end.timers, *after);
-        let has_sent = std::mem::take(&mut end.has_sent);
+        let before = &end.timers;
         let has_moved = after.una > before.una;
         // A deadline on a clock with ticks often does not change when it is set again.
         if after.retransmission < Time::NEVER
@@ -534,23 +567,30 @@ impl Causes for Paths {
         {
             end.set_at[Kind::Retransmission as usize] = now;
         }
-        for (kind, old, new) in [
-            (Kind::Probe, before.probe, after.probe),
-            (Kind::Reordering, before.reordering, after.reordering),
-        ] {
-            if new != old && new < Time::NEVER {
-                end.set_at[kind as usize] = now;
+        let has_sent = std::mem::take(&mut end.has_sent);
+        let is_set = after.delayed_ack < Time::NEVER;
+        let is_set_again = after.delayed_ack != before.delayed_ack || (is_set && has_sent);
+        if (after.probe, after.reordering, after.hold)
+            != (before.probe, before.reordering, before.hold)
+        {
+            for (kind, old, new) in [
+                (Kind::Probe, before.probe, after.probe),
+                (Kind::Reordering, before.reordering, after.reordering),
+            ] {
+                if new != old && new < Time::NEVER {
+                    end.set_at[kind as usize] = now;
+                }
+            }
+            if after.hold != before.hold {
+                let held = match after.hold < Time::NEVER {
+                    true => (nodes.share(connection.current), connection.label),
+                    false => (NONE, Label::Exchange),
+                };
+                nodes.release(std::mem::replace(&mut end.hold, held).0);
             }
         }
-        if after.hold != before.hold {
-            let held = match after.hold < Time::NEVER {
-                true => (nodes.share(connection.current), connection.label),
-                false => (NONE, Label::Exchange),
-            };
-            nodes.release(std::mem::replace(&mut end.hold, held).0);
-        }
-        let is_set = after.delayed_ack < Time::NEVER;
-        if after.delayed_ack != before.delayed_ack || (is_set && has_sent) {
+        end.timers = *after;
+        if is_set_again {
             let delayed = match is_set {
                 true => nodes.share(connection.current),
                 false => NONE,
@@ -567,15 +607,20 @@ impl Causes for Paths {
 
     #[inline(always)]
     fn leaves(&mut self, ticket: Ticket, slot: u32, sender: Role, segment: &Segment, now: Time) {
-        let trip = match self.at(slot) {
-            Some((connection, nodes)) => connection.leaves(sender, segment, now, nodes),
-            None => NONE,
+        let &Segment {
+            seq,
+            ack,
+            len,
+            flags,
+            ..
+        } = segment;
+        let segment = Sent {
+            seq,
+            ack,
+            len,
+            flags,
         };
-        let place = ticket as usize - 1;
-        if self.trips.len() <= place {
-            self.trips.resize(place + 1, NONE);
-        }
-        self.trips[place] = trip;
+        self.sends(ticket, slot, sender, segment, now);
     }
 
     #[inline(always)]
@@ -599,6 +644,22 @@ impl Causes for Paths {
         let trip = self.trip(ticket);
         if trip != NONE {
             self.nodes.reaches_port(trip, now);
+        }
+    }
+
+    #[inline(always)]
+    fn crosses_port(
+        &mut self,
+        ticket: Ticket,
+        port: usize,
+        reached: Time,
+        served: &Served,
+        arrives: Time,
+    ) {
+        let trip = self.trip(ticket);
+        if trip != NONE {
+            self.nodes.reaches_port(trip, reached);
+            self.nodes.passes_port(trip, port, served, arrives);
         }
     }
 

@@ -590,6 +590,29 @@ fn what_is_held_up_on_the_wire_has_a_part_of_its_own() {
     check(&row, 201_529, [90_000, 1_488, 40, 1_000], parts);
 }
 
+/// Timers that do not expire while a segment is under way for tens of seconds.
+const PATIENT: &str = ", rto_initial = '60 s', rto_min = '60 s'";
+
+#[test]
+fn waits_of_many_seconds_are_exact() {
+    let slow = [("topology.bottleneck.rate", "1 kbit/s")];
+    let row = exchange_over(1_920, PATIENT, &slow, [&[], &[]]);
+    let times = [100_000, 11_904_000, 320_000, 8_000_000];
+    check(&row, 20_424_001, times, &[HANDSHAKE, SERVER]);
+    let hosts = [(
+        "topology.hosts",
+        "{ clients = 1, servers = 1, rate = '1 kbit/s' }",
+    )];
+    let row = exchange_over(960, PATIENT, &hosts, [&[], &[]]);
+    let parts: Expected = &[
+        HANDSHAKE,
+        (Part::WaitHosts, 320_000),
+        (Part::TransmissionHosts, 23_808_000),
+        SERVER,
+    ];
+    check(&row, 24_329_489, [100_000, 1_488, 0, 0], parts);
+}
+
 #[test]
 fn a_random_delay_before_segments_is_another_timer() {
     let row = exchange(960, ", random_send_delay = '1 ms'", [&[], &[]]);

@@ -1,10 +1,9 @@
 //! Vectors of parts, as chains: a node has what one step of a path took, and refers to the node of the
 //! step before.
 //!
-//! A vector is the sum over its chain; nobody needs it before its response is complete. A node costs
-//! some twenty instructions, a vector of its own costs a copy of all parts. Nodes are counted: those
-//! that nobody refers to are used again. A chain that becomes long is summed up, so that a connection
-//! under way refers to a bounded number of nodes, however long its exchange lasts.
+//! A vector is the sum over its chain; nobody needs it before its response is complete. Nodes are
+//! counted: those that nobody refers to are used again. A chain that becomes long is summed up, so that
+//! a connection under way refers to a bounded number of nodes, however long its exchange lasts.
 
 use std::num::NonZeroU16;
 
@@ -139,6 +138,16 @@ impl Nodes {
         };
         self.mark(vector, last);
         vector
+    }
+
+    /// The vector at the end of its exchange: nobody needs its parts any more. The caller gives up its
+    /// share of what was before.
+    pub(super) fn finished(&mut self, vector: Vector) -> Vector {
+        let &Node { origin, until, .. } = self.node(vector);
+        let finished = self.root(origin, self.last(vector));
+        self.node_mut(finished).until = until;
+        self.release(vector);
+        finished
     }
 
     /// The same vector by a node of its own, which adds a step; the caller gives up its share.

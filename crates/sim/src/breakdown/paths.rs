@@ -19,10 +19,12 @@ use crate::event::Event;
 use crate::options::Ticket;
 
 /// A segment that is not acknowledged: its first transmission.
+///
+/// Sequence numbers are cut to 32 bits: fewer are out at a time.
 #[derive(Debug)]
 struct First {
-    seq: u64,
-    end: u64,
+    seq: u32,
+    end: u32,
     trip: Vector,
 }
 
@@ -127,9 +129,10 @@ impl End {
 
     /// Number of the first transmission that has this byte.
     fn find(&self, seq: u64) -> Option<usize> {
-        let behind = self.firsts.partition_point(|first| first.end <= seq);
+        let is_up_to = |number: u32| (seq as u32).wrapping_sub(number) as i32 >= 0;
+        let behind = self.firsts.partition_point(|first| is_up_to(first.end));
         let first = self.firsts.get(behind)?;
-        (first.seq <= seq).then_some(behind)
+        is_up_to(first.seq).then_some(behind)
     }
 
     /// As it was when it was new.
@@ -152,7 +155,7 @@ impl End {
     /// Segments before `una` are acknowledged.
     fn forget_acknowledged(&mut self, una: u64, nodes: &mut Nodes) {
         while let Some(first) = self.firsts.front()
-            && first.end <= una
+            && (una as u32).wrapping_sub(first.end) as i32 >= 0
         {
             nodes.release_first(first.trip);
             self.firsts.pop_front();
@@ -272,8 +275,8 @@ impl Connection {
             let end = &mut self.ends[sender as usize];
             end.max = end_seq;
             end.firsts.push_back(First {
-                seq: segment.seq.max(max),
-                end: end_seq,
+                seq: segment.seq.max(max) as u32,
+                end: end_seq as u32,
                 trip,
             });
         }
@@ -301,7 +304,20 @@ impl Paths {
 
     /// A segment leaves an end: out of line, since transports send at many places.
     #[inline(never)]
-    fn sends(&mut self, ticket: Ticket, slot: u32, sender: Role, segment: Sent, now: Time) {
+    fn sends(
+        &mut self,
+        (ticket, slot): (Ticket, u32),
+        sender: Role,
+        (seq, ack): (u64, u64),
+        (len, flags): (u32, Flags),
+        now: Time,
+    ) {
+        let segment = Sent {
+            seq,
+            ack,
+            len,
+            flags,
+        };
         let trip = match self.at(slot) {
             Some((connection, nodes)) => connection.leaves(sender, &segment, now, nodes),
             None => NONE,
@@ -543,6 +559,9 @@ impl Causes for Paths {
         if let Some(breakdown) = self.answered(slot, exchange.start, exchange.end) {
             metrics.on_breakdown(exchange, &breakdown);
             self.end_story(slot, exchange.end, metrics);
+            if let Some((connection, nodes)) = self.at(slot) {
+                connection.current = nodes.finished(connection.current);
+            }
         }
     }
 
@@ -614,13 +633,7 @@ impl Causes for Paths {
             flags,
             ..
         } = segment;
-        let segment = Sent {
-            seq,
-            ack,
-            len,
-            flags,
-        };
-        self.sends(ticket, slot, sender, segment, now);
+        self.sends((ticket, slot), sender, (seq, ack), (len, flags), now);
     }
 
     #[inline(always)]

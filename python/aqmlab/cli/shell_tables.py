@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aqmlab._util.table import TableModel
+from aqmlab.cli.shell_notes import refusals, trust
 from aqmlab.engine.shell import PROGRAM, FileLink, Link, Outcome
 from aqmlab.results.formats import format_estimate
 from aqmlab.results.metrics import ALL, look_up
@@ -75,7 +76,9 @@ def _mean(values: Sequence[float], form: str) -> str:
     return format_estimate(estimate(values, bounds=(0.0, float("inf"))), write)
 
 
-def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[str]:
+def summary_lines(
+    outcome: Outcome, link: Link | FileLink, name: str, words: Sequence[str]
+) -> list[str]:
     """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
     run = outcome.run
     directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
@@ -97,6 +100,7 @@ def summary_lines(outcome: Outcome, link: Link | FileLink, name: str) -> list[st
         *_beside(run),
         *_tested(run),
         *_outside(run),
+        *refusals(run, words),
         f"  {_health(run)}",
         f"  run directory: {run.path}",
     ]
@@ -196,7 +200,7 @@ def _count(packets: int, share: float | None) -> str:
 
 def _health(run: Run) -> str:
     """Whether the run is valid, and why it is not."""
-    if not run.invalid:
-        late = max(it["late_p99_s"] for it in run.summary["live"]["router"].values())
-        return f"valid: 99 of 100 packets left within {1e3 * late:.2f} ms of their time"
-    return f"INVALID: {'; '.join(run.invalid)}"
+    if run.invalid:
+        return trust(run)
+    late = max(it["late_p99_s"] for it in run.summary["live"]["router"].values())
+    return f"{trust(run)}: 99 of 100 packets left within {1e3 * late:.2f} ms of their time"

@@ -65,13 +65,17 @@ def _classes(text: str) -> list[dict[str, Any]]:
         return [dict(one) for one in Scenario.load(Path(text)).data["traffic"]]
     kind, _, number = (part.strip() for part in text.partition(":"))
     if number and not (number.isascii() and number.isdecimal() and int(number) > 0):
-        raise AqmlabError(f'--beside: found "{number[:20]}" {kind}; expected a number such as 3')
+        raise AqmlabError(
+            f'--beside: found "{number[:20]}" {kind}; expected a number such as 3; transfers from '
+            f"the program's side are {_UPLOAD}:3"
+        )
     count = int(number or 1)
     if kind == _UPLOAD:
         return [{"name": _UPLOAD, "kind": "bulk", "flows": count, "direction": "reverse"}]
     kinds = json.loads(_native.catalog("traffic"))["traffic"]
     if kind not in kinds:
-        hint = nearest(kind, [*kinds, _UPLOAD]) or "; `aqmlab list traffic` has the kinds"
+        hint = nearest(kind, [*kinds, _UPLOAD])
+        hint = hint or f"; `aqmlab list traffic` has the kinds, {_UPLOAD} is bulk from the program"
         raise AqmlabError(f'--beside: found "{kind[:40]}", which is no kind of traffic{hint}')
     parameters = kinds[kind]["parameters"]
     [key, *_] = [it["name"] for it in parameters if it["name"] in _COUNTS] or [""]

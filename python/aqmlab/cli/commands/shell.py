@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Seed, one_seed
 from aqmlab.cli.shell_mahimahi import Mahimahi
 from aqmlab.cli.shell_mahimahi import read as read_mahimahi
+from aqmlab.cli.shell_notes import notes, refusals, trust
 from aqmlab.cli.shell_tables import ending, series_table, summary_lines
 from aqmlab.cli.shell_view import View, output_in
 from aqmlab.engine import privileges
@@ -80,14 +81,17 @@ def command(
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(metavar="DOWN/UP", help="Download and upload in Mbit/s; default: 20/2."),
+        typer.Option(
+            metavar="DOWN/UP",
+            help="Download and upload in Mbit/s; one number is both; default: 20/2.",
+        ),
     ] = None,
     down: Annotated[
         str | None,
         typer.Option(
             metavar="RATE|FILE",
-            help="The download alone, or a trace: a line with the millisecond of each opportunity "
-            "to send 1500 bytes, as mahimahi has them.",
+            help="The download alone, or a trace file of mahimahi's: each line is a time in ms at "
+            "which the link can send one packet of 1500 bytes.",
         ),
     ] = None,
     up: Annotated[
@@ -118,7 +122,8 @@ def command(
         typer.Option(
             metavar="SIZE",
             help="Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times "
-            "round trip); default: 1 bdp where a queue has none of its own.",
+            "round trip); default: 1 bdp where a queue has none of its own. Home routers often "
+            "have 250 ms or more.",
         ),
     ] = None,
     loss: Annotated[
@@ -127,7 +132,9 @@ def command(
     jitter: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Delay of up to TIME more for each packet, in order, each way."
+            metavar="TIME",
+            help="A random delay of up to TIME for each packet of both directions; packets keep "
+            "their order.",
         ),
     ] = "0 ms",
     ecn: Annotated[
@@ -140,18 +147,27 @@ def command(
     ] = None,
     control: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The program's congestion control: cubic, bbr, reno."),
+        typer.Option(
+            metavar="NAME",
+            help="The program's congestion control, for uploads: cubic, bbr, reno; default: this "
+            "kernel's (net.ipv4.tcp_congestion_control).",
+        ),
     ] = None,
     far_control: Annotated[
-        str | None, typer.Option(metavar="NAME", help="That of the far end, which sends downloads.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The far end's congestion control, for downloads; default: this kernel's.",
+        ),
     ] = None,
     net: Annotated[
         str,
         typer.Option(
             metavar="NET",
-            help="What the program reaches: none; local: the built-in services; host: also this "
-            "machine's loopback as host.aqmlab and private networks; all: also public addresses. "
-            "host,all is both.",
+            help="What the program reaches: none; local: the built-in services; host: private "
+            "networks, this machine's own servers as host.aqmlab (127.0.0.1 is the program's own), "
+            "and the services as test.aqmlab; all: the services and public addresses; host,all: "
+            "all of it.",
         ),
     ] = "local",
     duration: Annotated[
@@ -180,8 +196,9 @@ def command(
         typer.Option(
             metavar="USERS",
             help="Simulated users behind the same link: KIND:NUMBER, such as http2-web:10 or "
-            "bulk:2 (kinds: `aqmlab list traffic`); upload; a TOML table; or a scenario file, for "
-            "all its users.",
+            "bulk:2, two downloads without end (kinds: `aqmlab list traffic`); upload:NUMBER, "
+            "uploads without end; '{ kind = ... }', a class of traffic as a scenario has it; or a "
+            "scenario file, for all its users.",
             show_default=False,
         ),
     ] = None,
@@ -231,7 +248,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Run any program behind any queue: curl, a browser, a game.
+    r"""Run any program behind any queue: curl, a browser, a game.
 
     The program runs unchanged, without root, in a network of its own behind an emulated link. A
     summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.
@@ -246,7 +263,10 @@ def command(
 
       aqmlab shell --net all -- firefox
 
-      aqmlab shell --buffer '250 ms' -- curl -T FILE http://host.aqmlab:8000
+    A download beside a backup, behind the queue of a home router and behind its cure:
+
+      aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
+        --beside upload -- curl -s -o page http://host.aqmlab:8000/2MB
 
     Exit status: that of the program; 0 if --for ended it; 125 if it could not be run; 2 for wrong
     options. Ctrl-C and other signals go to the program, the second of them kills it.
@@ -304,6 +324,7 @@ def command(
         say(f"{test.value}: {len(runs)} of about {subject.seconds:.0f} s")
     elif program is None:
         say(f"{runs[0].link}; exit ends it")
+    _say_all(notes({planned.name: planned.scenario for planned in runs}))
 
     def run(planned: _Planned) -> Outcome:
         watched = _watch(planned.link, view=view)
@@ -320,10 +341,9 @@ def command(
 
     if len(runs) == 1:
         outcome = run(runs[0])
-        for said in summary_lines(outcome, runs[0].link, subject.name):
-            say(said)
+        _say_all(summary_lines(outcome, runs[0].link, subject.name, subject.words))
         raise typer.Exit(outcome.status or 0)
-    raise typer.Exit(_series(runs, run, target))
+    raise typer.Exit(_series(runs, run, target, subject))
 
 
 def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path | None) -> Mahimahi:
@@ -332,6 +352,12 @@ def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path 
         if value is not None and name != "--loss":
             raise AqmlabError(f"{name}: found one beside --mm, whose words say it")
     return read_mahimahi(words)
+
+
+def _say_all(lines: Iterable[str]) -> None:
+    """Says some lines."""
+    for line in lines:
+        say(line)
 
 
 class _Subject(NamedTuple):
@@ -389,7 +415,12 @@ class _Planned(NamedTuple):
     place: Path
 
 
-def _series(runs: Sequence[_Planned], run: Callable[[_Planned], Outcome], target: Path) -> int:
+def _series(
+    runs: Sequence[_Planned],
+    run: Callable[[_Planned], Outcome],
+    target: Path,
+    subject: _Subject,
+) -> int:
     """Runs a program several times; the first exit status that is not 0. A signal ends it."""
     series: dict[str, list[Outcome]] = {}
     status = 0
@@ -397,8 +428,8 @@ def _series(runs: Sequence[_Planned], run: Callable[[_Planned], Outcome], target
         outcome = run(planned)
         series.setdefault(planned.name, []).append(outcome)
         status = status or outcome.status or 0
-        trust = "INVALID" if outcome.run.invalid else "valid"
-        say(f"{count} of {len(runs)}: {planned.name}: {ending(outcome)}, {trust}")
+        say(f"{count} of {len(runs)}: {planned.name}: {ending(outcome)}; {trust(outcome.run)}")
+        _say_all(refusals(outcome.run, subject.words))
         if outcome.was_signalled:
             say("a signal ended the series")
             break

@@ -1,0 +1,89 @@
+"""What makes the numbers of a program behind a queue say something else than they seem to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from aqmlab.engine.shell import PROGRAM
+from aqmlab.results.metrics import ALL
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
+
+__all__ = ["idle_users", "notes", "refusals", "trust"]
+
+_FEW_PACKETS = 10
+"""A buffer for fewer full packets than these holds no burst of a window of ten (RFC 6928)."""
+_PACKET_BYTES = 1500
+_UNITS = {"packets": _PACKET_BYTES, "bytes": 1, "kB": 1000, "KiB": 1024, "MB": 10**6, "MiB": 2**20}
+_LOOPBACK = re.compile(r"\b(127\.0\.0\.1|localhost)\b")
+
+
+def notes(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    """What is to be known before programs run: buffers that hold hardly anything.
+
+    Args:
+        scenarios: what is about to run, by the names of its queues.
+    """
+    for name, scenario in scenarios.items():
+        bottleneck = scenario.data["topology"]["bottleneck"]
+        for way, word in (("forward", "download"), ("reverse", "upload")):
+            held = _bytes_of(bottleneck[way]["discipline"].get("limit"))
+            if held is not None and held < _FEW_PACKETS * _PACKET_BYTES:
+                yield (
+                    f"note: {name} has room for {held // _PACKET_BYTES} full packets of the "
+                    f"{word}: it loses bursts, and packets never wait long; --buffer '250 ms' is "
+                    "that of a home router"
+                )
+
+
+def _bytes_of(limit: object) -> int | None:
+    """The bytes that a limit such as ``5 packets`` or ``7500 bytes`` has room for."""
+    match = re.fullmatch(r"([0-9.]+) *([A-Za-z]+)", str(limit))
+    if match is None or match[2] not in _UNITS:
+        return None
+    return round(float(match[1]) * _UNITS[match[2]])
+
+
+def idle_users(run: Run) -> list[str]:
+    """The classes beside the program that moved nothing while it ran."""
+    return [
+        name
+        for name, flows in run.summary["flows"].items()
+        if name not in (PROGRAM, ALL)
+        and not flows["goodput_bps"]
+        and not flows["datagrams_sent"]
+        and not run.summary["responses"][name]["count"]
+    ]
+
+
+def trust(run: Run) -> str:
+    """Whether a run is valid: why it is not, and what was missing beside the program."""
+    if run.invalid:
+        return f"INVALID: {'; '.join(run.invalid)}"
+    if idle := idle_users(run):
+        return f"valid, but {' and '.join(idle)} beside the program moved nothing"
+    return "valid"
+
+
+def refusals(run: Run, words: Sequence[str]) -> list[str]:
+    """Why nothing crossed the link, if the program's words say so, with the way out.
+
+    Args:
+        run: its run.
+        words: the program and its arguments.
+    """
+    match = _LOOPBACK.search(" ".join(words))
+    if match is None or not _is_silent(run):
+        return []
+    text = (
+        f"nothing crossed the link: {match[1]} is the program's own; --net host reaches this "
+        "machine's servers as host.aqmlab"
+    )
+    return [f"  refused  {text}"]
+
+
+def _is_silent(run: Run) -> bool:
+    """Whether the program sent nothing over the link."""
+    flows = run.summary["flows"][PROGRAM]
+    return not (flows["count"] or flows["still_open"] or flows["upload_goodput_bps"])

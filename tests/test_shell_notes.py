@@ -1,0 +1,66 @@
+"""What is said beside the numbers of a program behind a queue, so that nobody misreads them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aqmlab.cli.shell_notes import idle_users, notes, refusals, trust
+from aqmlab.engine.shell import Link
+
+FLOWS = {
+    "count": 0,
+    "still_open": 0,
+    "goodput_bps": 0.0,
+    "upload_goodput_bps": 0.0,
+    "datagrams_sent": 0,
+}
+
+
+def run(*reasons: str, upload_bps: float = 0.0, **live: Any) -> Any:
+    """A run of a program that moved nothing, beside an upload."""
+    flows = {"program": FLOWS, "upload": {**FLOWS, "goodput_bps": upload_bps}, "all": FLOWS}
+    summary = {
+        "flows": flows,
+        "responses": {name: {"count": 0} for name in flows},
+        "live": {"valid": not reasons, "reasons": list(reasons), **live},
+    }
+    return SimpleNamespace(summary=summary, invalid=list(reasons))
+
+
+@pytest.mark.parametrize(
+    ("queue", "buffer", "expected"),
+    [
+        # 20/2 Mbit/s and 30 ms: 50 packets down, 5 up.
+        ("droptail", None, ["5 full packets of the upload"]),
+        ("droptail", "250 ms", []),
+        ("droptail", "9 packets", ["9 full packets of the download", "9 full packets of the up"]),
+        ("droptail", "20 kB", []),
+        ("fq-codel", None, []),
+    ],
+)
+def test_a_buffer_that_holds_hardly_anything_is_named(
+    queue: str, buffer: str | None, expected: list[str]
+) -> None:
+    link = Link(20e6, 2e6, rtt_s=0.03, queue_down=queue, queue_up=queue, buffer=buffer)
+    found = list(notes({queue: link.scenario("curl", 1, 5.0)}))
+    assert len(found) == len(expected)
+    for note, words in zip(found, expected, strict=True):
+        assert note.startswith(f"note: {queue} has room for {words}")
+        assert "--buffer '250 ms'" in note
+
+
+def test_users_that_moved_nothing_are_named() -> None:
+    idle = run()
+    assert idle_users(idle) == ["upload"]
+    assert trust(idle) == "valid, but upload beside the program moved nothing"
+    assert trust(run(upload_bps=1e6)) == "valid"
+    assert trust(run("it rained", "it snowed")) == "INVALID: it rained; it snowed"
+
+
+def test_a_program_that_asks_itself_is_shown_the_way_out() -> None:
+    [line] = refusals(run(), ["curl", "http://127.0.0.1:8080/"])
+    assert "127.0.0.1 is the program's own; --net host reaches" in line
+    assert refusals(run(), ["curl", "http://1127.0.0.1/"]) == []
+    assert refusals(run(), ["sleep", "1"]) == []

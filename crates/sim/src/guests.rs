@@ -47,9 +47,10 @@ impl Guest {
     }
 
     /// When an event is to wake this end, if none that is pending does so in time. The caller
-    /// pushes it.
-    pub(crate) fn schedule(&mut self, role: Role) -> Option<Time> {
-        let wake = self.ends[role as usize].deadline();
+    /// pushes it. A time that is over is now: once the handshake is confirmed, the probe time-out of
+    /// what left before may be.
+    pub(crate) fn schedule(&mut self, role: Role, now: Time) -> Option<Time> {
+        let wake = self.ends[role as usize].deadline().max(now);
         let pending = &mut self.timer_at[role as usize];
         (wake < *pending).then(|| {
             *pending = wake;

@@ -176,7 +176,7 @@ impl<E: Engine> World<E> {
         let Some(guest) = self.guests.get_mut(index) else {
             return;
         };
-        let wake = guest.schedule(role);
+        let wake = guest.schedule(role, self.now);
         let may_be_over = guest.in_network == 0;
         if let Some(wake) = wake {
             self.push_timer(index, role, wake);

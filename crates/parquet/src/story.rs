@@ -24,13 +24,13 @@ columns! {
         event: Words = row.event.name(),
         /// The end that sent the segment: `client` or `server`; empty: it is about no segment.
         sender: Words = row.sender.map_or("", name),
-        /// Sequence number of the segment.
+        /// Sequence number of the segment; of QUIC, offset in the stream or in the handshake.
         seq: Values<u64> = row.segment[0],
         /// Its acknowledgement number.
         ack: Values<u64> = row.segment[1],
         /// Its payload.
         payload_bytes ["bytes"]: Values<u64> = row.segment[2],
-        /// Its control bits.
+        /// Its control bits; of QUIC, its packets and frames.
         flags: Words = &row.flag_words(),
         /// Whether its bytes had been sent before.
         again: Values<bool> = row.is_again,

@@ -36,7 +36,7 @@ pub(crate) struct Congestion {
     before: u64,
     reduced: bool,
     /// Nothing that was sent after the last congestion has arrived.
-    recovering: bool,
+    pub(crate) recovering: bool,
 }
 
 impl Congestion {

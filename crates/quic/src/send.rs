@@ -180,6 +180,11 @@ impl Outgoing {
         };
     }
 
+    /// Everything below is acknowledged.
+    pub(crate) const fn acknowledged(&self) -> u64 {
+        self.acked_below
+    }
+
     /// The peer has everything, or knows that it will not get it.
     pub(crate) fn is_done(&self) -> bool {
         let all = self.fin_acked && self.acked_below == self.written;

@@ -468,6 +468,21 @@ impl Streams {
         Ok(())
     }
 
+    // ---- for records ----
+
+    /// Whether the peer's limits hold data back.
+    pub(crate) fn are_held(&self) -> bool {
+        let has_credit = self.credit() > 0;
+        let mut sending = self.sending.values();
+        sending.any(|it| it.is_blocked() || (!has_credit && it.written > it.sent))
+    }
+
+    /// Up to which number a stream is acknowledged, or will never go again.
+    pub(crate) fn acknowledged(&self, stream: u64) -> u64 {
+        let sending = self.sending.get(&stream);
+        sending.map_or(u64::MAX, Outgoing::acknowledged)
+    }
+
     // ---- what leaves ----
 
     fn credit(&self) -> u64 {

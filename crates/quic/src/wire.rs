@@ -70,10 +70,14 @@ pub(crate) fn full_number(expected: u64, truncated: u64, bytes: usize) -> u64 {
 
 /// The kinds of packets that have numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Of the first flight, and what answers it.
     Initial,
+    /// Data in a client's first flight.
     ZeroRtt,
+    /// Of the rest of the handshake.
     Handshake,
+    /// Everything else.
     OneRtt,
 }
 

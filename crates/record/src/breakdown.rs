@@ -98,7 +98,7 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Propagation of SYN and SYN-ACK.
+    /// Propagation of SYN and SYN-ACK; of QUIC's handshake.
     PropagationHandshake, propagation_handshake, "handshake";
     /// Propagation of the request and of the first answer to it: what no window can save.
     PropagationExchange, propagation_exchange, "request and answer";
@@ -121,7 +121,11 @@ parts! {
     Timeout, timeout, "time-out";
     /// Waiting for the timer of a tail loss probe.
     TailLossProbe, tail_loss_probe, "tail loss probe";
-    /// Waiting for RACK's reordering timer.
+    /// Waiting for the probe time-out (PTO) of a packet of QUIC's handshake.
+    HandshakeProbeTimeout, handshake_probe_timeout, "handshake PTO";
+    /// Waiting for the probe time-out (PTO) of another packet of QUIC.
+    ProbeTimeout, probe_timeout, "PTO";
+    /// Waiting for RACK's reordering timer, or QUIC's time threshold.
     ReorderingTimer, reordering_timer, "reordering timer";
     /// From the first transmission of something that is sent again until the timer that found its
     /// loss was set for the last time.
@@ -180,7 +184,7 @@ macro_rules! counts {
 }
 
 counts! {
-    /// One-way trips of SYN and SYN-ACK on the path.
+    /// One-way trips of SYN and SYN-ACK on the path; of QUIC's handshake.
     TripsHandshake, trips_handshake;
     /// Trips of the request and of the first answer to it.
     TripsExchange, trips_exchange;
@@ -198,6 +202,10 @@ counts! {
     Timeouts, timeouts;
     /// Tail loss probes on the path.
     TailLossProbes, tail_loss_probes;
+    /// Probe time-outs of QUIC's handshake on the path.
+    HandshakeProbeTimeouts, handshake_probe_timeouts;
+    /// Other probe time-outs of QUIC on the path.
+    ProbeTimeouts, probe_timeouts;
     /// Delayed ACKs on the path that waited for their timer.
     DelayedAcks, delayed_acks;
     /// Segments on the path that were sent again because the first copy was dropped.
@@ -253,6 +261,10 @@ pub enum LostSegment {
     Data,
     /// A FIN without data.
     Fin,
+    /// A packet of QUIC's handshake.
+    Handshake,
+    /// A limit of QUIC's flow control.
+    Limit,
 }
 
 impl LostSegment {
@@ -262,6 +274,8 @@ impl LostSegment {
             Self::Syn => "syn",
             Self::Data => "data",
             Self::Fin => "fin",
+            Self::Handshake => "handshake",
+            Self::Limit => "limit",
         }
     }
 }

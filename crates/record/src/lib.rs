@@ -55,7 +55,7 @@ pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_sc
 pub use senders::SenderStats;
 pub use span::MeasuredSpan;
 #[cfg(feature = "breakdown")]
-pub use story::{StoryEvent, StoryRow};
+pub use story::{Frames, StoryEvent, StoryRow};
 pub use summary::{
     FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, SojournSummary, Summary,
 };

@@ -37,6 +37,36 @@ impl StoryEvent {
     }
 }
 
+/// What a datagram of QUIC has: a bit for each of [`Frames::NAMES`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frames(pub u16);
+
+impl Frames {
+    /// Its packets and frames in words, in the order of their bits.
+    pub const NAMES: [&str; 13] = [
+        "Initial",
+        "0-RTT",
+        "Handshake",
+        "1-RTT",
+        "CRYPTO",
+        "STREAM",
+        "FIN",
+        "ACK",
+        "PING",
+        "MAX_DATA",
+        "MAX_STREAMS",
+        "HANDSHAKE_DONE",
+        "CLOSE",
+    ];
+
+    /// The same with what has this name.
+    #[must_use]
+    pub fn with(self, name: &str) -> Self {
+        let bit = Self::NAMES.iter().position(|it| *it == name);
+        Self(self.0 | bit.map_or(0, |bit| 1 << bit))
+    }
+}
+
 /// An event of a story.
 #[derive(Clone, Copy, Debug)]
 pub struct StoryRow {
@@ -54,6 +84,8 @@ pub struct StoryRow {
     pub segment: [u64; 3],
     /// Its control bits.
     pub flags: Flags,
+    /// What it has instead if it is a datagram of QUIC.
+    pub frames: Frames,
     /// Whether its bytes have been sent before.
     pub is_again: bool,
     /// The port where it was dropped.
@@ -77,6 +109,7 @@ impl StoryRow {
             sender: None,
             segment: [0; 3],
             flags: Flags(0),
+            frames: Frames(0),
             is_again: false,
             port: None,
             reason: "",
@@ -85,7 +118,7 @@ impl StoryRow {
         }
     }
 
-    /// Its control bits in words.
+    /// Its control bits in words; of QUIC, its packets and frames.
     pub fn flag_words(&self) -> String {
         const NAMES: [(Flags, &str); 7] = [
             (Flags::SYN, "SYN"),
@@ -97,6 +130,11 @@ impl StoryRow {
             (Flags::AE, "AE"),
         ];
         let set = NAMES.iter().filter(|(flag, _)| self.flags.has(*flag));
-        set.map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
+        let frames = (0..).zip(Frames::NAMES);
+        let frames = frames.filter(|(bit, _)| self.frames.0 & 1 << bit > 0);
+        let words = set
+            .map(|(_, name)| *name)
+            .chain(frames.map(|(_, name)| name));
+        words.collect::<Vec<_>>().join(" ")
     }
 }

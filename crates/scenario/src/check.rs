@@ -105,14 +105,11 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
 #[cfg(feature = "breakdown")]
 fn breakdown(scenario: &Scenario) -> Checked {
     let mut classes = scenario.traffic.iter();
-    if let Some(class) = classes.find(|class| !class.transport.is_tcp())
+    if let Some(class) = classes.find(|class| class.transport.quinn > 0.0)
         && scenario.measure.breakdown
     {
-        let why = format!(
-            "but nobody sees what connections of {} wait for",
-            class.transport.other()
-        );
-        let right = "leave it out, or give the class the transport tcp";
+        let why = "but nobody sees what connections of quinn wait for";
+        let right = "leave it out, or give the class the transport quic or tcp";
         let message = format!("found true, {why} (traffic.{}); {right}", class.name);
         return wrong("measure.breakdown", message);
     }

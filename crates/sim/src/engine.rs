@@ -28,5 +28,5 @@ pub(crate) struct Explained<Q>(PhantomData<Q>);
 #[cfg(feature = "breakdown")]
 impl<Q: EventQueue> Engine for Explained<Q> {
     type Queue = Q;
-    type Causes = crate::breakdown::Paths;
+    type Causes = crate::breakdown::paths::Paths;
 }

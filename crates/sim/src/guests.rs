@@ -250,6 +250,11 @@ impl Payloads {
         Some((ticket, len))
     }
 
+    /// A payload that is kept.
+    pub(crate) fn peek(&self, ticket: u32) -> &[u8] {
+        &self.kept[ticket as usize]
+    }
+
     /// Takes a payload out. Its ticket is free once it is [handed back](Self::give_back).
     pub(crate) fn take(&mut self, ticket: u32) -> Vec<u8> {
         std::mem::take(&mut self.kept[ticket as usize])

@@ -1,6 +1,7 @@
 //! Every scenario of the project with the time of its responses broken down: parts add up, and nothing else
 //! changes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -59,7 +60,7 @@ fn shortened(file: &Path) -> Option<Scenario> {
     if scenario
         .traffic
         .iter()
-        .any(|class| !class.transport.is_tcp())
+        .any(|class| class.transport.quinn > 0.0)
     {
         return None;
     }
@@ -115,31 +116,117 @@ fn shipped() -> Vec<PathBuf> {
 fn parts_add_up_in_every_shipped_scenario_and_nothing_else_changes() {
     let (mut responses, mut refused) = (0, Vec::new());
     for file in shipped() {
-        let Some(mut scenario) = shortened(&file) else {
+        let Some(scenario) = shortened(&file) else {
             refused.push(file.file_name().unwrap().to_owned());
             continue;
         };
         let name = file.display();
-        let ended = |error: RunError| -> Summary { panic!("{name}: {error}") };
-        let plain = aqmlab_sim::run(&scenario, Box::new(Discard), &mut |_| true);
-        let plain = plain.unwrap_or_else(ended);
-        scenario.measure.breakdown = true;
-        let checked = Checked::default();
-        let records = Box::new(checked.clone());
-        let explained = aqmlab_sim::run(&scenario, records, &mut |_| true);
-        let explained = explained.unwrap_or_else(ended);
-        let (rows, broken_down) = *checked.0.lock().unwrap();
-        assert_eq!(rows, broken_down, "{name}");
-        responses += rows;
-        let summed: u64 = explained.breakdown["all"]
-            .get("all")
-            .map_or(0, |all| all.count);
-        assert_eq!(summed, rows as u64, "{name}");
-        assert_eq!(others(explained), others(plain), "{name}");
+        responses += explained(&scenario, &name.to_string()).0;
     }
     assert!(responses > 10_000, "{responses}");
-    // Nobody sees what connections of QUIC wait for.
+    // Nobody sees what connections of quinn wait for.
     assert_eq!(refused, ["quic.toml"]);
+}
+
+/// Runs a scenario with and without the breakdown: nothing else changes. How many responses there were, and
+/// the nanoseconds of each part.
+fn explained(scenario: &Scenario, name: &str) -> (usize, BTreeMap<&'static str, f64>) {
+    let ended = |error: RunError| -> Summary { panic!("{name}: {error}") };
+    let mut scenario = scenario.clone();
+    scenario.measure.breakdown = false;
+    let plain = aqmlab_sim::run(&scenario, Box::new(Discard), &mut |_| true);
+    let plain = plain.unwrap_or_else(ended);
+    scenario.measure.breakdown = true;
+    let checked = Checked::default();
+    let explained = aqmlab_sim::run(&scenario, Box::new(checked.clone()), &mut |_| true);
+    let explained = explained.unwrap_or_else(ended);
+    let (rows, broken_down) = *checked.0.lock().unwrap();
+    assert_eq!(rows, broken_down, "{name}");
+    let all = explained.breakdown["all"].get("all");
+    assert_eq!(all.map_or(0, |all| all.count), rows as u64, "{name}");
+    let value = serde_json::to_value(all).unwrap();
+    let parts = Part::ALL.map(|part| {
+        let key = part.column().replace("_ns", "_s");
+        (part.column(), value[key].as_f64().unwrap_or(0.0))
+    });
+    assert_eq!(others(explained), others(plain), "{name}");
+    (rows, parts.into_iter().collect())
+}
+
+/// Pages and transfers over our QUIC, behind several queues, with losses and reordering, with and without
+/// 0-RTT.
+#[test]
+fn parts_add_up_over_quic() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let text = fs::read_to_string(folder.join("quic.toml")).unwrap();
+    let text = text.replace("\"quinn\"", "\"quic\"").replace(
+        "[[traffic]]\nname = \"quic\"",
+        "[[traffic]]\nname = \"transfers\"\nkind = \"poisson\"\nrate = \"20 /s\"\n\
+         transport = { quic = 0.7, tcp = 0.3 }\n\
+         request = { kind = \"constant\", size = \"3 kB\" }\n\
+         response = { kind = \"constant\", size = \"70 kB\" }\n\
+         rtt = { kind = \"uniform\", min = \"15 ms\", max = \"200 ms\" }\n\n\
+         [[traffic]]\nname = \"quic\"",
+    );
+    let queues = [
+        "{ kind = 'droptail', limit = '60 packets' }",
+        "{ kind = 'red', min_th = '20 packets', max_th = '60 packets', limit = '200 packets', ecn = true }",
+        "'fq-codel'",
+        "'pie'",
+        "'cake'",
+    ];
+    let mut variants: Vec<Vec<(&str, String)>> = Vec::new();
+    for queue in queues {
+        for loss in ["0", "0.01", "0.05"] {
+            variants.push(vec![
+                ("topology.bottleneck.discipline", queue.to_owned()),
+                ("topology.bottleneck.loss", loss.to_owned()),
+            ]);
+        }
+    }
+    for early in ["accepted", "rejected"] {
+        for loss in ["0", "0.03"] {
+            let early = format!("{{ early_data = '{early}', pace_bursts = true }}");
+            variants.push(vec![
+                ("traffic.transfers.quic", early.clone()),
+                ("traffic.quic.quic", early),
+                ("topology.bottleneck.loss", loss.to_owned()),
+            ]);
+        }
+    }
+    let reordered = "{ share = 0.05, delay = '8 ms' }";
+    variants.push(vec![(
+        "topology.bottleneck.reordering",
+        reordered.to_owned(),
+    )]);
+    variants.push(vec![("topology.hosts.rate", "\"50 Mbit/s\"".to_owned())]);
+    let narrow = "{ receive_window = '20 kB', server_flight = '6 kB' }";
+    variants.push(vec![("traffic.transfers.quic", narrow.to_owned())]);
+    let (mut responses, mut sums) = (0, BTreeMap::new());
+    for variant in variants {
+        let name = format!("{variant:?}");
+        let settings: Vec<_> = variant
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect();
+        let scenario = Scenario::load_text(&text, &folder, &settings);
+        let mut scenario = scenario.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let measure = &mut scenario.measure;
+        (measure.warm_up, measure.duration) = (Time::from_secs(1), Time::from_secs(9));
+        let (count, parts) = explained(&scenario, &name);
+        responses += count;
+        for (part, mean) in parts {
+            *sums.entry(part).or_insert(0.0) += mean * count as f64;
+        }
+    }
+    assert!(responses > 3_000, "{responses}");
+    for part in Part::ALL {
+        let sum = sums[part.column()];
+        match part {
+            Part::OtherTimer | Part::CarriedOver => assert_eq!(sum, 0.0, "{part:?}"),
+            _ => assert!(sum > 0.0, "{part:?}"),
+        }
+    }
 }
 
 #[test]

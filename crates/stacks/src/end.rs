@@ -82,6 +82,18 @@ impl Class {
     }
 }
 
+impl End {
+    /// What our QUIC does at this end, if it has that: into other stacks nobody sees.
+    #[cfg(feature = "quic")]
+    pub const fn inside(&self) -> Option<&aqmlab_quic::Connection> {
+        match self {
+            #[cfg(feature = "quinn")]
+            Self::Quinn(_) => None,
+            Self::Quic(end) => Some(end.connection()),
+        }
+    }
+}
+
 /// Hands a call on to the stack that an end has.
 macro_rules! with {
     ($end:expr, $stack:ident => $call:expr) => {

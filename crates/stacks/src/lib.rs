@@ -15,6 +15,11 @@ mod quinn;
 mod settings;
 mod stack;
 
+#[cfg(feature = "quic")]
+pub use aqmlab_quic::{
+    Carried, Connection as QuicConnection, Inspector, Numbered, PacketKind, Stated,
+    Timers as QuicTimers, Waits,
+};
 pub use end::{Class, End};
 #[cfg(feature = "quic")]
 pub use own::{EarlyData, Quic};

@@ -49,6 +49,11 @@ impl QuicEnd {
         }
     }
 
+    /// Its connection.
+    pub(crate) const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     fn settle(&mut self, now: Time) {
         while let Some(event) = self.connection.next_event() {
             match event {

@@ -118,7 +118,7 @@ class Part:
 
 _FIXED = (
     Part("propagation_handshake", "propagation, handshake", _WAY,
-         "SYN and SYN-ACK open the connection"),
+         "SYN and SYN-ACK, or QUIC's first packets, open the connection"),
     Part("propagation_exchange", "propagation, exchange", _WAY,
          "the request and the first answer to it"),
     Part("propagation_slow_start", "propagation, slow start", _WAY,
@@ -139,8 +139,12 @@ _FIXED = (
          "until the retransmission timer sent data or FIN again"),
     Part("tail_loss_probe", "tail loss probe", _PROBE,
          "until the probe timer sent the last segment again"),
+    Part("handshake_probe_timeout", "PTO, handshake", _SYN,
+         "until the probe time-out of QUIC sent the handshake again"),
+    Part("probe_timeout", "PTO", _PROBE,
+         "until the probe time-out of QUIC sent data again"),
     Part("reordering_timer", "reordering timer", _PROBE,
-         "until RACK took a late segment for lost"),
+         "until the sender took a late packet for lost"),
     Part("recovery_before_timer", "recovery, before timer", _RECOVERY,
          "from the first transmission until the timer was set"),
     Part("recovery_behind_timer", "recovery, behind timer", _RECOVERY,

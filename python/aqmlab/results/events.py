@@ -16,6 +16,11 @@ from aqmlab.results.breakdown import part
 __all__ = ["Event", "Events", "Moment", "Trip"]
 
 
+_HANDSHAKE = {"Initial", "Handshake"}
+_PACKETS = {*_HANDSHAKE, "0-RTT", "1-RTT"}
+"""Packets of QUIC."""
+
+
 @dataclass(frozen=True)
 class Event:
     """A row of ``story.parquet``."""
@@ -49,6 +54,8 @@ class Event:
     def segment(self) -> str:
         """A segment in words."""
         flags = self.flags.split()
+        if _PACKETS.intersection(flags):
+            return self._datagram(flags)
         if "SYN" in flags:
             return "SYN-ACK" if "ACK" in flags else "SYN"
         if "RST" in flags:
@@ -57,6 +64,25 @@ class Event:
             last = self.seq + self.payload_bytes - 1
             return f"bytes {self.seq:,}-{last:,}{'+FIN' if 'FIN' in flags else ''}"
         return "FIN" if "FIN" in flags else "ACK"
+
+    def _datagram(self, frames: Sequence[str]) -> str:
+        """A datagram of QUIC in words: what of it others wait for."""
+        found = []
+        if "CRYPTO" in frames and (kinds := [kind for kind in frames if kind in _HANDSHAKE]):
+            found.append(" and ".join(kinds))
+        early = " as 0-RTT" if "0-RTT" in frames else ""
+        if "STREAM" in frames and self.payload_bytes:
+            last = self.seq + self.payload_bytes
+            fin = "+FIN" if "FIN" in frames else ""
+            found.append(f"bytes {self.seq + 1:,}-{last:,}{fin}{early}")
+        elif "FIN" in frames:
+            found.append(f"FIN{early}")
+        if "MAX_DATA" in frames:
+            found.append("a new limit")
+        if not found:
+            said = [name for name in ("HANDSHAKE_DONE", "PING", "CLOSE") if name in frames]
+            found = said or ["ACK"]
+        return " with ".join(found)
 
     @property
     def place(self) -> str:
@@ -99,7 +125,9 @@ _WAITS = {
     "syn_timeout": "the timer of the lost SYN or SYN-ACK ends",
     "timeout": "the retransmission timer ends",
     "tail_loss_probe": "the timer of the tail loss probe ends",
-    "reordering_timer": "RACK's timer for late segments ends",
+    "handshake_probe_timeout": "the probe time-out (PTO) of the handshake ends",
+    "probe_timeout": "the probe time-out (PTO) ends",
+    "reordering_timer": "the timer for late packets ends",
     "recovery_before_timer": "the timer that finds the loss starts",
     "recovery_behind_timer": "what was lost before it has been repaired",
     "recovery_fast": "later ACKs have shown the loss",

@@ -28,11 +28,19 @@ _COUNTS = {
     "syn_timeout": ("syn_timeouts", "expiry"),
     "timeout": ("timeouts", "expiry"),
     "tail_loss_probe": ("tail_loss_probes", "expiry"),
+    "handshake_probe_timeout": ("handshake_probe_timeouts", "expiry"),
+    "probe_timeout": ("probe_timeouts", "expiry"),
     "delayed_ack": ("delayed_acks", "expiry"),
 }
 """What is counted beside the time of a part, and what one of it is."""
 _PLURAL = {"trip": "trips", "expiry": "expiries"}
-_SEGMENTS = {"syn": "a SYN or SYN-ACK", "data": "a segment with data", "fin": "a FIN"}
+_SEGMENTS = {
+    "syn": "a SYN or SYN-ACK",
+    "data": "a segment with data",
+    "fin": "a FIN",
+    "handshake": "a packet of the handshake",
+    "limit": "a new limit of the receiver's",
+}
 _MOST_MOMENTS = 30
 """From so many moments on, trips without a loss are one line."""
 _KEPT = 2

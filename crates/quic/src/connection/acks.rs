@@ -272,7 +272,7 @@ impl Connection {
     }
 
     /// Ack-eliciting packets that are out, of all spaces.
-    pub(super) fn has_eliciting_out(&self) -> bool {
+    pub(crate) fn has_eliciting_out(&self) -> bool {
         let mut spaces = self.spaces[self.open_spaces()].iter();
         spaces.any(|space| space.eliciting_out > 0)
     }

@@ -110,7 +110,7 @@ impl Connection {
     /// The packet number spaces that may still have anything to do: of a confirmed handshake there are no
     /// keys left.
     #[inline]
-    pub(super) const fn open_spaces(&self) -> Range<usize> {
+    pub(crate) const fn open_spaces(&self) -> Range<usize> {
         match self.is_confirmed {
             true => DATA..DATA + 1,
             false => INITIAL..DATA + 1,

@@ -20,9 +20,9 @@ use crate::streams::{Content, Event, Streams};
 use crate::wire::AckFrame;
 
 /// The packet number spaces, by index.
-const INITIAL: usize = 0;
-const HANDSHAKE: usize = 1;
-const DATA: usize = 2;
+pub(crate) const INITIAL: usize = 0;
+pub(crate) const HANDSHAKE: usize = 1;
+pub(crate) const DATA: usize = 2;
 
 /// A datagram that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +54,12 @@ enum Life {
 #[derive(Debug)]
 pub struct Connection {
     role: Role,
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
     life: Life,
-    spaces: [Space; 3],
-    streams: Streams,
+    pub(crate) spaces: [Space; 3],
+    pub(crate) streams: Streams,
     rtt: Rtt,
-    congestion: Congestion,
+    pub(crate) congestion: Congestion,
     /// How often the probe time-out has expired in a row.
     expiries: u32,
     // ---- the handshake ----
@@ -67,7 +67,7 @@ pub struct Connection {
     is_complete: bool,
     is_confirmed: bool,
     /// 1-RTT packets may be sent; before that a client may have the keys of 0-RTT.
-    has_one_rtt: bool,
+    pub(crate) has_one_rtt: bool,
     is_early: bool,
     done_is_due: bool,
     /// The server knows the client's address; a client: the server does.
@@ -83,7 +83,7 @@ pub struct Connection {
     active_at: Time,
     has_sent_since: bool,
     /// When the pacer lets the next datagram go; it waits for nothing else.
-    paced_until: Time,
+    pub(crate) paced_until: Time,
     /// When there was nothing to send, if nothing has happened since.
     quiet_at: Time,
     // ---- buffers ----

@@ -26,21 +26,21 @@ impl Connection {
     }
 
     /// Whether a server may not send another byte.
-    pub(super) fn is_amplifying(&self) -> bool {
+    pub(crate) fn is_amplifying(&self) -> bool {
         self.role == Role::Server
             && !self.is_validated
             && self.volume[1] + LEAST_PACKET > 3 * self.volume[0]
     }
 
     /// When the loss timer is due, and the space that it is of.
-    fn loss_timer(&self) -> Option<(Time, usize)> {
+    pub(crate) fn loss_timer(&self) -> Option<(Time, usize)> {
         let spaces = self.open_spaces().map(|index| (index, &self.spaces[index]));
         let (index, space) = spaces.min_by_key(|(_, space)| space.loss_at)?;
         (space.loss_at < Time::NEVER).then_some((space.loss_at, index))
     }
 
     /// When the probe timer is due, and the space that it is of.
-    fn probe_timer(&self) -> Option<(Time, usize)> {
+    pub(crate) fn probe_timer(&self) -> Option<(Time, usize)> {
         if self.is_amplifying() {
             return None;
         }
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     /// Since when a client waits that has nothing in flight.
-    fn asked_at(&self) -> Time {
+    pub(crate) fn asked_at(&self) -> Time {
         let sent = self
             .spaces
             .iter()

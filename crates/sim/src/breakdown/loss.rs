@@ -30,7 +30,9 @@ impl Place {
         let segment = match word & 0xff {
             0 => LostSegment::Syn,
             1 => LostSegment::Data,
-            _ => LostSegment::Fin,
+            2 => LostSegment::Fin,
+            3 => LostSegment::Handshake,
+            _ => LostSegment::Limit,
         };
         let port = (word >> 32).checked_sub(1).map(|port| port as u16);
         (segment, port, usize::from((word >> 8) as u16) - 1)

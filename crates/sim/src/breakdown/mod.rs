@@ -27,7 +27,7 @@ mod node;
 #[cfg(feature = "breakdown")]
 mod nodes;
 #[cfg(feature = "breakdown")]
-mod paths;
+pub(crate) mod paths;
 #[cfg(feature = "breakdown")]
 mod story;
 #[cfg(all(test, feature = "breakdown"))]
@@ -37,13 +37,11 @@ use aqmlab_aqm::Reason;
 use aqmlab_link::Served;
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{Exchange, Metrics};
+use aqmlab_stacks::End;
 use aqmlab_tcp::{Segment, SendLimit, Timers};
 
 use crate::event::Event;
 use crate::options::Ticket;
-
-#[cfg(feature = "breakdown")]
-pub(crate) use paths::Paths;
 
 /// What a world remembers of the causes of events. It hears of each step of each segment, and of
 /// each timer; connections are named by their slots.
@@ -84,6 +82,15 @@ pub(crate) trait Causes {
     /// A timer of an end expires; `paced`: segments leave at a rate.
     fn expires(&mut self, _slot: u32, _role: Role, _now: Time, _paced: bool) {}
 
+    /// A datagram arrives at an end of a stack.
+    fn datagram_arrives(&mut self, _event: &Event, _now: Time, _end: &End, _datagram: &[u8]) {}
+
+    /// A timer of an end of a stack expires.
+    fn stack_expires(&mut self, _slot: u32, _role: Role, _now: Time) {}
+
+    /// An end of a stack has done what the event made it do.
+    fn stack_acted(&mut self, _slot: u32, _role: Role, _now: Time, _end: &End) {}
+
     /// The application of an end pauses.
     fn pauses(&mut self, _slot: u32, _role: Role, _now: Time) {}
 
@@ -117,6 +124,16 @@ pub(crate) trait Causes {
         _sender: Role,
         _segment: &Segment,
         _now: Time,
+    ) {
+    }
+
+    /// A datagram leaves an end of a stack, with this ticket, from that slot.
+    fn datagram_leaves(
+        &mut self,
+        _what: (Ticket, u32, Role),
+        _now: Time,
+        _end: &End,
+        _datagram: &[u8],
     ) {
     }
 

@@ -1,5 +1,8 @@
 //! The critical paths of all exchanges under way.
 
+#[cfg(feature = "quic")]
+mod quic;
+
 use std::collections::VecDeque;
 
 use aqmlab_aqm::Reason;
@@ -9,6 +12,8 @@ use aqmlab_record::{
     Breakdown, Exchange, LossOnPath, LostSegment, Metrics, ON_WIRE, Part, PathCount, StoryEvent,
     StoryRow,
 };
+#[cfg(feature = "quic")]
+use aqmlab_stacks::End as StackEnd;
 use aqmlab_tcp::{Flags, Segment, SendLimit, Timers};
 
 use super::Causes;
@@ -43,6 +48,9 @@ enum Kind {
     Retransmission,
     Probe,
     Reordering,
+    /// QUIC's probe time-out.
+    #[cfg(feature = "quic")]
+    QuicProbe,
 }
 
 /// A timer that has expired: since when it ran, and until when.
@@ -110,6 +118,76 @@ pub(crate) struct Paths {
     /// By slot. Those that are over keep their room for the next one.
     connections: Vec<Connection>,
     reasons: Vec<&'static str>,
+    #[cfg(feature = "quic")]
+    datagrams: quic::Datagrams,
+}
+
+/// The vector of what is sent again now, by that of its first transmission, whose trip it is; and what
+/// that waited for. `runs`: the timers of its end.
+fn detour(
+    (trip, runs): (Vector, &[Run]),
+    origin: Time,
+    now: Time,
+    nodes: &mut Nodes,
+) -> (Vector, Label) {
+    let first = nodes.departure(trip);
+    let mut vector = nodes.again(&first, origin);
+    let mut gap = Part::RecoveryFast;
+    for run in runs {
+        if run.to <= nodes.until(vector) || run.from >= now {
+            continue;
+        }
+        // RACK sets its timer for segments that have left before.
+        if run.kind == Kind::Reordering && run.from <= first.sent {
+            continue;
+        }
+        if run.from > nodes.until(vector) {
+            vector = nodes.charge(vector, Part::RecoveryBeforeTimer, run.from, None);
+        }
+        let (part, count) = run.kind.finds(first.segment);
+        vector = nodes.charge(vector, part, run.to.min(now), count);
+        gap = Part::RecoveryBehindTimer;
+    }
+    let has_arrived = first.lost.is_none() && !first.is_under_way;
+    let count = has_arrived.then_some(PathCount::FirstCopiesArrived);
+    vector = nodes.charge(vector, gap, now, count);
+    if let Some(place) = first.lost {
+        vector = nodes.note_loss(vector, now - first.sent, place.pack(first.segment));
+    }
+    (vector, first.label)
+}
+
+/// Timers that have expired before the oldest segment was sent, whose trip it is, are of no interest.
+#[cold]
+fn forget_runs(runs: &mut Vec<Run>, oldest: Option<Vector>, nodes: &Nodes) {
+    match oldest {
+        Some(oldest) => {
+            let sent = nodes.departure(oldest).sent;
+            runs.retain(|run| run.to > sent);
+        }
+        None => runs.clear(),
+    }
+}
+
+impl Kind {
+    /// What waiting for it is, if it finds the loss of such a segment.
+    const fn finds(self, segment: LostSegment) -> (Part, Option<PathCount>) {
+        match (self, segment) {
+            (Self::Retransmission, LostSegment::Syn) => {
+                (Part::SynTimeout, Some(PathCount::SynTimeouts))
+            }
+            (Self::Retransmission, _) => (Part::Timeout, Some(PathCount::Timeouts)),
+            (Self::Probe, _) => (Part::TailLossProbe, Some(PathCount::TailLossProbes)),
+            (Self::Reordering, _) => (Part::ReorderingTimer, None),
+            #[cfg(feature = "quic")]
+            (Self::QuicProbe, LostSegment::Handshake) => (
+                Part::HandshakeProbeTimeout,
+                Some(PathCount::HandshakeProbeTimeouts),
+            ),
+            #[cfg(feature = "quic")]
+            (Self::QuicProbe, _) => (Part::ProbeTimeout, Some(PathCount::ProbeTimeouts)),
+        }
+    }
 }
 
 impl End {
@@ -161,18 +239,6 @@ impl End {
             self.firsts.pop_front();
         }
     }
-
-    /// Timers that have expired before the oldest segment was sent are of no interest.
-    #[cold]
-    fn forget_runs(&mut self, nodes: &Nodes) {
-        match self.firsts.front() {
-            Some(oldest) => {
-                let sent = nodes.departure(oldest.trip).sent;
-                self.runs.retain(|run| run.to > sent);
-            }
-            None => self.runs.clear(),
-        }
-    }
 }
 
 impl Connection {
@@ -209,37 +275,8 @@ impl Connection {
     /// waited for.
     fn detour(&self, role: Role, number: usize, now: Time, nodes: &mut Nodes) -> (Vector, Label) {
         let end = &self.ends[role as usize];
-        let first = nodes.departure(end.firsts[number].trip);
-        let mut vector = nodes.again(&first, self.origin);
-        let is_syn = first.label == Label::Handshake;
-        let mut gap = Part::RecoveryFast;
-        for run in &end.runs {
-            if run.to <= nodes.until(vector) || run.from >= now {
-                continue;
-            }
-            // RACK sets its timer for segments that have left before.
-            if run.kind == Kind::Reordering && run.from <= first.sent {
-                continue;
-            }
-            if run.from > nodes.until(vector) {
-                vector = nodes.charge(vector, Part::RecoveryBeforeTimer, run.from, None);
-            }
-            let (part, count) = match run.kind {
-                Kind::Retransmission if is_syn => (Part::SynTimeout, Some(PathCount::SynTimeouts)),
-                Kind::Retransmission => (Part::Timeout, Some(PathCount::Timeouts)),
-                Kind::Probe => (Part::TailLossProbe, Some(PathCount::TailLossProbes)),
-                Kind::Reordering => (Part::ReorderingTimer, None),
-            };
-            vector = nodes.charge(vector, part, run.to.min(now), count);
-            gap = Part::RecoveryBehindTimer;
-        }
-        let has_arrived = first.lost.is_none() && !first.is_under_way;
-        let count = has_arrived.then_some(PathCount::FirstCopiesArrived);
-        vector = nodes.charge(vector, gap, now, count);
-        if let Some(place) = first.lost {
-            vector = nodes.note_loss(vector, now - first.sent, place.pack(first.segment));
-        }
-        (vector, first.label)
+        let first = (end.firsts[number].trip, &end.runs[..]);
+        detour(first, self.origin, now, nodes)
     }
 
     /// A segment leaves: its trip.
@@ -322,6 +359,12 @@ impl Paths {
             Some((connection, nodes)) => connection.leaves(sender, &segment, now, nodes),
             None => NONE,
         };
+        self.put_trip(ticket, trip);
+    }
+
+    /// The segment with this ticket makes a trip.
+    #[inline(always)]
+    fn put_trip(&mut self, ticket: Ticket, trip: Vector) {
         let place = ticket as usize - 1;
         match self.trips.get_mut(place) {
             Some(of_ticket) => *of_ticket = trip,
@@ -416,6 +459,8 @@ impl Causes for Paths {
             trips: Vec::new(),
             connections: Vec::new(),
             reasons: Vec::new(),
+            #[cfg(feature = "quic")]
+            datagrams: quic::Datagrams::default(),
         }
     }
 
@@ -461,6 +506,8 @@ impl Causes for Paths {
                 end.clear(nodes);
             }
         }
+        #[cfg(feature = "quic")]
+        self.datagrams.close(slot, &mut self.nodes);
     }
 
     #[inline(always)]
@@ -620,7 +667,8 @@ impl Causes for Paths {
             end.forget_acknowledged(after.una, nodes);
         }
         if !end.runs.is_empty() {
-            end.forget_runs(nodes);
+            let oldest = end.firsts.front().map(|first| first.trip);
+            forget_runs(&mut end.runs, oldest, nodes);
         }
     }
 
@@ -634,6 +682,38 @@ impl Causes for Paths {
             ..
         } = segment;
         self.sends((ticket, slot), sender, (seq, ack), (len, flags), now);
+    }
+
+    #[cfg(feature = "quic")]
+    fn datagram_leaves(
+        &mut self,
+        what: (Ticket, u32, Role),
+        now: Time,
+        end: &StackEnd,
+        datagram: &[u8],
+    ) {
+        if let Some(inside) = end.inside() {
+            self.quic_leaves(what, now, inside, datagram);
+        }
+    }
+
+    #[cfg(feature = "quic")]
+    fn datagram_arrives(&mut self, event: &Event, now: Time, end: &StackEnd, datagram: &[u8]) {
+        if let Some(inside) = end.inside() {
+            self.quic_arrives(event, now, inside, datagram);
+        }
+    }
+
+    #[cfg(feature = "quic")]
+    fn stack_expires(&mut self, slot: u32, role: Role, now: Time) {
+        self.quic_expires(slot, role, now);
+    }
+
+    #[cfg(feature = "quic")]
+    fn stack_acted(&mut self, slot: u32, role: Role, now: Time, end: &StackEnd) {
+        if let Some(inside) = end.inside() {
+            self.quic_acted(slot, role, now, inside);
+        }
     }
 
     #[inline(always)]

@@ -4,6 +4,9 @@
 //! ACK 40 us, a SYN 44, a request of 360 bytes 400. One connection on an idle network; some of its
 //! segments are dropped as they leave. Times below are in microseconds.
 
+#[cfg(feature = "quic")]
+mod quic;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +19,7 @@ use aqmlab_record::{
 };
 use aqmlab_scenario::Scenario;
 
+use super::paths::Paths;
 use super::*;
 use crate::engine::{Engine, Explained};
 use crate::event_queue::WheelQueue;

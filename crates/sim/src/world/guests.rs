@@ -3,10 +3,11 @@
 use aqmlab_net::{Role, Time};
 use aqmlab_record::Flow;
 use aqmlab_stacks::{End, HEADER, Progress, Stack};
-use aqmlab_tcp::{Events, RoundTrip, SegmentKind};
+use aqmlab_tcp::{Events, Options, RoundTrip, SegmentKind};
 use aqmlab_traffic::{Connect, Script};
 
 use super::World;
+use crate::breakdown::Causes;
 use crate::connection::Application;
 use crate::engine::Engine;
 use crate::event::Event;
@@ -47,6 +48,8 @@ impl<E: Engine> World<E> {
         if is_traced {
             self.tracer.follow(index);
         }
+        let flow = self.network.routes(index).flow();
+        self.network.causes_mut().opens(index, self.now, flow);
         let guest = Guest {
             ends,
             timer_at: [Time::NEVER; 2],
@@ -76,6 +79,14 @@ impl<E: Engine> World<E> {
         let role = event.sender().other();
         self.network.count_delivered();
         let payload = self.guests.payloads.take(event.seq);
+        if E::Causes::ON {
+            if let Some(guest) = self.guests.get(event.conn) {
+                let end = &guest.ends[role as usize];
+                let causes = self.network.causes_mut();
+                causes.datagram_arrives(event, self.now, end, &payload);
+            }
+            self.network.take_options(event.options);
+        }
         if let Some(guest) = self.guests.get_mut(event.conn) {
             guest.in_network -= 1;
             if !guest.aborted {
@@ -107,6 +118,9 @@ impl<E: Engine> World<E> {
             if !end.is_complete() {
                 guest.last_event = now;
             }
+            self.network
+                .causes_mut()
+                .stack_expires(event.conn, role, now);
             end.expire(now);
         }
         self.after_guest(event.conn, role);
@@ -125,6 +139,8 @@ impl<E: Engine> World<E> {
         }
         self.now = time - self.network.clock_shift(event.conn);
         guest.last_event = self.now;
+        let causes = self.network.causes_mut();
+        causes.resumes(event.conn, role, self.now);
         self.play(event.conn, role);
         self.after_guest(event.conn, role);
     }
@@ -167,6 +183,10 @@ impl<E: Engine> World<E> {
             }
         }
         self.notify_losses(Some(index));
+        if let Some(guest) = self.guests.get(index) {
+            let causes = self.network.causes_mut();
+            causes.stack_acted(index, role, self.now, &guest.ends[role as usize]);
+        }
         self.count_guest(index, role);
     }
 
@@ -202,7 +222,14 @@ impl<E: Engine> World<E> {
             let each = burst.datagram.max(1);
             while let Some((ticket, len)) = payloads.take_in(each) {
                 let packet = ((len + burst.left_out) as u16, burst.ecn);
-                network.send(now, Event::datagram(role, index, (ticket, 0), packet));
+                let mut event = Event::datagram(role, index, (ticket, 0), packet);
+                if E::Causes::ON {
+                    event.options = network.put_options(&Options::NONE);
+                    let what = (event.ticket(), index, role);
+                    let causes = network.causes_mut();
+                    causes.datagram_leaves(what, now, end, payloads.peek(ticket));
+                }
+                network.send(now, event);
                 sent += 1;
             }
         }
@@ -310,6 +337,7 @@ impl<E: Engine> World<E> {
         self.metrics.on_closed(&self.flow_of_guest(index, guest));
         self.guests.remove(index);
         self.connections.remove(index);
+        self.network.causes_mut().closes(index);
     }
 
     /// What such a connection has done so far.

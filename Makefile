@@ -95,16 +95,16 @@ wheel-pgo: $(STAMPS)/requirements  ## the wheel in dist, by the profile of some 
 test-wheel: wheel  ## the wheel in an empty environment, outside of the checkout
 	$(BIN)/python .ci/wheel.py
 
-# For other systems, cross-built by zig; some are tried on Pythons of those systems.
-.PHONY: wheels test-wheels foreign-pythons
+# For other systems, cross-built by zig.
+.PHONY: wheels test-wheels foreign
 PLATFORMS ?= manylinux_2_28_x86_64 manylinux_2_28_aarch64 musllinux_1_2_x86_64 musllinux_1_2_aarch64
 wheels: $(STAMPS)/requirements-wheels  ## wheels for glibc 2.28 and musl, x86-64 and aarch64; PLATFORMS=musllinux_1_2_x86_64 for one
 	$(BIN)/python .ci/wheels.py build $(PLATFORMS)
 
-test-wheels: $(STAMPS)/requirements-wheels  ## those in dist: their tags, what they link with, and runs on each Python there is
+test-wheels: $(STAMPS)/requirements-wheels  ## those in dist: their tags, what they link with, and runs where there is a Python
 	$(BIN)/python .ci/wheels.py try $(PLATFORMS)
 
-foreign-pythons: $(STAMPS)/requirements-wheels  ## Pythons for test-wheels, on Debian; needs qemu-user-static
+foreign: $(STAMPS)/requirements-wheels  ## what test-wheels needs of them, on Debian: a Python of another processor, musl
 	$(BIN)/python .ci/foreign.py $(PLATFORMS)
 
 .PHONY: release-check sbom

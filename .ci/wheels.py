@@ -2,8 +2,9 @@
 
 `build` makes a wheel for each platform that is named. `try` looks at what each says of itself and
 at what its library links with; then it runs it, where there is a Python of its system: this
-machine's own, or one that `make foreign-pythons` made. A run must give the pinned bytes of
-tests/pinned. What was not run is said.
+machine's own, or one that `make foreign` made. A run must give the pinned bytes of tests/pinned.
+No Python for musl is to be had here: what such a library asks for is compared with the symbols of
+musl. What was not done is said.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from foreign import launcher, split
+from foreign import launcher, libc, split
 from wheel import size
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,6 +85,7 @@ def form(wheel: Path, tag: str) -> str:
         libraries = [name for name in names if re.search(r"\.so(\.|$)", name)]
         library = archive.extract(LIBRARY, folder)
         shown = _readelf("--file-header", "--dynamic", "--version-info", library)
+        unknown = foreign_symbols(library, tag)
     if [name.rpartition("-")[2] for name in tags] != [tag]:
         sys.exit(f"wheels: {wheel.name}: its tags are {', '.join(tags)}")
     if libraries != [LIBRARY]:
@@ -107,8 +109,33 @@ def form(wheel: Path, tag: str) -> str:
         sys.exit(f"wheels: {wheel.name}: needs {', '.join(sorted(needed - allowed))}")
     if max(versions, default=(0, 0)) > newest:
         sys.exit(f"wheels: {wheel.name}: needs glibc {'.'.join(map(str, max(versions)))}")
+    if unknown:
+        sys.exit(f"wheels: {wheel.name}: musl has no {', '.join(unknown)}")
     text = f"{wheel.stat().st_size / MB:.1f} MB, needs {', '.join(sorted(needed))}"
-    return text if musl else f"{text}, glibc {'.'.join(map(str, max(versions)))}"
+    if musl:
+        known = "which has all its symbols" if libc(tag).exists() else "whose SYMBOLS WERE NOT READ"
+        return f"{text}, {known}"
+    return f"{text}, glibc {'.'.join(map(str, max(versions)))}"
+
+
+def foreign_symbols(library: str, tag: str) -> list[str]:
+    """What a library asks for that neither Python nor the musl of `make foreign` has."""
+    if not libc(tag).exists():
+        return []
+    asked, _ = _symbols(library)
+    _, given = _symbols(str(libc(tag)))
+    return sorted(name for name in asked - given if not name.startswith(("Py", "_Py")))
+
+
+def _symbols(library: str) -> tuple[set[str], set[str]]:
+    """The symbols that a library asks for, and those that it gives; what is weak may lack."""
+    rows = re.findall(
+        r"^ *\d+: \S+ +\S+ +\S+ +(GLOBAL|WEAK) +\S+ +(\S+) ([^\s@]+)",
+        _readelf("--dyn-syms", library),
+        re.MULTILINE,
+    )
+    asked = {name for binding, where, name in rows if where == "UND" and binding == "GLOBAL"}
+    return asked, {name for _, where, name in rows if where != "UND"}
 
 
 def _readelf(*arguments: str) -> str:
@@ -194,7 +221,10 @@ def attempt(tags: Sequence[str]) -> None:
     """Tries the wheels of some platforms."""
     values = {}
     for tag in tags:
-        [wheel] = DIST.glob(f"aqmlab-*-{tag}.whl")
+        found = [*DIST.glob(f"aqmlab-*-{tag}.whl")]
+        if len(found) != 1:
+            sys.exit(f"wheels: {tag}: {DIST} holds {len(found)} such wheels; make wheels makes one")
+        [wheel] = found
         print(f"wheels: {wheel.name}: {form(wheel, tag)}", flush=True)
         with tempfile.TemporaryDirectory(prefix="aqmlab-wheels-") as name:
             work = Path(name) / "work"
@@ -202,7 +232,7 @@ def attempt(tags: Sequence[str]) -> None:
             packages = Path(name) / "environment"
             python = installed(wheel, tag, packages)
             if python is None:
-                print(f"wheels: {tag}: WAS NOT RUN: there is no {launcher(tag)}", flush=True)
+                print(f"wheels: {tag}: WAS NOT RUN: there is no Python for it", flush=True)
                 continue
             print(f"wheels: {tag}: an environment takes {size(packages) / MB:.0f} MB", flush=True)
             values[tag] = run(python, tag, work)

@@ -81,3 +81,13 @@ def test_more_than_the_tag_says_is_refused(
 ) -> None:
     with pytest.raises(SystemExit, match=message):
         wheels.form(packed(library, tag, own, *more), tag)
+
+
+def test_symbols_that_musl_lacks_are_named(
+    wheels: ModuleType, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library in the place of musl gives nothing that it asks for itself."""
+    monkeypatch.setattr(wheels, "libc", lambda _: library)
+    assert wheels.foreign_symbols(str(library), "musllinux_1_2_x86_64") == ["memcpy"]
+    monkeypatch.setattr(wheels, "libc", lambda _: library.with_name("absent"))
+    assert wheels.foreign_symbols(str(library), "musllinux_1_2_x86_64") == []

@@ -18,6 +18,7 @@ PARTS = (
     *("propagation_handshake", "propagation_exchange", "propagation_slow_start"),
     *("propagation_congestion_avoidance", "propagation_receive_window", "propagation_recovery"),
     *("transmission_hosts", "wait_hosts", "syn_timeout", "timeout", "tail_loss_probe"),
+    *("handshake_probe_timeout", "probe_timeout"),
     *("reordering_timer", "recovery_before_timer", "recovery_behind_timer", "recovery_fast"),
     *("delayed_ack", "pacing", "application", "hold_up", "other_timer", "carried_over"),
 )

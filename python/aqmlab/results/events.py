@@ -50,6 +50,25 @@ class Event:
         flags = self.flags.split()
         return self.seq + self.payload_bytes + ("SYN" in flags) + ("FIN" in flags)
 
+    def repeats(self, earlier: Event) -> bool:
+        """Whether it begins with what an earlier packet of its sender carried."""
+        if self._numbers != earlier._numbers:
+            return False
+        if self._numbers == "limit":
+            return True
+        return earlier.seq <= self.seq < earlier.ends
+
+    @property
+    def _numbers(self) -> str:
+        """What its sequence number counts: of QUIC, bytes of the stream or of the handshake."""
+        frames = self.flags.split()
+        if not _PACKETS.intersection(frames):
+            return "segment"
+        for frame in ("STREAM", "CRYPTO"):
+            if frame in frames:
+                return frame if frame == "STREAM" else f"{frame} {frames[0]}"
+        return "limit" if "MAX_DATA" in frames else ""
+
     @property
     def segment(self) -> str:
         """A segment in words."""
@@ -311,7 +330,7 @@ class Events:
         found = []
         for event in self._all.values():
             is_copy = event.event == "sent" and event.sender == first.sender
-            if not is_copy or not event.seq <= last.seq < event.ends:
+            if not is_copy or not last.repeats(event):
                 continue
             if not first.time_ns <= event.time_ns < last.time_ns:
                 continue

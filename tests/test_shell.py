@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from aqmlab import Run, Scenario
-from aqmlab.engine.shell import FileLink, Link, trace_rate_bps
+from aqmlab.engine.shell import FileLink, Link, Span, trace_rate_bps
 from aqmlab.errors import AqmlabError
 from conftest import ROOT, Cli
 from test_live import IN_NAMESPACE, WITHOUT_RIGHTS, as_nobody, holders, live, namespaces, own_folder
@@ -52,7 +52,7 @@ def directions() -> tuple[dict[str, Any], dict[str, Any]]:
 def disciplines(**changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The queues of a link with 12 Mbit/s down, 1.2 Mbit/s up and 100 ms, with some changes."""
     link = Link(**{"down_bps": 12e6, "up_bps": 1.2e6, "rtt_s": 0.1, **changes})
-    bottleneck = link.scenario("a program", 1, 10.0).data["topology"]["bottleneck"]
+    bottleneck = link.scenario("a program", 1, Span(10.0)).data["topology"]["bottleneck"]
     return bottleneck["forward"]["discipline"], bottleneck["reverse"]["discipline"]
 
 
@@ -70,7 +70,7 @@ def test_a_buffer_is_a_bandwidth_delay_product_unless_stated() -> None:
 
 def test_a_link_is_a_scenario_that_can_be_simulated() -> None:
     link = Link(down_bps=20e6, up_bps=2e6, rtt_s=0.04, loss=0.01)
-    scenario = link.scenario("curl", 7, 30.0)
+    scenario = link.scenario("curl", 7, Span(30.0))
     assert Scenario.from_toml(scenario.effective).effective == scenario.effective
     bottleneck = scenario.data["topology"]["bottleneck"]
     assert bottleneck["forward"]["rate"] == "20 Mbit/s"
@@ -82,7 +82,7 @@ def test_a_trace_has_its_mean_rate() -> None:
     trace = ROOT / "scenarios/traces/lte.trace"
     link = Link(down_bps=trace_rate_bps(trace), up_bps=2e6, trace_down=trace)
     assert link.down_bps == pytest.approx(27_789 * 12_000 / 30)
-    ways = link.scenario("curl", 1, 5.0).data["topology"]["bottleneck"]
+    ways = link.scenario("curl", 1, Span(5.0)).data["topology"]["bottleneck"]
     assert len(ways["forward"]["trace"]["opportunities"]) == 27_789
     assert ways["reverse"].get("trace") is None
     assert "11.1156 Mbit/s down by lte.trace, 2 Mbit/s up" in str(link)
@@ -91,13 +91,13 @@ def test_a_trace_has_its_mean_rate() -> None:
 def test_a_file_gives_the_link() -> None:
     own = FileLink.load(ROOT / "scenarios/cellular.toml", None, 0.0)
     assert own.rtt_s == pytest.approx(0.02)
-    ways = own.scenario("curl", 3, 5.0).data["topology"]["bottleneck"]
+    ways = own.scenario("curl", 3, Span(5.0)).data["topology"]["bottleneck"]
     assert ways["forward"]["discipline"]["kind"] == "fq-codel"
     assert "fq-codel (cellular.toml)" in str(own)
     # A link without delay, and another round trip.
     for rtt_s, delay in ((None, "10 ms"), (0.05, "25 ms")):
         link = FileLink.load(ROOT / "scenarios/quickstart.toml", rtt_s, 0.0)
-        data = link.scenario("curl", 3, 5.0).data
+        data = link.scenario("curl", 3, Span(5.0)).data
         assert data["topology"]["bottleneck"]["forward"]["delay"] == delay
         assert [it["name"] for it in data["traffic"]] == ["program"]
     with pytest.raises(AqmlabError, match='kind: found "parking-lot", but programs'):
@@ -192,14 +192,17 @@ def test_a_program_is_behind_the_queue() -> None:
     assert float(connect_s) >= 0.04
     if not run.invalid:
         assert float(connect_s) < 0.06
-    # What it says of itself: nine lines.
+    # What it says of itself: ten lines.
     said = answer.stderr.splitlines()
-    assert len(said) == 9
-    assert re.search(r"ended with status 5 after \d+\.\d s: 8 Mbit/s down, 2 Mbit/s up", said[0])
+    assert len(said) == 10
+    assert re.search(r"ended with status 5 after \d+\.\d\d s: 8 Mbit/s down, 2 Mbit/s up", said[0])
     assert all(line.startswith("aqmlab: ") for line in said)
     assert re.match(r"aqmlab:   goodput  \S+ [kM]bit/s +\S+ kbit/s$", said[2])
-    assert said[7].startswith("aqmlab:   valid: " if not run.invalid else "aqmlab:   INVALID: ")
-    assert said[8] == "aqmlab:   run directory: run"
+    controls = list(run.summary["live"]["program"]["controls"].values())
+    assert said[7].split() == ["aqmlab:", "control", *controls]
+    assert 0.3 < run.summary["live"]["program"]["time_s"] <= run.summary["measured_s"]
+    assert said[8].startswith("aqmlab:   valid: " if not run.invalid else "aqmlab:   INVALID: ")
+    assert said[9] == "aqmlab:   run directory: run"
     # The file of the link can be simulated, for as long as the program took.
     assert Scenario.load(run.path / "scenario.toml").data["traffic"][0]["name"] == "program"
     shown = {}
@@ -358,7 +361,7 @@ def test_time_ends_a_program_and_what_it_has_started() -> None:
     answer = shell("--for", "0.5 s", "sh", "-c", script)
     assert answer.returncode == 0, answer.stderr
     assert time.monotonic() - began < 30
-    assert "sh was ended after 0.5 s" in answer.stderr
+    assert re.search(r"sh was ended after 0\.\d\d s", answer.stderr)
     assert Run.open("run").summary["measured_s"] == 0.5
     assert not processes_with(mark)
 

@@ -14,7 +14,7 @@ from threading import Thread
 import pytest
 from aqmlab import Run
 from aqmlab.cli.shell_mahimahi import read
-from aqmlab.engine.shell import Link
+from aqmlab.engine.shell import Link, Span
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest, responsiveness
 from aqmlab.engine.shell_users import users_of
 from aqmlab.errors import AqmlabError
@@ -76,6 +76,7 @@ def test_a_wrong_word_of_mahimahi_is_named(words: str, message: str) -> None:
     ("words", "message"),
     [
         (["--mm", "--rate", "3", "a", "b"], "--rate: found one beside --mm"),
+        (["--warm-up", "2 h", "true"], '--warm-up: found "2 h"; expected 0 s to 1 h'),
         (["--test", "rpm", "true"], "program: found one beside --test"),
         (["--test", "rpm", "--net", "none"], "--net: found none beside --test"),
         (["--test", "rpm", "--for", "1 s"], '--for: found "1 s"; tests take 3 s or more'),
@@ -171,7 +172,8 @@ def test_words_become_users() -> None:
     assert [found[0]["users"], found[1]["direction"], found[4]["flows"]] == [10, "reverse", 2]
     assert {it["rtt"]["rtt"] for it in found} == {"40 ms"}
     link = Link(down_bps=10e6, up_bps=10e6)
-    content = link.scenario("curl", 1, 5.0, found)
+    content = link.scenario("curl", 1, Span(5.0, 2.0), found)
+    assert content.data["measure"]["warm_up"] == "2 s"
     assert [it["name"] for it in content.data["traffic"]][:2] == ["program", "http2-web"]
     # A scenario brings all its users, with their own round trips and this kernel's TCP.
     own = users_of([str(ROOT / "scenarios/cellular.toml")], 0.04)
@@ -185,6 +187,7 @@ def test_words_become_users() -> None:
         ("web:3", '--beside: found "web", which is no kind of traffic'),
         ("bulk:many", '--beside: found "many" bulk; expected a number'),
         ("bulk:0", '--beside: found "0" bulk; expected a number'),
+        ("bulk:2:up", "transfers from the program's side are upload:3"),
         ("cbr:3", "--beside: cbr needs rate; write a table"),
         ("{ kind", "--beside: found { kind: "),
     ],
@@ -198,10 +201,9 @@ def test_wrong_users_are_named(text: str, message: str) -> None:
 BESIDE = """
 import time, urllib.request
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-time.sleep(3)
 print(len(opener.open("http://test.aqmlab:8000/100kB").read()))
 print(opener.open("http://host.aqmlab:PORT/").status)
-time.sleep(2)
+time.sleep(4)
 """
 
 
@@ -230,6 +232,9 @@ def test_users_are_beside_a_program() -> None:
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.splitlines() == ["100000", "204"]
     run = Run.open("run")
+    assert run.scenario["measure"]["warm_up"] == "5 s"
+    # The warm-up is no time of the program.
+    assert 4.0 < run.summary["live"]["program"]["time_s"] <= run.summary["measured_s"] < 9.0
     flows, measured_s = run.summary["flows"], run.summary["measured_s"]
     # The program's bytes are its own: what its users do counts for them.
     assert 100_000 < flows["program"]["goodput_bps"] * measured_s / 8 < 101_000
@@ -237,7 +242,7 @@ def test_users_are_beside_a_program() -> None:
     assert run.summary["responses"]["telnet"]["count"] > 0
     assert flows["bulk"]["goodput_bps"] > 2e6
     assert flows["upload"]["goodput_bps"] > 2e6
-    assert flows["cbr"]["datagrams_sent"] > 50
+    assert flows["cbr"]["datagrams_sent"] > 30
     if not run.invalid:
         link_bps = run.summary["links"]["bottleneck"]["forward"]["throughput_bps"]
         assert sum(flows[name]["goodput_bps"] for name in ("bulk", "telnet")) < link_bps
@@ -251,6 +256,31 @@ def test_users_are_beside_a_program() -> None:
     again = [*SHELL[:-1], "run", "run/scenario.toml", *short]
     ended = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+SMALL = """
+import urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+print(len(opener.open("http://host.aqmlab:8000/30kB").read()))
+"""
+
+
+@live
+def test_a_short_program_meets_the_queue_of_users_beside_it() -> None:
+    link = ["--rate", "20/2", "--rtt", "30 ms", "--queue", "droptail:250 ms", "--beside", "upload"]
+    program = ["--", sys.executable, "-c", SMALL]
+    seen = {}
+    for name, words in (("warm", []), ("cold", ["--warm-up", "0 s"])):
+        answer = shell("--out", name, *link, *words, *program)
+        assert answer.returncode == 0, answer.stderr
+        assert answer.stdout == "30000\n"
+        summary = Run.open(name).summary
+        up = summary["links"]["bottleneck"]["reverse"]
+        seen[name] = up["sojourn_p95_s"] or 0.0
+        # What users moved in the warm-up does not count.
+        assert summary["flows"]["upload"]["goodput_bps"] < 2.1e6
+    # At least half of the buffer is full, where there was time for it.
+    assert seen["warm"] > 0.125 > seen["cold"]
 
 
 # ---- built-in tests ----

@@ -14,7 +14,7 @@ from typing import Any
 import aqmlab
 import pytest
 from aqmlab import Run, _native
-from aqmlab.engine.shell import Link
+from aqmlab.engine.shell import Link, Span
 from test_live import FULL, full, live
 from test_shell import SHELL
 
@@ -126,7 +126,7 @@ def test_a_flood_loses_what_the_simulators_does(queue: str) -> None:
         "rtt": {"kind": "constant", "rtt": "20 ms"},
     }
     link = Link(down_bps=4e6, up_bps=4e6, rtt_s=0.02, queue_down=queue, queue_up=queue)
-    content = link.scenario("flood", 1, 10.0, [flood])
+    content = link.scenario("flood", 1, Span(10.0), [flood])
     quiet = json.loads(json.dumps(content.data))
     quiet["traffic"] = [it for it in quiet["traffic"] if it["name"] == "flood"]
     simulated = aqmlab.simulate(aqmlab.Scenario.from_dict(quiet)).summary

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aqmlab.cli.shell_notes import idle_users, notes, refusals, trust
-from aqmlab.engine.shell import Link
+from aqmlab.engine.shell import Link, Span
 
 FLOWS = {
     "count": 0,
@@ -18,13 +19,13 @@ FLOWS = {
 }
 
 
-def run(*reasons: str, upload_bps: float = 0.0, **live: Any) -> Any:
-    """A run of a program that moved nothing, beside an upload."""
+def run(*reasons: str, upload_bps: float = 0.0, missed: Sequence[Mapping[str, Any]] = ()) -> Any:
+    """A run of a program that moved nothing, beside an upload; `missed` is what it asked for."""
     flows = {"program": FLOWS, "upload": {**FLOWS, "goodput_bps": upload_bps}, "all": FLOWS}
     summary = {
         "flows": flows,
         "responses": {name: {"count": 0} for name in flows},
-        "live": {"valid": not reasons, "reasons": list(reasons), **live},
+        "live": {"program": {"not_reached": missed}},
     }
     return SimpleNamespace(summary=summary, invalid=list(reasons))
 
@@ -44,7 +45,7 @@ def test_a_buffer_that_holds_hardly_anything_is_named(
     queue: str, buffer: str | None, expected: list[str]
 ) -> None:
     link = Link(20e6, 2e6, rtt_s=0.03, queue_down=queue, queue_up=queue, buffer=buffer)
-    found = list(notes({queue: link.scenario("curl", 1, 5.0)}))
+    found = list(notes({queue: link.scenario("curl", 1, Span(5.0))}))
     assert len(found) == len(expected)
     for note, words in zip(found, expected, strict=True):
         assert note.startswith(f"note: {queue} has room for {words}")
@@ -64,3 +65,35 @@ def test_a_program_that_asks_itself_is_shown_the_way_out() -> None:
     assert "127.0.0.1 is the program's own; --net host reaches" in line
     assert refusals(run(), ["curl", "http://1127.0.0.1/"]) == []
     assert refusals(run(), ["sleep", "1"]) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "needs", "line"),
+    [
+        (
+            "100.64.0.1:9999",
+            "host",
+            "host.aqmlab:9999: --net host reaches this machine's port 9999",
+        ),
+        ("100.64.0.1:9999", None, "host.aqmlab:9999: nothing listens there"),
+        ("100.64.0.3:80", None, "test.aqmlab:80: nothing listens there"),
+        ("192.168.1.1:22", "host", "192.168.1.1:22: --net host reaches private networks"),
+        ("8.8.8.8:443", "all", "8.8.8.8:443: --net all reaches public addresses"),
+    ],
+)
+def test_a_place_in_vain_has_a_way_out(place: str, needs: str | None, line: str) -> None:
+    entry = {"place": place, "is_tcp": True, "count": 1, "refused": True, "needs": needs}
+    assert refusals(run(missed=[entry]), ["curl"]) == [f"  refused  {line}"]
+
+
+def test_names_and_many_places_are_short() -> None:
+    asked = {"place": "100.64.0.1:53", "is_tcp": False, "count": 4, "needs": "all"}
+    [line] = refusals(run(missed=[asked]), ["curl"])
+    assert line.startswith(
+        "  refused  host.aqmlab:53 (UDP), 4 times: names are asked there; --net all"
+    )
+    silent = {"is_tcp": True, "count": 1, "refused": False, "needs": None}
+    many = [{**silent, "place": f"8.8.8.8:{port}"} for port in range(9)]
+    lines = refusals(run(missed=many), ["curl"])
+    assert lines[0] == "  refused  8.8.8.8:0: no answer"
+    assert lines[-1].split() == ["4", "more", "places"]

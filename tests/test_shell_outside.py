@@ -272,6 +272,34 @@ def test_connections_and_datagrams_are_as_outside() -> None:
     assert run.summary["live"]["load"]["local_failures"] == 0
 
 
+SERVICES = """
+import urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+print(len(opener.open("http://host.aqmlab:8000/5kB").read()))
+stream = connect("host.aqmlab", 7)
+stream.sendall(b"hello")
+print(stream.recv(10))
+print([exchange("host.aqmlab", 46 << 2, data, 7) for data in (b"one", b"two")])
+connect("host.aqmlab", 9999)
+connect("8.8.8.8")
+"""
+
+
+@live
+@pytest.mark.parametrize("net", ["host", "local,host"])
+def test_the_services_stay_where_the_host_has_no_server(net: str) -> None:
+    answer = outside("--net", net, program=SERVICES)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.splitlines() == [
+        *("5000", "host.aqmlab connected True", "b'hello'"),
+        f"[(b'one', {46 << 2}), (b'two', {46 << 2})]",
+        *("host.aqmlab ECONNREFUSED", f"8.8.8.8 {PROHIBITED}"),
+    ]
+    assert "refused  8.8.8.8:9001: --net all reaches public addresses" in answer.stderr
+    assert " host.aqmlab:9999: nothing listens there" in answer.stderr
+    assert Run.open("run").summary["live"]["outside"]["connections"] == 0
+
+
 MARKED = """
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
     datagrams.settimeout(10)

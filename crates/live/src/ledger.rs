@@ -189,6 +189,10 @@ impl Ledger {
 /// A connection, or a flow of datagrams: of several between the same ends all that they had.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Connection {
+    /// The end that is not the program's.
+    pub(crate) far: SocketAddrV4,
+    /// Whether anything but a reset has come from there.
+    pub(crate) is_answered: bool,
     pub(crate) is_tcp: bool,
     pub(crate) start: Time,
     /// When its last packet left the link.
@@ -222,7 +226,10 @@ impl Account {
             let seen = || ways.into_iter().flatten();
             let bytes = |way: Option<&Way>| way.map_or(0, |way| way.delivered.bytes);
             let is_reset = seen().any(|way| way.is_reset);
+            let is_answered = ways[0].is_some_and(|way| !ends.is_tcp || way.opening.is_some());
             let connection = Connection {
+                far: ends.far,
+                is_answered,
                 is_tcp: ends.is_tcp,
                 start: seen().map(|way| way.begun).min().unwrap_or_default(),
                 end: seen().map(|way| way.last).max().unwrap_or_default(),
@@ -350,6 +357,20 @@ mod tests {
         assert_eq!((found.received, found.sent), (10, 33));
         assert_eq!((found.again.syn, found.again.data), (1, 0));
         assert!(found.is_over && found.is_reset);
+    }
+
+    #[test]
+    fn a_reset_is_no_answer() {
+        let refused = account(&[(0, RST | ACK, 0, false)], &[(9, SYN, 0, false)]);
+        assert!(refused.is_reset && !refused.is_answered);
+        assert_eq!(refused.far, ends()[1]);
+        let silent = account(&[], &[(9, SYN, 0, false), (9, SYN, 0, false)]);
+        assert!(!silent.is_reset && !silent.is_answered);
+        let broken = account(
+            &[(40, SYN | ACK, 0, false), (41, RST, 0, false)],
+            &[(9, SYN, 0, false)],
+        );
+        assert!(broken.is_reset && broken.is_answered);
     }
 
     #[test]

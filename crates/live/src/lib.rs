@@ -25,6 +25,7 @@ mod outside;
 mod path;
 mod player;
 mod preflight;
+mod program_report;
 mod router;
 mod routes;
 mod shell;
@@ -44,6 +45,7 @@ pub use gauge::LinkView;
 pub use measure::{Health, LiveSummary, LoadReport, PacingReport, ThreadReport};
 
 pub use outside::OutsideReport;
+pub use program_report::{NotReached, ProgramReport};
 pub use shell::{Order, Program, Reach, ShellSettings, ShellSummary, TcpSettings, shell};
 
 use bed::{Bed, raise_file_limit};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::outside::OutsideReport;
+use crate::program_report::ProgramReport;
 use aqmlab_net::Time;
 use aqmlab_record::Summary;
 use hdrhistogram::Histogram;
@@ -186,6 +187,9 @@ pub struct Health {
     /// What a program's gateway met outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<OutsideReport>,
+    /// The program, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramReport>,
     /// The threads of router and load generator.
     pub threads: BTreeMap<String, ThreadReport>,
     /// Share of the measured span in which the machine's processors were busy, with whatever.
@@ -408,6 +412,7 @@ mod tests {
             router: BTreeMap::from([("forward".to_owned(), pacing.report(0))]),
             load: LoadReport::default(),
             outside: None,
+            program: None,
             threads: BTreeMap::from([("router forward".to_owned(), idle)]),
             machine_busy_share: 0.5,
             device_drops: 0,

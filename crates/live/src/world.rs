@@ -267,6 +267,7 @@ fn outcome(
         router: directions.into_iter().zip(pacing).collect(),
         load,
         outside: None,
+        program: None,
         threads,
         machine_busy_share,
         device_drops: 0,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aqmlab._util.table import TableModel
-from aqmlab.cli.shell_notes import refusals, trust
+from aqmlab.cli.shell_notes import controls, refusals, trust
 from aqmlab.engine.shell import PROGRAM, FileLink, Link, Outcome
 from aqmlab.results.formats import format_estimate
 from aqmlab.results.metrics import ALL, look_up
@@ -27,14 +27,17 @@ _OF_TESTS: tuple[tuple[str, Callable[[Mapping[str, Any]], float | None], float],
 def ending(outcome: Outcome) -> str:
     """How a program ended, and when."""
     end = "was ended" if outcome.status is None else f"ended with status {outcome.status}"
-    return f"{end} after {outcome.run.summary['measured_s']:.1f} s"
+    return f"{end} after {outcome.took_s:.2f} s"
 
 
 def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
     """A row for each queue: the program's time, and what the link did, with intervals."""
     counts = {len(outcomes) for outcomes in series.values()}
     each = f", {max(counts)} runs each; ± is half of the 95 % interval" if max(counts) > 1 else ""
-    table = TableModel(f"queues beside each other{each}")
+    [first, *_] = [outcome.run for found in series.values() for outcome in found]
+    down, up = controls(first)
+    senders = f"; {down} sends" if down == up else f"; {down} sends down, {up} sends up"
+    table = TableModel(f"queues beside each other{each}{senders}")
     table.add_key("queue")
     table.add_number("time s")
     for way in ("down", "up"):
@@ -48,7 +51,7 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
     table.add_number("valid")
     for name, outcomes in series.items():
         runs = [outcome.run for outcome in outcomes]
-        cells = [_mean([run.summary["measured_s"] for run in runs], "{:.2f}")]
+        cells = [_mean([outcome.took_s for outcome in outcomes], "{:.2f}")]
         for way in ("forward", "reverse"):
             ways = [run.summary["links"]["bottleneck"][way] for run in runs]
             for key, factor, form in (
@@ -94,6 +97,7 @@ def summary_lines(
             ("marked", lambda it: _count(it["marked_packets"], it["mark_rate"])),
         )
     ]
+    rows.append(("control", *controls(run)))
     return [
         f"{name} {ending(outcome)}: {link}",
         *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),

@@ -26,6 +26,7 @@ from aqmlab.scenario.scenario import Scenario
 
 __all__ = [
     "LONGEST_S",
+    "LONGEST_WARM_UP_S",
     "PROGRAM",
     "FileLink",
     "Link",
@@ -33,6 +34,7 @@ __all__ = [
     "Outcome",
     "Program",
     "Seen",
+    "Span",
     "Tcp",
     "Tick",
     "Users",
@@ -43,6 +45,8 @@ __all__ = [
 
 LONGEST_S = 24 * 3600.0
 """A program is measured no longer than this."""
+LONGEST_WARM_UP_S = 3600.0
+"""Users beside a program have no longer head start than this."""
 PROGRAM = "program"
 """The class of traffic that stands for the program."""
 Users = Sequence[Mapping[str, Any]]
@@ -70,6 +74,13 @@ class Net(str, Enum):
     """The host's loopback as ``host.aqmlab``, and private networks (RFC 1918)."""
     ALL = "all"
     """Public addresses, and the names that the host's name server knows."""
+
+
+class Span(NamedTuple):
+    """How long a program is measured at most, and the head start of users beside it."""
+
+    duration_s: float
+    warm_up_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -106,8 +117,8 @@ class Link:
         ]
         return f"{', '.join(ways)}, {time_text(self.rtt_s)}, {queues}"
 
-    def scenario(self, title: str, seed: int, duration_s: float, users: Users = ()) -> Scenario:
-        """The link as a scenario, for so long; its first user stands for the program."""
+    def scenario(self, title: str, seed: int, span: Span, users: Users = ()) -> Scenario:
+        """The link as a scenario; its first user stands for the program."""
         bottleneck: dict[str, object] = {
             "delay": time_text(self.rtt_s / 2),
             "framing": "none",
@@ -122,7 +133,7 @@ class Link:
                 "trace": {"file": os.fspath(trace.absolute())} if trace else None,
                 "discipline": self._discipline(option, queue, rate_bps),
             }
-        return _stands_for_program(bottleneck, self.rtt_s, title, seed, duration_s, users)
+        return _stands_for_program(bottleneck, self.rtt_s, title, seed, span, users)
 
     def _discipline(self, option: str, text: str, rate_bps: float) -> object:
         """A discipline as a scenario has it."""
@@ -204,9 +215,9 @@ class FileLink:
         rates = f"{down['rate']} down, {up['rate']} up"
         return f"{rates}, {time_text(self.rtt_s)}, {queues} ({self.file.name})"
 
-    def scenario(self, title: str, seed: int, duration_s: float, users: Users = ()) -> Scenario:
-        """The link as a scenario, for so long; its first user stands for the program."""
-        return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, duration_s, users)
+    def scenario(self, title: str, seed: int, span: Span, users: Users = ()) -> Scenario:
+        """The link as a scenario; its first user stands for the program."""
+        return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, span, users)
 
 
 def trace_rate_bps(file: Path) -> float:
@@ -228,14 +239,14 @@ def _stands_for_program(
     rtt_s: float,
     title: str,
     seed: int,
-    duration_s: float,
+    span: Span,
     users: Users,
 ) -> Scenario:
     """A scenario of a link; its first user stands for the program, others are beside it."""
     rtt = {"kind": "constant", "rtt": time_text(rtt_s)}
     measure = {
-        "warm_up": "0 s",
-        "duration": time_text(duration_s),
+        "warm_up": time_text(span.warm_up_s),
+        "duration": time_text(span.duration_s),
         "queue_sample": time_text(_SAMPLE_S),
     }
     content = {
@@ -327,6 +338,11 @@ class Outcome:
     """Its exit status as shells have it; none if the time was over first."""
     was_signalled: bool = False
     """Whether a signal came for it."""
+
+    @property
+    def took_s(self) -> float:
+        """The program's own time, from its start to its end."""
+        return float(self.run.summary["live"]["program"]["time_s"])
 
 
 def run_program(

@@ -72,7 +72,7 @@ def _classes(text: str) -> list[dict[str, Any]]:
     count = int(number or 1)
     if kind == _UPLOAD:
         return [{"name": _UPLOAD, "kind": "bulk", "flows": count, "direction": "reverse"}]
-    kinds = json.loads(_native.catalog("traffic"))["traffic"]
+    kinds = json.loads(_native.catalog())["traffic"]
     if kind not in kinds:
         hint = nearest(kind, [*kinds, _UPLOAD])
         hint = hint or f"; `aqmlab list traffic` has the kinds, {_UPLOAD} is bulk from the program"

@@ -2,7 +2,7 @@
 //! from the other, with its ECN field and code point.
 
 use std::io;
-use std::net::{SocketAddrV4, UdpSocket as StdSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket as StdSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,8 +59,15 @@ impl Side {
     }
 }
 
-/// Carries the datagrams of a flow, both ways, until it is idle.
-pub(super) async fn carry(flow: Flow, gate: Arc<Gate>, broker: Broker, outside: Arc<Outside>) {
+/// Carries the datagrams of a flow, both ways, until it is idle. If the place outside refuses them,
+/// a `spare` place inside gets them.
+pub(super) async fn carry(
+    flow: Flow,
+    gate: Arc<Gate>,
+    broker: Broker,
+    outside: Arc<Outside>,
+    spare: Option<SocketAddrV4>,
+) {
     let sides = async {
         let outer = broker.open(Kind::Udp, flow.server).await?;
         let inner = inner_socket(flow.server, flow.client)?;
@@ -70,7 +77,7 @@ pub(super) async fn carry(flow: Flow, gate: Arc<Gate>, broker: Broker, outside: 
         Ok((inner, outer)) => {
             outside.flowed();
             gate.open(&flow);
-            copy(&flow, &gate, inner, outer).await;
+            copy(&flow, &gate, inner, outer, spare).await;
             gate.forget(&flow);
         }
         Err(error) => {
@@ -93,8 +100,23 @@ fn inner_socket(server: SocketAddrV4, client: SocketAddrV4) -> io::Result<StdSoc
     Ok(socket.into())
 }
 
-async fn copy(flow: &Flow, gate: &Gate, mut inner: Side, mut outer: Side) {
+/// A socket in the far end's network that sends to a place inside.
+fn spare_socket(place: SocketAddrV4) -> io::Result<Side> {
+    let socket = StdSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.set_nonblocking(true)?;
+    socket.connect(place)?;
+    Side::new(socket)
+}
+
+async fn copy(
+    flow: &Flow,
+    gate: &Gate,
+    mut inner: Side,
+    mut outer: Side,
+    mut spare: Option<SocketAddrV4>,
+) {
     let (mut going, mut coming) = (vec![0; LARGEST], vec![0; LARGEST]);
+    let mut sent = (0, 0);
     let mut outer_has_turn = false;
     loop {
         outer_has_turn = !outer_has_turn;
@@ -104,7 +126,10 @@ async fn copy(flow: &Flow, gate: &Gate, mut inner: Side, mut outer: Side) {
             outer_has_turn,
         );
         let outcome = match timeout(IDLE, next).await {
-            Ok(Either::First(Ok((size, tos)))) => outer.send(&going[..size], tos).await,
+            Ok(Either::First(Ok((size, tos)))) => {
+                sent = (size, tos);
+                outer.send(&going[..size], tos).await
+            }
             Ok(Either::Second(Ok((size, tos)))) => {
                 // A datagram that does not get through is lost, as on any network.
                 let _ = inner.send(&coming[..size], tos).await;
@@ -114,6 +139,15 @@ async fn copy(flow: &Flow, gate: &Gate, mut inner: Side, mut outer: Side) {
             // The program has closed its socket: the place outside hears the same. Or it is idle.
             Ok(Either::First(Err(_))) | Err(_) => return,
         };
+        if let Err(error) = &outcome
+            && error.kind() == io::ErrorKind::ConnectionRefused
+            && let Some(Ok(other)) = spare.take().map(spare_socket)
+        {
+            outer = other;
+            let (size, tos) = sent;
+            let _ = outer.send(&going[..size], tos).await;
+            continue;
+        }
         if let Err(error) = outcome
             && let Some(why) = learned(&error)
         {

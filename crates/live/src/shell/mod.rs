@@ -21,6 +21,7 @@ mod replies;
 mod services;
 mod users;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use std::thread;
 use std::time::Duration;
 
 use aqmlab_net::Time;
-use aqmlab_record::{Flow, LinkStats, Metrics, Records, View};
+use aqmlab_record::{Flow, LinkStats, Metrics, Records, RunError, View};
 use aqmlab_scenario::Scenario;
 
 use crate::bed::{Bed, DEVICE, Place, raise_file_limit};
@@ -41,6 +42,7 @@ use crate::ledger::Account;
 use crate::measure::{Health, LiveSummary, Meter};
 use crate::path::Path;
 use crate::preflight;
+use crate::program_report::{NotReached, ProgramReport};
 use crate::router::{Direction, Output, Routed};
 use crate::routes::{Routes, Side};
 use crate::tap::Writing;
@@ -118,7 +120,7 @@ pub struct ShellSummary {
 
 /// Runs a program behind the bottleneck of a scenario: until the program ends, at most for the
 /// measured time of the scenario. The program has the place of the first class; the users of the
-/// others are beside it.
+/// others are beside it. They begin at once, the program after the scenario's warm-up.
 ///
 /// `tell` gets the time that has passed and what the directions to the program and from it are
 /// doing, and says what to do with the program.
@@ -139,9 +141,12 @@ pub fn shell(
         .map(|from| Path::open(scenario, dumbbell, from, settings.jitter, routes.clone()));
     let links = paths.iter().flat_map(Path::stats);
     let mut metrics = Metrics::new(scenario, View::Sockets, links, records)?;
-    let writing = match (&scenario.measure.capture, metrics.capture()?) {
-        (Some(wanted), Some(out)) => Some(tap_paths(&mut paths, out, wanted.snap_length.0)?),
-        _ => None,
+    let writing = match &scenario.measure.capture {
+        Some(wanted) => match metrics.capture()? {
+            Some(out) => Some(tap_paths(&mut paths, out, wanted.snap_length.0)?),
+            None => None,
+        },
+        None => None,
     };
     let gauges: [Gauge; 2] = Default::default();
     let (bed, devices) = Bed::of(&places(settings, has_users))?;
@@ -158,7 +163,8 @@ pub fn shell(
         true => GET_READY,
         false => Duration::ZERO,
     });
-    let end = AtomicU64::new(scenario.measure.duration.as_nanos());
+    let start = scenario.measure.warm_up;
+    let end = AtomicU64::new((start + scenario.measure.duration).as_nanos());
     let stop = AtomicBool::new(false);
     let (introducing, introduced) = channel();
     let run = users::Run {
@@ -173,6 +179,7 @@ pub fn shell(
         let gateway = gate.clone().zip(errands).map(|(gate, errands)| Gateway {
             gate,
             broker: Broker::start(scope, settings.reach),
+            has_services: settings.services,
             errands,
             outside: outside.clone(),
         });
@@ -206,7 +213,7 @@ pub fn shell(
                     input: &devices[from as usize],
                     output,
                     clock,
-                    start: Time::ZERO,
+                    start,
                     end,
                     stop,
                     gauge: Some(&gauges[from as usize]),
@@ -219,13 +226,13 @@ pub fn shell(
         let threads = Side::BOTH.len() + usize::from(has_far_end) + of_users;
         let threads = (0..threads).filter_map(|_| introduced.recv().ok());
         let mut meter = Meter::new(threads.collect());
-        thread::sleep(clock.until(Time::ZERO));
+        let warmed = warm_up((clock, start, &end), &gauges, tell);
         meter.begin(clock.now());
-        let running = Running::start(scope, &bed, &settings.program);
+        let running = warmed.and_then(|()| Running::start(scope, &bed, &settings.program));
         let outcome = running.and_then(|mut running| {
             let status = watch(&mut running, &bed, &gauges, (clock, &end), tell);
             meter.end(clock.now());
-            status
+            status.map(|status| (status, running.took()))
         });
         // Whatever happened, the threads end.
         end.fetch_min(next_end(clock.now()), Relaxed);
@@ -235,11 +242,17 @@ pub fn shell(
             .into_iter()
             .map(|router| router.join().expect("routers do not panic"))
             .collect();
-        let load = match users {
+        let mut load = match users {
             Ok(users) => users.join().expect("users do not panic"),
             Err(metrics) => users::Loaded::none(metrics),
         };
-        let (status, harm) = outcome?;
+        if matches!(&outcome, Err(LiveError::Refused(what)) if what == NOT_WARM)
+            && !matches!(load.result, Err(LiveError::Run(RunError::Stopped)))
+        {
+            // The users failed first.
+            std::mem::replace(&mut load.result, Ok(()))?;
+        }
+        let ((status, harm), took) = outcome?;
         let (threads, machine_busy_share) = meter.finish();
         let health = Health {
             valid: false,
@@ -251,6 +264,11 @@ pub fn shell(
                 .collect(),
             load: load.report.clone(),
             outside: None,
+            program: Some(ProgramReport {
+                time_s: took.as_secs_f64(),
+                controls: controls(&bed, &settings.tcp)?,
+                not_reached: Vec::new(),
+            }),
             threads,
             machine_busy_share,
             device_drops: 0,
@@ -283,11 +301,15 @@ pub fn shell(
         health.outside = Some(report);
     }
     health.judge();
-    let measured = Time::from_nanos(end.load(Relaxed));
-    metrics.bring_end_forward(measured);
+    let end = Time::from_nanos(end.load(Relaxed));
+    let measured = end.saturating_sub(start);
+    metrics.bring_end_forward(end);
     let bottleneck = &dumbbell.bottleneck;
     let rtt = bottleneck.forward.delay + bottleneck.reverse.delay;
     enter_account(metrics, &account, rtt, load.last_flow);
+    if let Some(program) = &mut health.program {
+        program.not_reached = not_reached(&account, settings);
+    }
     let mut scenario = scenario.clone();
     scenario.measure.duration = measured;
     let departures: u64 = health.router.values().map(|pacing| pacing.departures).sum();
@@ -301,6 +323,47 @@ pub fn shell(
         measured,
         status,
     })
+}
+
+/// Places that a program asked for and that did not answer. Datagrams need no answer: of these only
+/// the places count that it may not reach.
+fn not_reached(account: &Account, settings: &ShellSettings) -> Vec<NotReached> {
+    let mut found = BTreeMap::new();
+    for connection in &account.connections {
+        let (place, is_tcp) = (connection.far, connection.is_tcp);
+        if connection.is_answered {
+            continue;
+        }
+        let needs = settings.reach.needed(place).filter(|_| settings.services);
+        if is_tcp || needs.is_some() {
+            let entry = found.entry((place, is_tcp)).or_insert(NotReached {
+                place,
+                is_tcp,
+                count: 0,
+                refused: false,
+                needs,
+            });
+            entry.count += 1;
+            entry.refused |= connection.is_reset;
+        }
+    }
+    found.into_values().collect()
+}
+
+/// The congestion control that senders of each direction have, unless they ask for another.
+fn controls(bed: &Bed, tcp: &TcpSettings) -> Result<BTreeMap<String, String>, LiveError> {
+    let mut found = BTreeMap::new();
+    for (from, wanted) in Side::BOTH.into_iter().zip([&tcp.far_control, &tcp.control]) {
+        let name = match wanted {
+            Some(name) => name.clone(),
+            None => bed.inside(from, || {
+                let path = "/proc/sys/net/ipv4/tcp_congestion_control";
+                fs::read_to_string(path).unwrap_or_default()
+            })?,
+        };
+        found.insert(from.direction().to_owned(), name.trim().to_owned());
+    }
+    Ok(found)
 }
 
 /// The number of the class that stands for the program.
@@ -334,6 +397,28 @@ fn enter_account(metrics: &mut Metrics, account: &Account, rtt: Time, last: u64)
     let [received, sent] = account.in_fragments;
     metrics.on_downloaded(CLASS, received);
     metrics.on_uploaded(CLASS, sent);
+}
+
+/// Why there was no program.
+const NOT_WARM: &str = "the run was stopped in its warm-up: the program did not begin";
+
+/// Waits until the users beside the program have had the link for themselves. A signal ends the run.
+fn warm_up(
+    (clock, start, end): (Clock, Time, &AtomicU64),
+    gauges: &[Gauge; 2],
+    tell: &mut dyn FnMut(Time, [LinkView; 2]) -> Order,
+) -> Result<(), LiveError> {
+    loop {
+        thread::sleep(clock.until(start).min(LOOK_UP));
+        let now = clock.now();
+        if clock.until(start).is_zero() {
+            return Ok(());
+        }
+        let is_lost = now.as_nanos() >= end.load(Relaxed);
+        if is_lost || tell(now, gauges.each_ref().map(Gauge::read)) != Order::Continue {
+            return Err(LiveError::Refused(NOT_WARM.to_owned()));
+        }
+    }
 }
 
 /// The program's exit status, unless the time was over first, and what was done to the bed.

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::Scope;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -57,8 +57,12 @@ pub struct Program {
 pub(super) struct Running {
     /// The waiting process, until it has been waited for.
     parent: Arc<Mutex<Option<libc::pid_t>>>,
-    status: Receiver<Result<i32, LiveError>>,
+    status: Receiver<Result<(i32, Instant), LiveError>>,
     ended: bool,
+    /// When it was executed.
+    began: Instant,
+    /// When it was seen to have ended.
+    end: Option<Instant>,
 }
 
 impl Running {
@@ -78,7 +82,7 @@ impl Running {
             match launch(bed, program, terminal) {
                 Ok(pid) => {
                     *known.lock().expect(UNPOISONED) = Some(pid);
-                    let _ = started.send(Ok(()));
+                    let _ = started.send(Ok(Instant::now()));
                     attend(&known, pid, &reporting);
                 }
                 Err(error) => {
@@ -87,13 +91,15 @@ impl Running {
             }
             terminal.take_back();
         });
-        has_started
+        let began = has_started
             .recv()
             .unwrap_or_else(|_| Err(failed("starting the program", &"its thread ended")))?;
         Ok(Self {
             parent,
             status,
             ended: false,
+            began,
+            end: None,
         })
     }
 
@@ -102,11 +108,18 @@ impl Running {
         match self.status.recv_timeout(span) {
             Ok(status) => {
                 self.ended = true;
-                status.map(Some)
+                let (status, end) = status?;
+                self.end = Some(end);
+                Ok(Some(status))
             }
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(failed("waiting for the program", &"lost")),
         }
+    }
+
+    /// How long it took; without an end, its time so far.
+    pub(super) fn took(&self) -> Duration {
+        self.end.unwrap_or_else(Instant::now) - self.began
     }
 
     /// Sends the program a signal.
@@ -151,7 +164,7 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> LiveError {
 fn attend(
     parent: &Mutex<Option<libc::pid_t>>,
     pid: libc::pid_t,
-    reporting: &Sender<Result<i32, LiveError>>,
+    reporting: &Sender<Result<(i32, Instant), LiveError>>,
 ) {
     let mut info: libc::siginfo_t = unsafe_zeroed();
     loop {
@@ -165,13 +178,14 @@ fn attend(
             break;
         }
     }
+    let end = Instant::now();
     let mut number = parent.lock().expect(UNPOISONED);
     *number = None;
     let mut status = 0;
     // SAFETY: the kernel writes one integer, which is ours.
     let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     let _ = reporting.send(if waited == pid {
-        Ok(shell_status(status))
+        Ok((shell_status(status), end))
     } else {
         Err(failed(
             "waiting for the program",

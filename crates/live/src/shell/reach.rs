@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
-use super::addresses::FAR;
+use super::addresses::{FAR, TEST};
 
 /// Port of name servers.
 const DNS: u16 = 53;
@@ -52,6 +52,20 @@ impl Reach {
                 false => self.internet,
             };
         is_allowed.then(|| to.into())
+    }
+
+    /// The kind of network that would let a program reach an address that it does not reach now.
+    pub(super) fn needed(&self, to: SocketAddrV4) -> Option<&'static str> {
+        let ip = *to.ip();
+        let is_inside = ip == FAR;
+        if ip == TEST || (!is_inside && is_special(ip)) {
+            return None;
+        }
+        let (name, has_it) = match is_inside && to.port() != DNS || ip.is_private() {
+            true => ("host", self.host),
+            false => ("all", self.internet),
+        };
+        (!has_it).then_some(name)
     }
 }
 
@@ -145,6 +159,25 @@ mod tests {
         }
         assert!(Reach::default().is_closed());
         assert_eq!(target(Reach::default(), "8.8.8.8:443"), None);
+    }
+
+    #[test]
+    fn what_is_out_of_reach_has_a_way_out() {
+        let host = Reach {
+            host: true,
+            ..Reach::default()
+        };
+        for (to, closed, open) in [
+            ("100.64.0.1:9999", Some("host"), None),
+            ("100.64.0.1:53", Some("all"), Some("all")),
+            ("192.168.1.1:22", Some("host"), None),
+            ("8.8.8.8:443", Some("all"), Some("all")),
+            ("169.254.169.254:80", None, None),
+            ("100.64.0.3:9999", None, None),
+        ] {
+            let needed = [Reach::default(), host].map(|reach| reach.needed(to.parse().unwrap()));
+            assert_eq!(needed, [closed, open], "{to}");
+        }
     }
 
     #[test]

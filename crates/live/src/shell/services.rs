@@ -20,12 +20,86 @@ const FILES: u16 = 8000;
 /// Port of the echo, of TCP and UDP (RFC 862).
 const ECHO: u16 = 7;
 
+/// Whether one of the services has a port.
+pub(super) const fn have(is_tcp: bool, port: u16) -> bool {
+    port == ECHO || (is_tcp && port == FILES)
+}
+
 /// Bytes that are written or read at a time.
 const CHUNK: usize = 1 << 16;
 /// Largest request head that is read.
 const LARGEST_HEAD: u64 = 1 << 16;
 /// Largest file: what a client can ask for by its size.
 const LARGEST: u64 = 1 << 50;
+
+/// What files are filled with.
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
+/// The same of files that are text: space that means nothing.
+static SPACES: [u8; CHUNK] = [b' '; CHUNK];
+
+/// A web page: a style sheet, scripts and pictures, 34 files of 1 MB together.
+const PAGE: &str = "/page";
+const SCRIPTS: u32 = 3;
+const PICTURES: u32 = 30;
+
+/// The text of the web page.
+fn page() -> String {
+    let scripts =
+        (1..=SCRIPTS).map(|number| format!("<script src=\"/70kB.js?{number}\"></script>\n"));
+    let pictures = (1..=PICTURES).map(|number| {
+        format!("<img src=\"/25kB.svg?{number}\" width=\"32\" height=\"32\" alt=\"\">\n")
+    });
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>34 objects, 1 MB</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/40kB.css\">\n{}{}</html>\n",
+        scripts.collect::<String>(),
+        pictures.collect::<String>(),
+    )
+}
+
+/// What a file is besides its size, by the end of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Content {
+    kind: &'static str,
+    /// What it begins with.
+    begin: &'static str,
+    fill: &'static [u8; CHUNK],
+}
+
+const OCTETS: Content = Content {
+    kind: "application/octet-stream",
+    begin: "",
+    fill: &ZEROS,
+};
+
+/// Files that browsers take for what they are.
+const NAMED: [(&str, Content); 3] = [
+    (
+        ".css",
+        Content {
+            kind: "text/css",
+            begin: "",
+            fill: &SPACES,
+        },
+    ),
+    (
+        ".js",
+        Content {
+            kind: "text/javascript",
+            begin: "",
+            fill: &SPACES,
+        },
+    ),
+    (
+        ".svg",
+        Content {
+            kind: "image/svg+xml",
+            begin: "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1 1\">\
+                    <rect width=\"1\" height=\"1\"/></svg>",
+            fill: &SPACES,
+        },
+    ),
+];
 
 /// What the round trips of downloads are asked by.
 const ROUND_TRIPS: &str = "/round-trips";
@@ -143,10 +217,15 @@ impl Request {
     }
 }
 
-/// The bytes that a path such as `/5000000`, `/200kB` or `/5MB` asks for.
-fn bytes_of(path: &str) -> Option<u64> {
+/// The bytes that a path such as `/5000000`, `/200kB` or `/5MB.svg` asks for, and of what.
+fn file_of(path: &str) -> Option<(u64, Content)> {
     let path = path.strip_prefix('/')?;
     let path = path.split('?').next()?;
+    let named = NAMED.into_iter().find_map(|(end, content)| {
+        let size = path.strip_suffix(end)?;
+        Some((size, content))
+    });
+    let (path, content) = named.unwrap_or((path, OCTETS));
     let digits = path.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let unit = match path[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -156,13 +235,12 @@ fn bytes_of(path: &str) -> Option<u64> {
         _ => return None,
     };
     let bytes = digits.parse::<u64>().ok()?.checked_mul(unit)?;
-    (bytes <= LARGEST).then_some(bytes)
+    (bytes <= LARGEST).then_some((bytes, content))
 }
 
 /// Answers the requests of a connection (HTTP/1.1).
 async fn serve(stream: TcpStream, round_trips: &RoundTrips) -> io::Result<()> {
     let mut stream = BufReader::with_capacity(CHUNK, stream);
-    let zeros = vec![0; CHUNK];
     while let Some(request) = read_head(&mut stream).await? {
         if request.expects_continue {
             stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
@@ -171,36 +249,35 @@ async fn serve(stream: TcpStream, round_trips: &RoundTrips) -> io::Result<()> {
             Some(bytes) => skip(&mut stream, bytes).await?,
             None => skip_chunks(&mut stream).await?,
         };
-        let (status, size, text) = match (request.method.as_str(), bytes_of(&request.path)) {
-            ("GET" | "HEAD", Some(bytes)) => ("200 OK", bytes, None),
-            ("GET", None) if request.path == ROUND_TRIPS => {
-                let text = round_trips.take();
-                ("200 OK", text.len() as u64, Some(text))
+        let text_of = |text: String| (text.len() as u64, "text/plain", Some(text));
+        let file = file_of(&request.path);
+        let (status, (size, kind, text)) = match (request.method.as_str(), file) {
+            ("GET" | "HEAD", Some((bytes, content))) => ("200 OK", (bytes, content.kind, None)),
+            ("GET", None) if request.path == PAGE => {
+                let text = page();
+                ("200 OK", (text.len() as u64, "text/html", Some(text)))
             }
-            ("PUT" | "POST", _) => {
-                let text = format!("{received} bytes received\n");
-                ("200 OK", text.len() as u64, Some(text))
-            }
+            ("GET", None) if request.path == ROUND_TRIPS => ("200 OK", text_of(round_trips.take())),
+            ("PUT" | "POST", _) => ("200 OK", text_of(format!("{received} bytes received\n"))),
             _ => {
-                let text = "GET /5000000 or /5MB: a file of that size. PUT or POST: an upload.\n";
-                ("404 Not Found", text.len() as u64, Some(text.to_owned()))
+                let text = "GET /5000000 or /5MB: a file of that size. GET /page: a web page. \
+                            PUT or POST: an upload.\n";
+                ("404 Not Found", text_of(text.to_owned()))
             }
         };
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Length: {size}\r\nContent-Type: {}\r\n\r\n",
-            match text {
-                Some(_) => "text/plain",
-                None => "application/octet-stream",
-            }
-        );
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Length: {size}\r\nContent-Type: {kind}\r\n\r\n");
         stream.write_all(head.as_bytes()).await?;
         if let Some(text) = text {
             stream.write_all(text.as_bytes()).await?;
-        } else if request.method == "GET" {
-            let (mut left, mut next) = (size, Instant::now() + NOTED_EVERY);
+        } else if let Some((_, content)) = file.filter(|_| request.method == "GET") {
+            let begin = &content.begin.as_bytes()[..content.begin.len().min(size as usize)];
+            stream.write_all(begin).await?;
+            let mut left = size - begin.len() as u64;
+            let mut next = Instant::now() + NOTED_EVERY;
             while left > 0 {
                 let part = left.min(CHUNK as u64);
-                match timeout_at(next, stream.write(&zeros[..part as usize])).await {
+                match timeout_at(next, stream.write(&content.fill[..part as usize])).await {
                     Ok(written) => left -= written? as u64,
                     Err(_) => {
                         round_trips.note(stream.get_ref());
@@ -342,6 +419,8 @@ mod tests {
             ("/5000000", Some(5_000_000)),
             ("/5MB", Some(5_000_000)),
             ("/20k?x=1", Some(20_000)),
+            ("/20kB.svg?1", Some(20_000)),
+            ("/20kB.png", None),
             ("/1G", Some(1_000_000_000)),
             ("/", None),
             ("/x", None),
@@ -349,8 +428,40 @@ mod tests {
             ("/99999999999999999999", None),
             ("/9999999999G", None),
         ] {
-            assert_eq!(bytes_of(path), bytes, "{path}");
+            assert_eq!(file_of(path).map(|(bytes, _)| bytes), bytes, "{path}");
         }
+    }
+
+    #[test]
+    fn the_page_has_a_megabyte_of_files() {
+        let page = page();
+        let files: Vec<_> = page
+            .split('"')
+            .filter_map(|text| file_of(text).map(|(bytes, content)| (bytes, content.kind)))
+            .collect();
+        assert_eq!(files.len(), 34);
+        assert_eq!(files.iter().map(|(bytes, _)| bytes).sum::<u64>(), 1_000_000);
+        assert_eq!(files[0], (40_000, "text/css"));
+        assert_eq!(files[33], (25_000, "image/svg+xml"));
+    }
+
+    #[test]
+    fn a_picture_is_one() {
+        let answer = on_tasks(async {
+            let files = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            let mut client = TcpStream::connect(files.local_addr()?).await?;
+            let (stream, _) = files.accept().await?;
+            spawn_local(async move { serve(stream, &RoundTrips::default()).await });
+            let request = b"GET /1kB.svg HTTP/1.1\r\nConnection: close\r\n\r\n";
+            client.write_all(request).await?;
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await?;
+            Ok(answer)
+        });
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("Content-Type: image/svg+xml"), "{head}");
+        assert_eq!(body.len(), 1000);
+        assert!(body.starts_with("<svg ") && body.trim_end().ends_with("</svg>"));
     }
 
     #[test]

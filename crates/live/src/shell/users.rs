@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use aqmlab_net::Time;
 use aqmlab_record::{Metrics, RunError};
 use aqmlab_scenario::{Dumbbell, Scenario};
 use rustix::thread::Pid;
@@ -109,7 +108,8 @@ pub(super) fn start<'scope, 'run: 'scope>(
     let sources = scenario.sources().map_err(RunError::from)?;
     let classes = ClassSockets::of(scenario, FIRST_PORT);
     let bottleneck = &dumbbell.bottleneck;
-    let measured = (Time::ZERO, scenario.measure.duration);
+    let begin = scenario.measure.warm_up;
+    let measured = (begin, begin + scenario.measure.duration);
     let (reporting, reports) = channel();
     let sides = Side::BOTH.map(|side| {
         let (commands, inbox) = unbounded_channel();

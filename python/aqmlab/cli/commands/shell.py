@@ -31,11 +31,13 @@ from aqmlab.engine.attach import run_beside
 from aqmlab.engine.doctor import State, findings
 from aqmlab.engine.shell import (
     LONGEST_S,
+    LONGEST_WARM_UP_S,
     FileLink,
     Link,
     Net,
     Outcome,
     Program,
+    Span,
     Tcp,
     Tick,
     check_control,
@@ -58,6 +60,8 @@ _MOST_REPEATS = 1000
 _TEST_S = {BuiltIn.RPM: 15.0, BuiltIn.RRUL: 30.0}
 """What a test takes unless the time is stated."""
 _SHORTEST_TEST_S = 3.0
+_WARM_UP_S = 5.0
+"""Head start of users beside a program; records/shell.md shows what it fills."""
 _CANNOT_RUN = 125
 """Exit status where no program can be run."""
 
@@ -150,7 +154,7 @@ def command(
         typer.Option(
             metavar="NAME",
             help="The program's congestion control, for uploads: cubic, bbr, reno; default: this "
-            "kernel's (net.ipv4.tcp_congestion_control).",
+            "kernel's (net.ipv4.tcp_congestion_control). The summary names it.",
         ),
     ] = None,
     far_control: Annotated[
@@ -164,10 +168,9 @@ def command(
         str,
         typer.Option(
             metavar="NET",
-            help="What the program reaches: none; local: the built-in services; host: private "
-            "networks, this machine's own servers as host.aqmlab (127.0.0.1 is the program's own), "
-            "and the services as test.aqmlab; all: the services and public addresses; host,all: "
-            "all of it.",
+            help="What the program reaches: none; local: the built-in services; host: these, "
+            "private networks, and this machine's own servers as host.aqmlab (127.0.0.1 is the "
+            "program's own); all: the services and public addresses; host,all: all of it.",
         ),
     ] = "local",
     duration: Annotated[
@@ -200,6 +203,14 @@ def command(
             "uploads without end; '{ kind = ... }', a class of traffic as a scenario has it; or a "
             "scenario file, for all its users.",
             show_default=False,
+        ),
+    ] = None,
+    warm_up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Start the users beside the program TIME before it, so that it meets a full "
+            "queue; default: 5 s with --beside, else 0 s. Not measured.",
         ),
     ] = None,
     seed: Seed = None,
@@ -266,7 +277,9 @@ def command(
     A download beside a backup, behind the queue of a home router and behind its cure:
 
       aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
-        --beside upload -- curl -s -o page http://host.aqmlab:8000/2MB
+        --beside upload -- curl -s -o /dev/null http://host.aqmlab:8000/250kB
+
+    The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
     Exit status: that of the program; 0 if --for ended it; 125 if it could not be run; 2 for wrong
     options. Ctrl-C and other signals go to the program, the second of them kills it.
@@ -309,12 +322,14 @@ def command(
     if directory is not None:
         check_output_folder(directory)
     first_seed = one_seed(seed) or 1
+    warm_up_s = _warm_up(warm_up, has_users=bool(beside))
     runs = []
     for number in range(repeat):
         for name, link in links.items():
             title = shlex.join(subject.words)[:60]
             users = users_of(beside or [], link.rtt_s)
-            content = link.scenario(title, first_seed + number, subject.longest_s, users)
+            span = Span(subject.longest_s, warm_up_s)
+            content = link.scenario(title, first_seed + number, span, users)
             if pcap:
                 content = content.with_overrides({"measure.capture": "bottleneck"})
             place = _place(target, list(links), name, number if repeat > 1 else None)
@@ -544,7 +559,8 @@ def _nets(text: str) -> frozenset[Net]:
     wrong = [word for word in words if word not in names]
     if wrong or (len(words) > 1 and Net.NONE.value in words):
         raise AqmlabError(
-            f'--net: found "{text[:40]}"; expected none, local, host, all, or host,all'
+            f'--net: found "{text[:40]}"; expected none, local, host, all, or host,all '
+            "(all except none have the built-in services)"
         )
     return frozenset(map(Net, words))
 
@@ -556,6 +572,16 @@ def _duration(text: str | None) -> float:
     seconds = parsed_time(text, "--for", "s")
     if not 0.01 <= seconds <= LONGEST_S:
         raise AqmlabError(f'--for: found "{text[:40]}"; expected 10 ms to 24 h')
+    return seconds
+
+
+def _warm_up(text: str | None, *, has_users: bool) -> float:
+    """How long users are alone before the program begins, in seconds."""
+    if text is None:
+        return _WARM_UP_S if has_users else 0.0
+    seconds = parsed_time(text, "--warm-up", "s")
+    if not 0.0 <= seconds <= LONGEST_WARM_UP_S:
+        raise AqmlabError(f'--warm-up: found "{text[:40]}"; expected 0 s to 1 h')
     return seconds
 
 

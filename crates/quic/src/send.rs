@@ -66,6 +66,12 @@ impl Outgoing {
         new || !self.lost.is_empty() || self.fin_is_due()
     }
 
+    /// The same for what a level of the handshake sends, which has no limits and no end.
+    #[inline]
+    pub(crate) fn has_handshake_work(&self) -> bool {
+        self.written > self.sent || !self.lost.is_empty()
+    }
+
     fn fin_is_due(&self) -> bool {
         let unsent = !self.fin_sent || self.fin_lost;
         self.closed && unsent && self.sent == self.written && self.reset.is_none()

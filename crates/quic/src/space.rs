@@ -8,7 +8,7 @@ use aqmlab_tcp::Stamp;
 
 use crate::ranges::Ranges;
 use crate::send::Outgoing;
-use crate::streams::Content;
+use crate::streams::{Content, Contents};
 use crate::wire;
 
 /// Most ranges of packet numbers that are remembered.
@@ -35,32 +35,7 @@ pub(crate) struct Sent {
     pub(crate) elicits: bool,
     pub(crate) is_capable: bool,
     pub(crate) stamp: Stamp,
-    /// What it carried: most packets carry one thing.
-    pub(crate) first: Option<Content>,
-    pub(crate) more: Vec<Content>,
-}
-
-impl Sent {
-    /// A packet that leaves; its size follows.
-    #[inline]
-    pub(crate) fn new(at: Time, elicits: bool, first: Option<Content>, more: Vec<Content>) -> Self {
-        Self {
-            at,
-            bytes: 0,
-            fate: Fate::Out,
-            elicits,
-            is_capable: false,
-            stamp: Stamp::default(),
-            first,
-            more,
-        }
-    }
-
-    /// What it carried beside the first, if anything.
-    #[inline]
-    pub(crate) fn take_more(&mut self) -> Option<Vec<Content>> {
-        (!self.more.is_empty()).then(|| std::mem::take(&mut self.more))
-    }
+    pub(crate) contents: Contents,
 }
 
 /// A packet number space.
@@ -140,6 +115,7 @@ impl Space {
         number.checked_sub(self.base).map(|it| it as usize)
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, sent: Sent) {
         if sent.elicits {
             self.eliciting_out += 1;

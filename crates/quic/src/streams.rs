@@ -80,6 +80,48 @@ pub(crate) enum Content {
     HandshakeDone,
 }
 
+/// All that a packet carried that may have to go again: mostly one thing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    first: Option<Content>,
+    more: Vec<Content>,
+}
+
+impl Contents {
+    #[inline]
+    pub(crate) fn push(&mut self, content: Content) {
+        match self.first {
+            None => self.first = Some(content),
+            Some(_) => self.more.push(content),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Content> + '_ {
+        self.first.iter().chain(&self.more).copied()
+    }
+
+    /// Hands all of it to `each`, and keeps nothing.
+    #[inline]
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(Content)) {
+        if let Some(first) = self.first.take() {
+            each(first);
+        }
+        if !self.more.is_empty() {
+            std::mem::take(&mut self.more).into_iter().for_each(each);
+        }
+    }
+}
+
 /// The receiving half of a stream.
 #[derive(Clone, Debug, Default)]
 struct Incoming {
@@ -526,7 +568,7 @@ impl Streams {
     }
 
     /// Writes what is to be sent, until the packet is full at `end` bytes on the wire.
-    pub(crate) fn fill(&mut self, writer: &mut Writer<'_>, end: usize, sent: &mut Vec<Content>) {
+    pub(crate) fn fill(&mut self, writer: &mut Writer<'_>, end: usize, sent: &mut Contents) {
         while let Some(content) = self.pending.last().copied() {
             if end.saturating_sub(writer.wire) < LONGEST {
                 return;
@@ -551,7 +593,7 @@ impl Streams {
         stream: u64,
         writer: &mut Writer<'_>,
         end: usize,
-        contents: &mut Vec<Content>,
+        contents: &mut Contents,
     ) -> bool {
         let credit = self.credit();
         let Some(sending) = self.sending.get_mut(&stream) else {

@@ -441,9 +441,12 @@ impl<E: Engine> World<E> {
 
     /// [`at_host`](Self::at_host) for everything except the next data and its acknowledgement.
     fn slow_path(&mut self, time: Time, sender: Role, event: &Event) {
-        let network = &mut self.network;
-        let at = network.at_host(time, event.conn, sender.other());
+        let at = self.network.at_host(time, event.conn, sender.other());
         self.now = at.1;
+        if self.guest_receives(event) {
+            return;
+        }
+        let network = &mut self.network;
         match self.connections.slow_path(at, sender, event, network) {
             Some(events) => self.after_input(event.conn, sender.other(), events),
             None => self.deliver_datagram(event),
@@ -454,9 +457,6 @@ impl<E: Engine> World<E> {
     /// all or whose connection has been aborted.
     fn deliver_datagram(&mut self, event: &Event) {
         let Some(connection) = self.connections.get(event.conn) else {
-            if self.guest_receives(event) {
-                return;
-            }
             // A connection outlives its segments: this is none.
             self.network.count_delivered();
             let received = self.datagrams.on_received(event, self.now);

@@ -135,6 +135,10 @@ impl Stack for End {
         with!(mut self, stack => stack.transmit(now, payload))
     }
 
+    fn informs_by_sending(&self) -> bool {
+        with!(self, stack => stack.informs_by_sending())
+    }
+
     fn deadline(&mut self) -> Time {
         with!(mut self, stack => stack.deadline())
     }

@@ -124,9 +124,13 @@ impl Stack for QuicEnd {
         let sent = self.connection.transmit(now, payload)?;
         Some(Burst {
             datagram: payload.len(),
-            left_out: sent.size - payload.len(),
+            left_out: sent.size as isize - payload.len() as isize,
             ecn: sent.ecn,
         })
+    }
+
+    fn informs_by_sending(&self) -> bool {
+        false
     }
 
     fn deadline(&mut self) -> Time {

@@ -305,6 +305,10 @@ impl Stack for QuinnEnd {
         })
     }
 
+    fn informs_by_sending(&self) -> bool {
+        true
+    }
+
     fn deadline(&mut self) -> Time {
         let connection = self.connection.as_mut();
         let next = connection.and_then(|(_, connection)| connection.poll_timeout());

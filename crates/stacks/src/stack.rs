@@ -22,8 +22,9 @@ pub struct Progress {
 pub struct Burst {
     /// Bytes of payload that are carried of each of them; the last may have less.
     pub datagram: usize,
-    /// Bytes of UDP payload that each of them has beside those: nobody would look at them.
-    pub left_out: usize,
+    /// Bytes of UDP payload that each of them has beside those, since nobody would look at them.
+    /// Below 0: what is carried takes more than on the wire.
+    pub left_out: isize,
     /// The ECN field of all of them.
     pub ecn: Ecn,
 }
@@ -60,6 +61,10 @@ pub trait Stack: Debug {
     /// Puts the datagrams to send now behind one another into an empty `payload`; nothing where
     /// there are none.
     fn transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Burst>;
+
+    /// Whether its application may have to know something after it was asked for datagrams, of which
+    /// it knew nothing before.
+    fn informs_by_sending(&self) -> bool;
 
     /// When [`expire`](Self::expire) is to be called; [`Time::NEVER`]: not at all.
     fn deadline(&mut self) -> Time;

@@ -6,8 +6,7 @@ use super::{Connection, DATA, HANDSHAKE};
 use crate::config::ACK_DELAY_EXPONENT;
 use crate::error::Error;
 use crate::space::{Fate, Space};
-use crate::streams::{Content, Streams};
-use crate::wire::AckFrame;
+use crate::streams::{Content, Contents, Streams};
 
 /// kPacketThreshold.
 const PACKET_THRESHOLD: u64 = 3;
@@ -51,24 +50,20 @@ impl Connection {
 
     /// Takes the acknowledgement that the buffer has.
     pub(super) fn on_ack(&mut self, index: usize, now: Time) -> Result<(), Error> {
-        let ack = std::mem::take(&mut self.ack);
-        let largest = ack.ranges.first().map_or(0, |range| range.1 - 1);
-        let result = if largest >= self.spaces[index].next_number() {
-            Err(Error::ProtocolViolation)
-        } else {
-            self.take_ack(index, &ack, largest, now);
-            Ok(())
-        };
-        self.ack = ack;
-        result
+        let largest = self.ack.ranges.first().map_or(0, |range| range.1 - 1);
+        if largest >= self.spaces[index].next_number() {
+            return Err(Error::ProtocolViolation);
+        }
+        self.take_ack(index, largest, now);
+        Ok(())
     }
 
-    fn take_ack(&mut self, index: usize, ack: &AckFrame, largest: u64, now: Time) {
+    fn take_ack(&mut self, index: usize, largest: u64, now: Time) {
         self.congestion.begin();
         let is_newest = self.spaces[index]
             .largest_acked
             .is_none_or(|it| largest > it);
-        let news = self.take_arrivals(index, ack, largest, now);
+        let news = self.take_arrivals(index, largest, now);
         if news.packets == 0 {
             return;
         }
@@ -77,7 +72,7 @@ impl Connection {
         let mut sample = None;
         if let Some(sent) = news.largest_at.filter(|_| news.elicits) {
             let latest = now - sent;
-            let micros = (ack.delay << ACK_DELAY_EXPONENT).min(1 << 40);
+            let micros = (self.ack.delay << ACK_DELAY_EXPONENT).min(1 << 40);
             let delay = match (index, self.is_confirmed) {
                 (DATA, true) => Time::from_micros(micros).min(self.config.max_ack_delay),
                 (DATA, false) => Time::from_micros(micros),
@@ -91,7 +86,7 @@ impl Connection {
             self.is_validated = true;
         }
         let marks = match is_newest {
-            true => self.count_marks(index, ack, &news),
+            true => self.count_marks(index, &news),
             false => 0,
         };
         if marks > 0
@@ -109,12 +104,13 @@ impl Connection {
         self.spaces[index].tidy(before);
     }
 
-    fn take_arrivals(&mut self, index: usize, ack: &AckFrame, largest: u64, now: Time) -> News {
+    fn take_arrivals(&mut self, index: usize, largest: u64, now: Time) -> News {
         let mut news = News::default();
         let Self {
             spaces,
             streams,
             congestion,
+            ack,
             ..
         } = self;
         let space = &mut spaces[index];
@@ -136,13 +132,8 @@ impl Connection {
                 news.elicits |= sent.elicits;
                 news.capable += u64::from(sent.is_capable);
                 news.largest_at = Some(sent.at);
-                let (first, more) = (sent.first.take(), sent.take_more());
-                if let Some(content) = first {
-                    acknowledge(content, space, streams);
-                }
-                for content in more.into_iter().flatten() {
-                    acknowledge(content, space, streams);
-                }
+                let mut contents = std::mem::take(&mut sent.contents);
+                contents.drain(|content| acknowledge(content, space, streams));
             }
         }
         // The ranges were taken from the oldest: the last packet is the largest, if that is new.
@@ -155,12 +146,12 @@ impl Connection {
 
     /// Marks that the peer newly reports; ECN is given up if its counts cannot be right (RFC 9000,
     /// section 13.4.2.1).
-    fn count_marks(&mut self, index: usize, ack: &AckFrame, news: &News) -> u64 {
+    fn count_marks(&mut self, index: usize, news: &News) -> u64 {
         if !self.is_capable {
             return 0;
         }
         let space = &mut self.spaces[index];
-        let Some(counts) = ack.ecn else {
+        let Some(counts) = self.ack.ecn else {
             self.is_capable = news.capable == 0;
             return 0;
         };
@@ -244,8 +235,8 @@ impl Connection {
             self.lost += 1;
         }
         space.eliciting_out -= u32::from(sent.elicits);
-        let contents = (sent.first, sent.more.clone());
-        for content in contents.0.into_iter().chain(contents.1) {
+        let contents = sent.contents.clone();
+        for content in contents.iter() {
             self.repeat(index, content);
         }
         was_in_flight
@@ -257,18 +248,15 @@ impl Connection {
         let out = self.spaces[index]
             .sent
             .iter()
-            .filter(|sent| sent.fate == Fate::Out && sent.elicits && sent.first.is_some());
+            .filter(|sent| sent.fate == Fate::Out && sent.elicits && !sent.contents.is_empty());
         let oldest: Vec<_> = out
             .take(packets)
-            .map(|sent| (sent.first, sent.more.clone()))
+            .map(|sent| sent.contents.clone())
             .collect();
-        let count = oldest.len() as u32;
-        for (first, more) in oldest {
-            for content in first.into_iter().chain(more) {
-                self.repeat(index, content);
-            }
+        for content in oldest.iter().flat_map(Contents::iter) {
+            self.repeat(index, content);
         }
-        count
+        oldest.len() as u32
     }
 
     /// Ack-eliciting packets that are out, of all spaces.

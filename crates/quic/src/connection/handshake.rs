@@ -7,7 +7,7 @@ use aqmlab_net::{Role, Time};
 use super::{Connection, DATA, HANDSHAKE, INITIAL};
 use crate::config::{CLIENT_HELLO, FINISHED, SERVER_HELLO, TICKETS};
 use crate::space::Fate;
-use crate::streams::Event;
+use crate::streams::{Contents, Event};
 use crate::wire::Kind;
 
 impl Connection {
@@ -91,8 +91,7 @@ impl Connection {
                 self.congestion.in_flight -= u64::from(sent.bytes);
                 sent.fate = Fate::Arrived;
             }
-            sent.first = None;
-            sent.more.clear();
+            sent.contents = Contents::default();
         }
         space.eliciting_out = 0;
         self.streams.start_over();

@@ -16,7 +16,7 @@ use crate::congestion::Congestion;
 use crate::error::Error;
 use crate::rtt::Rtt;
 use crate::space::Space;
-use crate::streams::{Content, Event, Streams};
+use crate::streams::{Event, Streams};
 use crate::wire::AckFrame;
 
 /// The packet number spaces, by index.
@@ -88,7 +88,6 @@ pub struct Connection {
     quiet_at: Time,
     // ---- buffers ----
     ack: AckFrame,
-    contents: Vec<Content>,
     // ---- for records ----
     lost: u32,
     duplicates: u32,
@@ -121,7 +120,6 @@ impl Connection {
             paced_until: Time::NEVER,
             quiet_at: Time::NEVER,
             ack: AckFrame::default(),
-            contents: Vec::new(),
             lost: 0,
             duplicates: 0,
             sample: None,

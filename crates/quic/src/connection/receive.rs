@@ -95,6 +95,15 @@ impl Connection {
         while let Some(next) = reader.frame(&mut self.ack) {
             let taken = match next {
                 Next::Ack => self.on_ack(index, now),
+                Next::Frame(Frame::Stream {
+                    stream,
+                    offset,
+                    len,
+                    fin,
+                }) => {
+                    elicits = true;
+                    self.streams.on_data(stream, (offset, len), fin)
+                }
                 Next::Frame(Frame::Close { error }) => {
                     self.on_close(error, now);
                     Ok(())

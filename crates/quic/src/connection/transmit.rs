@@ -1,27 +1,30 @@
 //! Datagrams that leave.
 
 use aqmlab_net::{Ecn, Role, Time};
+use aqmlab_tcp::Stamp;
 
 use super::{Connection, DATA, Datagram, HANDSHAKE, INITIAL, Life};
 use crate::config::{ACK_DELAY_EXPONENT, LEAST_INITIAL};
-use crate::space::{Sent, Space};
-use crate::streams::Content;
+use crate::space::{Fate, Sent, Space};
+use crate::streams::{Content, Contents};
 use crate::wire::{Frame, Kind, PREFIX, TAG, Writer, length, number_length};
 
 /// Room without which no packet is begun.
 const LEAST_ROOM: usize = 16;
 
 /// A packet that was written and is not counted yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Written {
     index: usize,
     start: usize,
     elicits: bool,
+    contents: Contents,
 }
 
 impl Connection {
     /// Puts the next datagram to send now behind what `out` has, in its carried form; nothing where there
     /// is none.
+    #[inline]
     pub fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
         // Nothing has happened since there was nothing to send.
         if self.quiet_at == now {
@@ -34,6 +37,7 @@ impl Connection {
         sent
     }
 
+    #[inline(never)]
     fn transmit_next(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
         match self.life {
             Life::Open => {}
@@ -75,21 +79,20 @@ impl Connection {
     }
 
     /// A datagram with a packet of data: behind the handshake there are no others.
+    #[inline(never)]
     fn transmit_data(&mut self, may: bool, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
         let room = self.config.datagram as usize;
-        let mut contents = std::mem::take(&mut self.contents);
         let begin = out.len();
         out.extend_from_slice(&[0; PREFIX]);
         let mut writer = Writer { out, wire: 0 };
-        let written = self.write_packet((DATA, may), &mut writer, room, now, &mut contents);
+        let written = self.write_packet((DATA, may), &mut writer, room, now);
         let size = writer.wire;
-        self.contents = contents;
         let Some(written) = written else {
             out.truncate(begin);
             return None;
         };
         let ecn = self.code_point();
-        self.count(&written, size, false, ecn, now);
+        self.remember(written, size, false, ecn, now);
         self.volume[1] += size as u64;
         let prefix = (size as u16).to_be_bytes();
         out[begin..begin + PREFIX].copy_from_slice(&prefix);
@@ -97,42 +100,43 @@ impl Connection {
     }
 
     /// A datagram with what there is of all kinds of packets.
+    #[inline(never)]
     fn transmit_handshake(&mut self, may: bool, now: Time, out: &mut Vec<u8>) -> Option<Datagram> {
         let mut room = self.config.datagram as usize;
         if self.role == Role::Server && !self.is_validated {
             let left = (3 * self.volume[0]).saturating_sub(self.volume[1]);
             room = room.min(left as usize);
         }
-        let mut contents = std::mem::take(&mut self.contents);
         let begin = out.len();
         out.extend_from_slice(&[0; PREFIX]);
         let mut writer = Writer { out, wire: 0 };
-        let mut packets = [None; 3];
+        let mut packets = [None, None, None];
         for index in self.open_spaces() {
             let may = may && self.has_frames(index);
-            packets[index] = self.write_packet((index, may), &mut writer, room, now, &mut contents);
+            packets[index] = self.write_packet((index, may), &mut writer, room, now);
         }
         let size = writer.wire;
-        self.contents = contents;
         let Some(last) = packets.iter().rposition(Option::is_some) else {
             out.truncate(begin);
             return None;
         };
-        let pads =
-            packets[INITIAL].is_some_and(|it: Written| self.role == Role::Client || it.elicits);
+        let pads = packets[INITIAL]
+            .as_ref()
+            .is_some_and(|it: &Written| self.role == Role::Client || it.elicits);
+        let shakes_hands = packets[HANDSHAKE].is_some();
         let padded = if pads { size.max(LEAST_INITIAL) } else { size };
         let ecn = self.code_point();
         let mut end = padded;
         for index in [DATA, HANDSHAKE, INITIAL] {
-            if let Some(written) = packets[index] {
-                let bytes = end - written.start;
+            if let Some(written) = packets[index].take() {
+                let start = written.start;
                 let is_padded = index == last && padded > size;
-                self.count(&written, bytes, is_padded, ecn, now);
-                end = written.start;
+                self.remember(written, end - start, is_padded, ecn, now);
+                end = start;
             }
         }
         self.volume[1] += padded as u64;
-        if packets[HANDSHAKE].is_some() && self.role == Role::Client {
+        if shakes_hands && self.role == Role::Client {
             self.discard(INITIAL);
         }
         let prefix = (padded as u16).to_be_bytes();
@@ -156,9 +160,9 @@ impl Connection {
                 let may = self.has_one_rtt || self.is_early;
                 may && (self.streams.has_work()
                     || (self.has_one_rtt
-                        && (self.done_is_due || space.crypto.has_work(u64::MAX / 2))))
+                        && (self.done_is_due || space.crypto.has_handshake_work())))
             }
-            _ => space.has_keys && space.crypto.has_work(u64::MAX / 2),
+            _ => space.has_keys && space.crypto.has_handshake_work(),
         }
     }
 
@@ -167,7 +171,7 @@ impl Connection {
     }
 
     /// Writes a packet of a space, if it has an acknowledgement that is due, frames that `may` go, or a
-    /// probe. `contents` is empty, and is again.
+    /// probe.
     #[inline(always)]
     fn write_packet(
         &mut self,
@@ -175,7 +179,6 @@ impl Connection {
         writer: &mut Writer<'_>,
         room: usize,
         now: Time,
-        contents: &mut Vec<Content>,
     ) -> Option<Written> {
         let has_keys = match index {
             DATA => self.has_one_rtt || self.is_early,
@@ -202,16 +205,19 @@ impl Connection {
         if !(says || acks) || room < start + head + LEAST_ROOM {
             return None;
         }
+        let begin = writer.out.len();
         writer.header(kind, number, bytes);
+        let mut contents = Contents::default();
         if acks {
             let left = room - writer.wire;
-            let ack = space.write_ack(writer, ACK_DELAY_EXPONENT, left, now);
-            contents.extend(ack);
+            if let Some(ack) = space.write_ack(writer, ACK_DELAY_EXPONENT, left, now) {
+                contents.push(ack);
+            }
         }
         let only_acks = contents.len();
         let mut pings = false;
         if says {
-            self.write_frames(index, kind, writer, room, contents);
+            self.write_frames(index, kind, writer, room, &mut contents);
             if contents.len() == only_acks && probes {
                 writer.frame(&Frame::Ping);
                 pings = true;
@@ -225,20 +231,14 @@ impl Connection {
         if contents.is_empty() && !pings {
             // What there was did not fit.
             writer.wire = start;
-            writer.out.truncate(writer.out.len() - 1 - bytes);
+            writer.out.truncate(begin);
             return None;
         }
-        let first = contents.first().copied();
-        let more = match contents.get(1..) {
-            Some(more @ [_, ..]) => more.to_vec(),
-            _ => Vec::new(),
-        };
-        contents.clear();
-        space.push(Sent::new(now, elicits, first, more));
         Some(Written {
             index,
             start,
             elicits,
+            contents,
         })
     }
 
@@ -248,7 +248,7 @@ impl Connection {
         kind: Kind,
         writer: &mut Writer<'_>,
         room: usize,
-        contents: &mut Vec<Content>,
+        contents: &mut Contents,
     ) {
         if kind == Kind::OneRtt && self.done_is_due && writer.wire < room {
             self.done_is_due = false;
@@ -257,7 +257,7 @@ impl Connection {
         }
         if kind != Kind::ZeroRtt {
             let crypto = &mut self.spaces[index].crypto;
-            while crypto.has_work(u64::MAX / 2) {
+            while crypto.has_handshake_work() {
                 let head = 1 + length(crypto.sent) + 2;
                 let Some(most) = room.checked_sub(writer.wire + head).filter(|it| *it > 0) else {
                     break;
@@ -276,19 +276,26 @@ impl Connection {
     }
 
     /// A packet leaves with so many bytes. Padding counts as in flight.
-    fn count(&mut self, written: &Written, bytes: usize, is_padded: bool, ecn: Ecn, now: Time) {
-        let space = &mut self.spaces[written.index];
+    #[inline]
+    fn remember(&mut self, written: Written, bytes: usize, is_padded: bool, ecn: Ecn, now: Time) {
+        let elicits = written.elicits;
         let is_capable = ecn != Ecn::NotEct;
-        space.sent_capable += u64::from(is_capable);
-        let Some(sent) = space.sent.back_mut() else {
-            return;
+        let (bytes, stamp) = match elicits || is_padded {
+            true => (bytes as u16, self.congestion.on_send(bytes as u64, now)),
+            false => (0, Stamp::default()),
         };
-        sent.is_capable = is_capable;
-        if written.elicits || is_padded {
-            sent.bytes = bytes as u16;
-            sent.stamp = self.congestion.on_send(bytes as u64, now);
-        }
-        if written.elicits && !self.has_sent_since {
+        let space = &mut self.spaces[written.index];
+        space.sent_capable += u64::from(is_capable);
+        space.push(Sent {
+            at: now,
+            bytes,
+            fate: Fate::Out,
+            elicits,
+            is_capable,
+            stamp,
+            contents: written.contents,
+        });
+        if elicits && !self.has_sent_since {
             (self.active_at, self.has_sent_since) = (now, true);
         }
     }
@@ -314,7 +321,15 @@ impl Connection {
         if index == INITIAL {
             size = size.max(LEAST_INITIAL);
         }
-        space.push(Sent::new(self.active_at, false, None, Vec::new()));
+        space.push(Sent {
+            at: self.active_at,
+            bytes: 0,
+            fate: Fate::Out,
+            elicits: false,
+            is_capable: false,
+            stamp: Stamp::default(),
+            contents: Contents::default(),
+        });
         self.volume[1] += size as u64;
         let prefix = (size as u16).to_be_bytes();
         out[begin..begin + PREFIX].copy_from_slice(&prefix);

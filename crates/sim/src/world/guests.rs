@@ -162,8 +162,11 @@ impl<E: Engine> World<E> {
             if guest.aborted {
                 break;
             }
-            let progress = guest.ends[role as usize].progress();
+            let end = &mut guest.ends[role as usize];
+            let informs = end.informs_by_sending();
+            let progress = end.progress();
             let has_news = progress != Progress::default();
+            let mut acts = false;
             if has_news {
                 let events = Events {
                     established: progress.established,
@@ -174,11 +177,13 @@ impl<E: Engine> World<E> {
                 let measured = self.span.contains(self.now);
                 let ready = guest.app.on_events(role, events, measured);
                 // Mostly it waits for more.
-                if ready | events.eof | events.failed {
+                acts = ready | events.eof | events.failed;
+                if acts {
                     self.on_app_events(index, role, events, ready);
                 }
             }
-            if !self.transmit(index, role) && !has_news {
+            let sends = self.transmit(index, role);
+            if !acts && !(informs && (sends || has_news)) {
                 break;
             }
         }
@@ -221,7 +226,7 @@ impl<E: Engine> World<E> {
         while let Some(burst) = end.transmit(now, payloads.room()) {
             let each = burst.datagram.max(1);
             while let Some((ticket, len)) = payloads.take_in(each) {
-                let packet = ((len + burst.left_out) as u16, burst.ecn);
+                let packet = ((len as isize + burst.left_out) as u16, burst.ecn);
                 let mut event = Event::datagram(role, index, (ticket, 0), packet);
                 if E::Causes::ON {
                     event.options = network.put_options(&Options::NONE);

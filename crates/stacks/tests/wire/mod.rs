@@ -138,7 +138,7 @@ impl Pair {
 
     fn send(&mut self, role: Role, datagram: &[u8], burst: &Burst) {
         let ecn = burst.ecn;
-        let payload = datagram.len() + burst.left_out;
+        let payload = (datagram.len() as isize + burst.left_out) as usize;
         self.log.push((self.now, role, payload));
         let time = self.now.as_nanos().to_be_bytes();
         for byte in time.iter().chain(&[role as u8, ecn as u8]).chain(datagram) {

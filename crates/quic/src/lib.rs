@@ -19,6 +19,7 @@ mod rtt;
 mod send;
 mod space;
 mod streams;
+mod table;
 #[cfg(test)]
 mod tests;
 mod wire;

@@ -1,13 +1,14 @@
 //! Streams and flow control (RFC 9000, sections 2 to 4).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use aqmlab_net::Role;
 
 use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::send::{Blocked, Outgoing, Piece};
-use crate::wire::{Frame, Writer, length};
+use crate::table::Table;
+use crate::wire::{Frame, Writer, length, stream_head};
 
 /// What an end lets the other do (its transport parameters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,15 +111,12 @@ impl Contents {
         self.first.iter().chain(&self.more).copied()
     }
 
-    /// Hands all of it to `each`, and keeps nothing.
+    /// The first thing, and others if there are any. Nothing is left.
     #[inline]
-    pub(crate) fn drain(&mut self, mut each: impl FnMut(Content)) {
-        if let Some(first) = self.first.take() {
-            each(first);
-        }
-        if !self.more.is_empty() {
-            std::mem::take(&mut self.more).into_iter().for_each(each);
-        }
+    pub(crate) fn take(&mut self) -> (Option<Content>, Option<Vec<Content>>) {
+        let has_more = !self.more.is_empty();
+        let more = has_more.then(|| std::mem::take(&mut self.more));
+        (self.first.take(), more)
     }
 }
 
@@ -169,8 +167,8 @@ pub(crate) struct Streams {
     local: Limits,
     /// What the peer lets us send on a new stream.
     peer_stream: u64,
-    sending: BTreeMap<u64, Outgoing>,
-    receiving: BTreeMap<u64, Incoming>,
+    sending: Table<Outgoing>,
+    receiving: Table<Incoming>,
     /// Streams with something to send, in turns.
     ready: VecDeque<u64>,
     /// Frames that are to be sent.
@@ -208,8 +206,8 @@ impl Streams {
             role,
             local,
             peer_stream: 0,
-            sending: BTreeMap::new(),
-            receiving: BTreeMap::new(),
+            sending: Table::new(),
+            receiving: Table::new(),
             ready: VecDeque::new(),
             pending: Vec::new(),
             sent: 0,
@@ -234,9 +232,9 @@ impl Streams {
         for (may, limit) in self.may_open.iter_mut().zip(peer.streams) {
             *may = limit.max(*may);
         }
-        let ids: Vec<u64> = self.sending.keys().copied().collect();
+        let ids: Vec<u64> = self.sending.numbers();
         for id in ids {
-            if let Some(stream) = self.sending.get_mut(&id) {
+            if let Some(stream) = self.sending.get_mut(id) {
                 stream.limit = stream.limit.max(peer.stream);
             }
             self.queue(id);
@@ -288,7 +286,7 @@ impl Streams {
     }
 
     pub(crate) fn write(&mut self, stream: u64, bytes: u64, close: bool) {
-        if let Some(sending) = self.sending.get_mut(&stream) {
+        if let Some(sending) = self.sending.get_mut(stream) {
             sending.written += bytes;
             sending.closed |= close;
             self.queue(stream);
@@ -297,7 +295,7 @@ impl Streams {
 
     /// Gives a stream up that is being sent.
     pub(crate) fn reset(&mut self, stream: u64) {
-        if let Some(sending) = self.sending.get_mut(&stream)
+        if let Some(sending) = self.sending.get_mut(stream)
             && sending.reset.is_none()
         {
             sending.reset = Some(sending.sent);
@@ -307,12 +305,12 @@ impl Streams {
 
     /// Bytes that can be read of a stream.
     pub(crate) fn readable(&self, stream: u64) -> u64 {
-        self.receiving.get(&stream).map_or(0, Incoming::readable)
+        self.receiving.get(stream).map_or(0, Incoming::readable)
     }
 
     /// Reads at most so many bytes of a stream: that is what gives the peer credit for more.
     pub(crate) fn read(&mut self, stream: u64, most: u64) -> u64 {
-        let Some(receiving) = self.receiving.get_mut(&stream) else {
+        let Some(receiving) = self.receiving.get_mut(stream) else {
             return 0;
         };
         let bytes = receiving.readable().min(most);
@@ -344,13 +342,13 @@ impl Streams {
     }
 
     fn close_receiving(&mut self, stream: u64) {
-        self.receiving.remove(&stream);
+        self.receiving.remove(stream);
         self.close(stream);
     }
 
     /// A half of a stream is over: if both are, the peer may open a new stream.
     fn close(&mut self, stream: u64) {
-        let is_open = self.receiving.contains_key(&stream) || self.sending.contains_key(&stream);
+        let is_open = self.receiving.contains(stream) || self.sending.contains(stream);
         if is_open || self.is_ours(stream) {
             return;
         }
@@ -373,7 +371,7 @@ impl Streams {
         if self.is_ours(stream) && is_uni(stream) {
             return Err(Error::StreamState);
         }
-        Ok(self.receiving.get_mut(&stream))
+        Ok(self.receiving.get_mut(stream))
     }
 
     fn sending(&mut self, stream: u64) -> Result<Option<&mut Outgoing>, Error> {
@@ -381,7 +379,7 @@ impl Streams {
         if !self.is_ours(stream) && is_uni(stream) {
             return Err(Error::StreamState);
         }
-        Ok(self.sending.get_mut(&stream))
+        Ok(self.sending.get_mut(stream))
     }
 
     /// A frame names a stream: those of the peer exist from then on, with all that are older.
@@ -489,7 +487,7 @@ impl Streams {
             }
             Frame::MaxData(limit) => {
                 self.max_data = self.max_data.max(limit);
-                let waiting: Vec<u64> = self.sending.keys().copied().collect();
+                let waiting: Vec<u64> = self.sending.numbers();
                 for stream in waiting {
                     self.queue(stream);
                 }
@@ -521,7 +519,7 @@ impl Streams {
 
     /// Up to which number a stream is acknowledged, or will never go again.
     pub(crate) fn acknowledged(&self, stream: u64) -> u64 {
-        let sending = self.sending.get(&stream);
+        let sending = self.sending.get(stream);
         sending.map_or(u64::MAX, Outgoing::acknowledged)
     }
 
@@ -534,7 +532,7 @@ impl Streams {
     /// A stream may have something to send.
     fn queue(&mut self, stream: u64) {
         let limits = (self.credit(), self.max_data);
-        let Some(sending) = self.sending.get_mut(&stream) else {
+        let Some(sending) = self.sending.get_mut(stream) else {
             return;
         };
         let blocked = sending.report_blocked(limits, &mut self.blocked_at);
@@ -596,14 +594,13 @@ impl Streams {
         contents: &mut Contents,
     ) -> bool {
         let credit = self.credit();
-        let Some(sending) = self.sending.get_mut(&stream) else {
+        let Some(sending) = self.sending.get_mut(stream) else {
             self.ready.pop_front();
             return true;
         };
         // New data has the longest offset.
         let room = end.saturating_sub(writer.wire);
-        let head = |offset| 1 + length(stream) + if offset > 0 { length(offset) } else { 0 };
-        let most = head(sending.sent);
+        let most = stream_head(stream, sending.sent);
         if room < most + 2 {
             return false;
         }
@@ -629,17 +626,10 @@ impl Streams {
             return true;
         };
         // No length where the next frame would find no room behind it.
-        let is_full = room - head(offset) - (len as usize) < length(len);
-        if is_full {
-            writer.last_stream(stream, offset, len, fin);
-        } else {
-            writer.frame(&Frame::Stream {
-                stream,
-                offset,
-                len,
-                fin,
-            });
-        }
+        let (head, of_length) = (stream_head(stream, offset), length(len));
+        let is_full = room - head - (len as usize) < of_length;
+        let head = if is_full { head } else { head + of_length };
+        writer.stream(stream, (offset, len), fin, head);
         contents.push(Content::Stream {
             stream,
             offset,
@@ -655,12 +645,12 @@ impl Streams {
             Content::Reset { stream } => Frame::Reset {
                 stream,
                 error: 0,
-                size: self.sending.get(&stream)?.reset?,
+                size: self.sending.get(stream)?.reset?,
             },
             Content::MaxData => Frame::MaxData(self.limit),
             Content::MaxStreamData { stream } => Frame::MaxStreamData {
                 stream,
-                limit: self.receiving.get(&stream)?.limit,
+                limit: self.receiving.get(stream)?.limit,
             },
             Content::MaxStreams { uni } => Frame::MaxStreams {
                 uni,
@@ -669,7 +659,7 @@ impl Streams {
             Content::ConnectionId { number } => Frame::NewConnectionId(number),
             Content::DataBlocked { limit } if limit == self.max_data => Frame::DataBlocked(limit),
             Content::StreamDataBlocked { stream } => {
-                let sending = self.sending.get(&stream).filter(|it| it.is_blocked())?;
+                let sending = self.sending.get(stream).filter(|it| it.is_blocked())?;
                 Frame::StreamDataBlocked {
                     stream,
                     limit: sending.limit,
@@ -688,7 +678,7 @@ impl Streams {
                 len,
                 fin,
             } => {
-                if let Some(sending) = self.sending.get_mut(&stream) {
+                if let Some(sending) = self.sending.get_mut(stream) {
                     sending.lose(offset, offset + len, fin);
                     self.queue(stream);
                 }
@@ -703,7 +693,7 @@ impl Streams {
         let (Content::Stream { stream, .. } | Content::Reset { stream }) = content else {
             return;
         };
-        let Some(sending) = self.sending.get_mut(&stream) else {
+        let Some(sending) = self.sending.get_mut(stream) else {
             return;
         };
         match content {
@@ -713,7 +703,7 @@ impl Streams {
             _ => sending.reset_acked = true,
         }
         if sending.is_done() {
-            self.sending.remove(&stream);
+            self.sending.remove(stream);
             self.events.push_back(Event::Delivered(stream));
             self.close(stream);
         }

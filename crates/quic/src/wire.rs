@@ -29,6 +29,15 @@ pub(crate) const LONG: usize = 1 + 4 + 1 + ID + 1 + ID + 2;
 /// Bytes of the size in front of a carried datagram.
 pub(crate) const PREFIX: usize = 2;
 
+/// Most numbers that are carried behind a byte.
+const MOST_FIELDS: usize = 4;
+
+/// Bytes of the type, the stream and the offset of a stream frame.
+#[inline]
+pub(crate) const fn stream_head(stream: u64, offset: u64) -> usize {
+    1 + length(stream) + if offset > 0 { length(offset) } else { 0 }
+}
+
 /// Bytes of a variable-length integer.
 #[inline]
 pub(crate) const fn length(value: u64) -> usize {
@@ -167,43 +176,46 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// A number that does not count.
-    #[inline]
-    fn carry(&mut self, value: u64) {
-        debug_assert!(value <= LARGEST);
-        self.out.extend_from_slice(&value.to_le_bytes());
+    /// Numbers that do not count, behind a byte.
+    #[inline(always)]
+    fn carry<const COUNT: usize>(&mut self, first: u8, values: [u64; COUNT]) {
+        let mut bytes = [0; 1 + 8 * MOST_FIELDS];
+        bytes[0] = first;
+        for (place, value) in bytes[1..].chunks_exact_mut(8).zip(values) {
+            debug_assert!(value <= LARGEST);
+            place.copy_from_slice(&value.to_le_bytes());
+        }
+        self.out.extend_from_slice(&bytes[..1 + 8 * COUNT]);
     }
 
     /// The type of a frame, and its numbers.
-    #[inline]
+    #[inline(always)]
     fn fields<const COUNT: usize>(&mut self, kind: u8, values: [u64; COUNT]) {
-        self.out.push(kind);
-        self.wire += 1;
-        for value in values {
-            self.carry(value);
-            self.wire += length(value);
-        }
+        self.carry(kind, values);
+        self.wire += 1 + values.iter().map(|value| length(*value)).sum::<usize>();
     }
 
     /// The header of a packet, and the room of its tag.
     #[inline]
     pub(crate) fn header(&mut self, kind: Kind, number: u64, bytes: usize) {
         self.wire += kind.header() + bytes + TAG;
-        self.out.push(kind.first_byte() | (bytes - 1) as u8);
-        self.carry(number);
+        self.carry(kind.first_byte() | (bytes - 1) as u8, [number]);
     }
 
-    /// A stream frame that ends its packet, and so needs no length.
-    pub(crate) fn last_stream(&mut self, stream: u64, offset: u64, len: u64, fin: bool) {
-        let before = self.wire;
-        self.frame(&Frame::Stream {
-            stream,
-            offset,
-            len,
-            fin,
-        });
-        debug_assert!(self.wire > before);
-        self.wire -= length(len);
+    /// A stream frame whose fields in front of the data take `head` bytes. One that ends its packet
+    /// needs no length.
+    #[inline]
+    pub(crate) fn stream(
+        &mut self,
+        stream: u64,
+        (offset, len): (u64, u64),
+        fin: bool,
+        head: usize,
+    ) {
+        let has_offset = if offset > 0 { 0x04 } else { 0 };
+        let kind = 0x08 | has_offset | 0x02 | u8::from(fin);
+        self.carry(kind, [stream, offset, len]);
+        self.wire += head + len as usize;
     }
 
     #[inline]
@@ -226,16 +238,8 @@ impl Writer<'_> {
                 len,
                 fin,
             } => {
-                let has_offset = if offset > 0 { 0x04 } else { 0 };
-                self.fields(
-                    0x08 | has_offset | 0x02 | u8::from(fin),
-                    [stream, offset, len],
-                );
-                self.wire += len as usize;
-                if offset == 0 {
-                    // It is not sent.
-                    self.wire -= length(offset);
-                }
+                let head = stream_head(stream, offset) + length(len);
+                self.stream(stream, (offset, len), fin, head);
             }
             Frame::MaxData(limit) => self.fields(0x10, [limit]),
             Frame::MaxStreamData { stream, limit } => self.fields(0x11, [stream, limit]),
@@ -274,12 +278,11 @@ impl Writer<'_> {
         if used > room {
             return None;
         }
-        self.out.push(if ecn.is_some() { 0x03 } else { 0x02 });
-        self.carry(delay);
-        let place = self.out.len();
-        for value in [0, from, to] {
-            self.carry(value);
-        }
+        let place = self.out.len() + 1;
+        self.carry(
+            if ecn.is_some() { 0x03 } else { 0x02 },
+            [0, delay, from, to],
+        );
         let mut more = 0_u64;
         let mut below = from;
         for (low, high) in rest {
@@ -291,12 +294,12 @@ impl Writer<'_> {
             used += size;
             more += 1;
             below = low;
-            self.carry(low);
-            self.carry(high);
+            self.out.extend_from_slice(&low.to_le_bytes());
+            self.out.extend_from_slice(&high.to_le_bytes());
         }
         self.out[place..place + 8].copy_from_slice(&more.to_le_bytes());
         for count in ecn.into_iter().flatten() {
-            self.carry(count);
+            self.out.extend_from_slice(&count.to_le_bytes());
         }
         self.wire += used - 2 + length(more);
         Some(below)
@@ -323,11 +326,19 @@ impl Reader<'_> {
         Some(*first)
     }
 
-    #[inline]
-    fn number(&mut self) -> Option<u64> {
-        let (head, rest) = self.0.split_first_chunk()?;
+    #[inline(always)]
+    fn fields<const COUNT: usize>(&mut self) -> Option<[u64; COUNT]> {
+        let (head, rest) = self.0.split_at_checked(8 * COUNT)?;
         self.0 = rest;
-        Some(u64::from_le_bytes(*head))
+        let (values, _) = head.as_chunks::<8>();
+        Some(std::array::from_fn(|place| {
+            u64::from_le_bytes(values[place])
+        }))
+    }
+
+    #[inline(always)]
+    fn number(&mut self) -> Option<u64> {
+        self.fields().map(|[value]| value)
     }
 
     /// The next packet: its kind, its truncated number, and how many bytes that has.
@@ -372,12 +383,15 @@ impl Reader<'_> {
                 offset: self.number()?,
                 len: self.number()?,
             },
-            0x08..=0x0f => Frame::Stream {
-                stream: self.number()?,
-                offset: self.number()?,
-                len: self.number()?,
-                fin: kind & 0x01 > 0,
-            },
+            0x08..=0x0f => {
+                let [stream, offset, len] = self.fields()?;
+                Frame::Stream {
+                    stream,
+                    offset,
+                    len,
+                    fin: kind & 0x01 > 0,
+                }
+            }
             0x10 => Frame::MaxData(self.number()?),
             0x11 => Frame::MaxStreamData {
                 stream: self.number()?,
@@ -404,14 +418,16 @@ impl Reader<'_> {
     }
 
     fn ack(&mut self, has_ecn: bool, ack: &mut AckFrame) -> Option<()> {
-        ack.delay = self.number()?;
-        let more = self.number()?;
+        let [more, delay, from, to] = self.fields()?;
+        ack.delay = delay;
         ack.ranges.clear();
-        for _ in 0..=more {
-            ack.ranges.push((self.number()?, self.number()?));
+        ack.ranges.push((from, to));
+        for _ in 0..more {
+            let [from, to] = self.fields()?;
+            ack.ranges.push((from, to));
         }
         ack.ecn = match has_ecn {
-            true => Some([self.number()?, self.number()?, self.number()?]),
+            true => Some(self.fields()?),
             false => None,
         };
         Some(())
@@ -590,7 +606,7 @@ mod tests {
         writer.header(Kind::Initial, 5, 1);
         writer.frame(&Frame::Ping);
         writer.header(Kind::OneRtt, 0x1234, 2);
-        writer.last_stream(0, 0, 1000, false);
+        writer.stream(0, (0, 1000), false, stream_head(0, 0));
         assert_eq!(writer.wire, 27 + 1 + TAG + 9 + 2 + 2 + 1000 + TAG);
         let mut reader = Reader(&out);
         let mut ack = AckFrame::default();

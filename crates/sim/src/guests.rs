@@ -174,6 +174,9 @@ impl Guests {
     /// The same, and where the payloads of its datagrams are kept.
     #[inline]
     pub(crate) fn with_payloads(&mut self, index: u32) -> Option<(&mut Guest, &mut Payloads)> {
+        if !HAS_STACKS {
+            return None;
+        }
         let slot = self.slots.get_mut(index as usize)?;
         Some((slot.as_deref_mut()?, &mut self.payloads))
     }
@@ -234,7 +237,8 @@ impl Payloads {
         }
         let len = rest.min(each);
         let ticket = self.free.pop().unwrap_or_else(|| {
-            self.kept.push(Vec::new());
+            // The next burst gets its room, which is mostly like this one.
+            self.kept.push(Vec::with_capacity(self.burst.len().max(64)));
             (self.kept.len() - 1) as u32
         });
         let kept = &mut self.kept[ticket as usize];

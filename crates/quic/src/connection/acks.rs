@@ -132,8 +132,13 @@ impl Connection {
                 news.elicits |= sent.elicits;
                 news.capable += u64::from(sent.is_capable);
                 news.largest_at = Some(sent.at);
-                let mut contents = std::mem::take(&mut sent.contents);
-                contents.drain(|content| acknowledge(content, space, streams));
+                let (first, more) = sent.contents.take();
+                if let Some(content) = first {
+                    acknowledge(content, space, streams);
+                }
+                for content in more.into_iter().flatten() {
+                    acknowledge(content, space, streams);
+                }
             }
         }
         // The ranges were taken from the oldest: the last packet is the largest, if that is new.

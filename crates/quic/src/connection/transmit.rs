@@ -69,12 +69,15 @@ impl Connection {
             }
         }
         let is_due = |space: &Space| space.probes > 0 || space.ack_at <= now;
-        if !may && !self.spaces[self.open_spaces()].iter().any(is_due) {
-            return None;
+        if self.is_confirmed {
+            return match may || is_due(&self.spaces[DATA]) {
+                true => self.transmit_data(may, now, out),
+                false => None,
+            };
         }
-        match self.is_confirmed {
-            true => self.transmit_data(may, now, out),
-            false => self.transmit_handshake(may, now, out),
+        match may || self.spaces.iter().any(is_due) {
+            true => self.transmit_handshake(may, now, out),
+            false => None,
         }
     }
 
@@ -167,7 +170,8 @@ impl Connection {
     }
 
     fn has_any_frames(&self) -> bool {
-        self.open_spaces().rev().any(|index| self.has_frames(index))
+        self.has_frames(DATA)
+            || (!self.is_confirmed && [HANDSHAKE, INITIAL].iter().any(|it| self.has_frames(*it)))
     }
 
     /// Writes a packet of a space, if it has an acknowledgement that is due, frames that `may` go, or a
@@ -276,7 +280,7 @@ impl Connection {
     }
 
     /// A packet leaves with so many bytes. Padding counts as in flight.
-    #[inline]
+    #[inline(always)]
     fn remember(&mut self, written: Written, bytes: usize, is_padded: bool, ecn: Ecn, now: Time) {
         let elicits = written.elicits;
         let is_capable = ecn != Ecn::NotEct;

@@ -11,8 +11,9 @@ use crate::breakdown::Causes;
 use crate::connection::Application;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::guests::Guest;
+use crate::guests::{Guest, Payloads};
 use crate::hosts::{Ends, Headers};
+use crate::network::Network;
 
 /// UDP payload of an acknowledgement, about: for the round trip on an idle path.
 const ACK: u32 = 35;
@@ -155,18 +156,12 @@ impl<E: Engine> World<E> {
     /// The same without its timer.
     #[inline(always)]
     fn serve_guest(&mut self, index: u32, role: Role) {
-        loop {
-            let Some(guest) = self.guests.get_mut(index) else {
-                return;
-            };
-            if guest.aborted {
-                break;
-            }
+        while let Some((guest, payloads)) = self.guests.with_payloads(index)
+            && !guest.aborted
+        {
             let end = &mut guest.ends[role as usize];
-            let informs = end.informs_by_sending();
             let progress = end.progress();
             let has_news = progress != Progress::default();
-            let mut acts = false;
             if has_news {
                 let events = Events {
                     established: progress.established,
@@ -177,18 +172,23 @@ impl<E: Engine> World<E> {
                 let measured = self.span.contains(self.now);
                 let ready = guest.app.on_events(role, events, measured);
                 // Mostly it waits for more.
-                acts = ready | events.eof | events.failed;
-                if acts {
+                if ready | events.eof | events.failed {
                     self.on_app_events(index, role, events, ready);
+                    if let Some((guest, payloads)) = self.guests.with_payloads(index) {
+                        send_all(guest, payloads, (index, role), self.now, &mut self.network);
+                    }
+                    continue;
                 }
             }
-            let sends = self.transmit(index, role);
-            if !acts && !(informs && (sends || has_news)) {
+            let sends = send_all(guest, payloads, (index, role), self.now, &mut self.network);
+            if !((sends || has_news) && guest.ends[role as usize].informs_by_sending()) {
                 break;
             }
         }
         self.notify_losses(Some(index));
-        if let Some(guest) = self.guests.get(index) {
+        if E::Causes::ON
+            && let Some(guest) = self.guests.get(index)
+        {
             let causes = self.network.causes_mut();
             causes.stack_acted(index, role, self.now, &guest.ends[role as usize]);
         }
@@ -209,37 +209,6 @@ impl<E: Engine> World<E> {
         if may_be_over {
             self.release_if_over(index);
         }
-    }
-
-    /// Sends what an end has to send now. True if that was anything.
-    #[inline(always)]
-    fn transmit(&mut self, index: u32, role: Role) -> bool {
-        let (now, network) = (self.now, &mut self.network);
-        let Some((guest, payloads)) = self.guests.with_payloads(index) else {
-            return false;
-        };
-        if guest.aborted {
-            return false;
-        }
-        let end = &mut guest.ends[role as usize];
-        let mut sent = 0;
-        while let Some(burst) = end.transmit(now, payloads.room()) {
-            let each = burst.datagram.max(1);
-            while let Some((ticket, len)) = payloads.take_in(each) {
-                let packet = ((len as isize + burst.left_out) as u16, burst.ecn);
-                let mut event = Event::datagram(role, index, (ticket, 0), packet);
-                if E::Causes::ON {
-                    event.options = network.put_options(&Options::NONE);
-                    let what = (event.ticket(), index, role);
-                    let causes = network.causes_mut();
-                    causes.datagram_leaves(what, now, end, payloads.peek(ticket));
-                }
-                network.send(now, event);
-                sent += 1;
-            }
-        }
-        guest.in_network += sent;
-        sent > 0
     }
 
     /// Counts what an end has measured and found lost.
@@ -365,4 +334,37 @@ impl<E: Engine> World<E> {
             failed: guest.aborted && !guest.stopped,
         }
     }
+}
+
+/// Sends what an end of the connection in this slot has to send now. True if that was anything.
+#[inline(always)]
+fn send_all<E: Engine>(
+    guest: &mut Guest,
+    payloads: &mut Payloads,
+    (index, role): (u32, Role),
+    now: Time,
+    network: &mut Network<E>,
+) -> bool {
+    if guest.aborted {
+        return false;
+    }
+    let end = &mut guest.ends[role as usize];
+    let mut sent = 0;
+    while let Some(burst) = end.transmit(now, payloads.room()) {
+        let each = burst.datagram.max(1);
+        while let Some((ticket, len)) = payloads.take_in(each) {
+            let packet = ((len as isize + burst.left_out) as u16, burst.ecn);
+            let mut event = Event::datagram(role, index, (ticket, 0), packet);
+            if E::Causes::ON {
+                event.options = network.put_options(&Options::NONE);
+                let what = (event.ticket(), index, role);
+                let causes = network.causes_mut();
+                causes.datagram_leaves(what, now, end, payloads.peek(ticket));
+            }
+            network.send(now, event);
+            sent += 1;
+        }
+    }
+    guest.in_network += sent;
+    sent > 0
 }

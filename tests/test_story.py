@@ -12,6 +12,7 @@ from aqmlab.engine.retold import events_of
 from aqmlab.figures.files import save
 from aqmlab.figures.sequence import sequence
 from aqmlab.figures.theme import Look
+from aqmlab.results.events import Events
 from aqmlab.results.story import story
 from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from aqmlab.results.events import Events
     from aqmlab.results.run import Run
     from conftest import Cli
 
@@ -153,3 +153,54 @@ def test_what_a_story_needs_is_said(aqmlab: Cli, run: Run, tmp_path: Path) -> No
                     "--set", "measure.story=3", "--out", str(tmp_path / "other"))  # fmt: skip
     assert answer.status == 2
     assert "measure.story: found 3, but measure.breakdown is false" in answer.err
+
+
+def test_a_story_of_quic_has_its_words() -> None:
+    """A lost tail: the probe time-out ends, and the bytes go again in another datagram."""
+    rows: list[dict[str, Any]] = []
+
+    def say(cause: int, ms: int, event: str, **more: Any) -> int:
+        row = {"number": len(rows) + 1, "cause": cause, "time_ns": ms * 10**6, "event": event}
+        empty = {"sender": "", "seq": 0, "ack": 0, "payload_bytes": 0, "flags": "", "again": False}
+        place = {"link": "", "direction": "", "reason": "", "part": "", "duration_ns": 0}
+        rows.append({**row, **empty, **place, **more})
+        return len(rows)
+
+    def spend(cause: int, ms: int, part: str, duration: int) -> int:
+        return say(cause, ms, "part", part=f"{part}_ns", duration_ns=duration * 10**6)
+
+    def trip(cause: int, ms: int, part: str, sender: str, flags: str, **more: Any) -> int:
+        sent = say(cause, ms, "sent", sender=sender, flags=flags, **more)
+        return say(spend(sent, ms + 50, part, 50), ms + 50, "arrived")
+
+    hello = {"payload_bytes": 278}
+    at = trip(say(0, 0, "asked"), 0, "propagation_handshake", "client", "Initial CRYPTO", **hello)
+    flight = {"payload_bytes": 1099}
+    flags = "Initial Handshake CRYPTO ACK"
+    at = trip(at, 50, "propagation_handshake", "server", flags, **flight)
+    request = {"payload_bytes": 360}
+    flags = "Handshake 1-RTT CRYPTO STREAM ACK"
+    at = trip(at, 100, "propagation_exchange", "client", flags, **request)
+    answer = {"sender": "server", "flags": "1-RTT STREAM FIN ACK", "payload_bytes": 960}
+    first = say(at, 150, "sent", **answer)
+    dropped = {"link": "bottleneck", "direction": "forward", "reason": "early"}
+    say(first, 150, "dropped", **dropped)
+    at = spend(first, 365, "probe_timeout", 215)
+    flags = "1-RTT STREAM FIN"
+    again = {"payload_bytes": 960, "again": True}
+    at = trip(at, 365, "propagation_exchange", "server", flags, **again)
+    say(at, 415, "answered")
+    told = [
+        (moment.time_ns // 10**6, moment.text) for moment in Events(rows, 415 * 10**6, 0).moments()
+    ]
+    assert told == [
+        (0, "client sends Initial"),
+        (50, "server gets Initial, sends Initial and Handshake"),
+        (100, "client gets Initial and Handshake, sends Handshake with bytes 1-360"),
+        (150, "server gets Handshake with bytes 1-360, sends bytes 1-960+FIN"),
+        (150, "bytes 1-960+FIN is dropped at bottleneck forward (early)"),
+        (365, "the probe time-out (PTO) ends (215.0 ms)"),
+        (365, "server sends bytes 1-960+FIN again"),
+        (415, "client gets bytes 1-960+FIN"),
+        (415, "the response is complete"),
+    ]

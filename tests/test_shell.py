@@ -255,7 +255,7 @@ def test_queues_take_turns_and_are_compared() -> None:
         ended = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
     assert "2 seeds each" in ended.stdout
-    assert "droptail 100000 bytes" in ended.stdout
+    assert "droptail:100 ms live" in ended.stdout
 
 
 FLOOD = """

@@ -32,6 +32,7 @@ def write_run(
     wall_s: float,
     cpu_s: float,
     program: Sequence[str] = (),
+    queue: str | None = None,
 ) -> Run:
     """Writes the scenario, the summary and what made them; then the manifest.
 
@@ -46,6 +47,7 @@ def write_run(
         wall_s: how long it took, in seconds.
         cpu_s: CPU time that it took, in seconds.
         program: the words of the program that was behind the link; none of its users was there.
+        queue: what its queue was called, if the name is to be the run's label.
 
     Returns:
         The run. None of its files is read for it.
@@ -53,6 +55,8 @@ def write_run(
     metadata = described(scenario, key=key, load=load, started=started, wall_s=wall_s, cpu_s=cpu_s)
     if program:
         metadata["program"] = list(program)
+    if queue is not None:
+        metadata["queue"] = queue
     written = {file: source.content for file, source in _plugins(scenario).items()}
     written["scenario.toml"] = scenario.effective.encode()
     written["summary.json"] = summary.encode()

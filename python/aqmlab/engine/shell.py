@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from aqmlab import _native
 from aqmlab._util.lazy import tomllib
@@ -103,6 +103,12 @@ class Link:
     trace_down: Path | None = None
     trace_up: Path | None = None
 
+    @property
+    def asked(self) -> str | None:
+        """The queue of both directions as ``NAME:BUFFER``, whatever bytes that is in each."""
+        is_both = self.queue_down == self.queue_up and not self.queue_down.startswith("{")
+        return self.queue_down if is_both and ":" in self.queue_down else None
+
     def __str__(self) -> str:
         """The link in a few words."""
         queues = self.queue_down
@@ -187,6 +193,8 @@ class FileLink:
     bottleneck: dict[str, Any]
     rtt_s: float
     jitter_s: float = 0.0
+    asked: ClassVar[None] = None
+    """The file says what the queue is."""
 
     @classmethod
     def load(cls, file: Path, rtt_s: float | None, jitter_s: float) -> FileLink:
@@ -407,6 +415,7 @@ def run_program(
             wall_s=time.perf_counter() - wall,
             cpu_s=time.process_time() - cpu,
             program=named,
+            queue=link.asked,
         )
     return Outcome(run, status, signals.seen > 0)
 

@@ -62,7 +62,7 @@ def _by_queue(runs: Sequence[Run]) -> list[str]:
     found = []
     for run, names in zip(runs, named, strict=True):
         chosen = {at: names[at] for at in differing or loaded if at in names}
-        if not run.has_own_label and chosen:
+        if not run.has_own_label and chosen and not run.asked_queue:
             one = len(set(chosen.values())) == 1 and len(chosen) == len(loaded)
             label = next(iter(chosen.values())) if one else listed(chosen)
             found.append(label + run.world_mark)

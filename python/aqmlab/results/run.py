@@ -201,7 +201,14 @@ class Run:
     @property
     def queue_label(self) -> str:
         """The label made of the queues of its loaded links, with ``live`` for a live run."""
-        return label_of(self.scenario, loaded_links([self])) + self.world_mark
+        found = self.asked_queue or label_of(self.scenario, loaded_links([self]))
+        return found + self.world_mark
+
+    @property
+    def asked_queue(self) -> str | None:
+        """What the command of a program's run called the queue, such as ``droptail:250 ms``."""
+        found = self.metadata.get("queue")
+        return None if found is None else str(found)
 
     @property
     def has_own_label(self) -> bool:

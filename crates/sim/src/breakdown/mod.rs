@@ -83,7 +83,7 @@ pub(crate) trait Causes {
     fn expires(&mut self, _slot: u32, _role: Role, _now: Time, _paced: bool) {}
 
     /// A datagram arrives at an end of a stack.
-    fn datagram_arrives(&mut self, _event: &Event, _now: Time, _end: &End, _datagram: &[u8]) {}
+    fn datagram_arrives(&mut self, _event: &Event, _now: Time, _end: &End) {}
 
     /// A timer of an end of a stack expires.
     fn stack_expires(&mut self, _slot: u32, _role: Role, _now: Time) {}
@@ -127,14 +127,16 @@ pub(crate) trait Causes {
     ) {
     }
 
-    /// A datagram leaves an end of a stack, with this ticket, from that slot.
+    /// A datagram leaves an end of a stack, with this ticket, from that slot: what kind of datagram it
+    /// is, which its event keeps as its number.
     fn datagram_leaves(
         &mut self,
         _what: (Ticket, u32, Role),
         _now: Time,
         _end: &End,
         _datagram: &[u8],
-    ) {
+    ) -> u32 {
+        0
     }
 
     /// A host's own link has sent it by `done`, in the time of `transmission`.

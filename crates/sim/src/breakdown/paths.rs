@@ -691,16 +691,17 @@ impl Causes for Paths {
         now: Time,
         end: &StackEnd,
         datagram: &[u8],
-    ) {
-        if let Some(inside) = end.inside() {
-            self.quic_leaves(what, now, inside, datagram);
+    ) -> u32 {
+        match end.inside() {
+            Some(inside) => self.quic_leaves(what, now, inside, datagram),
+            None => 0,
         }
     }
 
     #[cfg(feature = "quic")]
-    fn datagram_arrives(&mut self, event: &Event, now: Time, end: &StackEnd, datagram: &[u8]) {
+    fn datagram_arrives(&mut self, event: &Event, now: Time, end: &StackEnd) {
         if let Some(inside) = end.inside() {
-            self.quic_arrives(event, now, inside, datagram);
+            self.quic_arrives(event, now, inside);
         }
     }
 

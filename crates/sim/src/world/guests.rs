@@ -84,7 +84,7 @@ impl<E: Engine> World<E> {
             if let Some(guest) = self.guests.get(event.conn) {
                 let end = &guest.ends[role as usize];
                 let causes = self.network.causes_mut();
-                causes.datagram_arrives(event, self.now, end, &payload);
+                causes.datagram_arrives(event, self.now, end);
             }
             self.network.take_options(event.options);
         }
@@ -359,7 +359,8 @@ fn send_all<E: Engine>(
                 event.options = network.put_options(&Options::NONE);
                 let what = (event.ticket(), index, role);
                 let causes = network.causes_mut();
-                causes.datagram_leaves(what, now, end, payloads.peek(ticket));
+                let datagram = payloads.peek(ticket);
+                event.ack = causes.datagram_leaves(what, now, end, datagram);
             }
             network.send(now, event);
             sent += 1;

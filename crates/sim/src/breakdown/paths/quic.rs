@@ -63,6 +63,8 @@ struct End {
     loss_set_at: Time,
     /// Since when that of the probe runs: it is off while a peer may not answer.
     probe_since: Time,
+    /// When the probe is due that asks although no bytes are out.
+    asks_at: Time,
     /// What set the timers of the pacer, the delayed acknowledgement and the probe.
     hold: (Vector, Label),
     delayed: Vector,
@@ -80,6 +82,7 @@ impl Default for End {
             timers: QuicTimers::NONE,
             loss_set_at: Time::ZERO,
             probe_since: Time::ZERO,
+            asks_at: Time::NEVER,
             hold: (NONE, Label::Exchange),
             delayed: NONE,
             probe: NONE,
@@ -189,6 +192,9 @@ impl End {
 
     fn forget_acknowledged(&mut self, inside: &QuicConnection, nodes: &mut Nodes) {
         self.bytes.retain_mut(|bytes| {
+            if bytes.firsts.is_empty() {
+                return true;
+            }
             let acknowledged = inside.acknowledged(bytes.of);
             while let Some(first) = bytes.firsts.front()
                 && first.end <= acknowledged
@@ -211,6 +217,12 @@ impl End {
         *self = Self::default();
     }
 }
+
+/// A datagram without bytes: of acknowledgements and limits.
+const PURE: u32 = 1;
+
+/// A datagram with a packet of the handshake.
+const OF_HANDSHAKE: u32 = 2;
 
 /// What a datagram carries.
 #[derive(Debug, Default)]
@@ -242,6 +254,12 @@ impl Contents {
             Carried::Stated(of, value) => self.stated.push((of, value)),
             _ => {}
         });
+    }
+
+    /// What the other end has to know of it.
+    fn kind(&self) -> u32 {
+        let pure = if self.bytes.is_empty() { PURE } else { 0 };
+        pure | if self.has_handshake { OF_HANDSHAKE } else { 0 }
     }
 
     /// What is lost with it.
@@ -281,14 +299,14 @@ impl Datagrams {
 }
 
 impl Paths {
-    /// A datagram leaves its end.
+    /// A datagram leaves its end: what kind of datagram it is.
     pub(super) fn quic_leaves(
         &mut self,
         (ticket, slot, sender): (Ticket, u32, Role),
         now: Time,
         inside: &QuicConnection,
         datagram: &[u8],
-    ) {
+    ) -> u32 {
         let Self {
             nodes,
             connections,
@@ -299,7 +317,7 @@ impl Paths {
             .get_mut(slot as usize)
             .filter(|connection| connection.is_open)
         else {
-            return;
+            return 0;
         };
         datagrams.ends(slot);
         let Datagrams {
@@ -335,28 +353,19 @@ impl Paths {
             let is_again = first.is_some();
             nodes.write_departure(trip, StoryRow { is_again, ..row });
         }
+        let kind = contents.kind();
         self.put_trip(ticket, trip);
+        kind
     }
 
     /// A datagram arrives at an end.
-    pub(super) fn quic_arrives(
-        &mut self,
-        event: &Event,
-        now: Time,
-        inside: &QuicConnection,
-        datagram: &[u8],
-    ) {
+    pub(super) fn quic_arrives(&mut self, event: &Event, now: Time, inside: &QuicConnection) {
         let trip = self.take_trip(event.ticket());
         if trip == NONE {
             return;
         }
-        let Datagrams {
-            inspector,
-            contents,
-            ..
-        } = &mut self.datagrams;
-        contents.look(inspector, datagram, inside.wastes_early_data());
-        let (is_pure, is_of_handshake) = (contents.bytes.is_empty(), contents.has_handshake);
+        let is_pure = event.ack & PURE > 0;
+        let is_of_handshake = event.ack & OF_HANDSHAKE > 0;
         let Some((connection, nodes)) = self.at(event.conn) else {
             return self.nodes.is_over(trip);
         };
@@ -474,9 +483,17 @@ impl Paths {
             };
             nodes.release(std::mem::replace(&mut end.hold, held).0);
         }
+        end.forget_acknowledged(inside, nodes);
+        // The bytes that are out know what the probe is for.
+        let has_bytes = end.bytes.iter().any(|bytes| !bytes.firsts.is_empty());
+        let probe = match has_bytes {
+            true => Time::NEVER,
+            false => after.probe,
+        };
+        let asks = std::mem::replace(&mut end.asks_at, probe);
         for (old, new, vector) in [
             (before.ack, after.ack, &mut end.delayed),
-            (before.probe, after.probe, &mut end.probe),
+            (asks, probe, &mut end.probe),
         ] {
             if new != old {
                 let set = match new < Time::NEVER {
@@ -486,7 +503,6 @@ impl Paths {
                 nodes.release(std::mem::replace(vector, set));
             }
         }
-        end.forget_acknowledged(inside, nodes);
         if !end.runs.is_empty() {
             let oldest = end.oldest(nodes);
             forget_runs(&mut end.runs, oldest, nodes);

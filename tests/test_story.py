@@ -106,14 +106,14 @@ def test_ten_stories_have_the_packets_of_the_capture(run: Run) -> None:
     assert repeated > 10
 
 
-def test_a_story_is_told_in_words(aqmlab: Cli, run: Run) -> None:
+def test_a_story_is_in_words(aqmlab: Cli, run: Run) -> None:
     answer = aqmlab("why", str(run.path), "--slowest", "1")
     assert answer.status == 0, answer.err
     lines = answer.out.splitlines()
     assert max(map(len, lines)) <= 80
     assert "client sends SYN" in answer.out
     assert "the response is complete" in answer.out
-    assert " is dropped at bottleneck forward (early)" in answer.out
+    assert " dropped at bottleneck forward (early)" in answer.out
     assert " again" in answer.out
     content: dict[str, Any] = json.loads(
         aqmlab("why", str(run.path), "--slowest", "1", "--json").out
@@ -190,15 +190,15 @@ def test_a_story_of_quic_has_its_words() -> None:
     again = {"payload_bytes": 960, "again": True}
     at = trip(at, 365, "propagation_exchange", "server", flags, **again)
     say(at, 415, "answered")
-    told = [
+    stated = [
         (moment.time_ns // 10**6, moment.text) for moment in Events(rows, 415 * 10**6, 0).moments()
     ]
-    assert told == [
+    assert stated == [
         (0, "client sends Initial"),
         (50, "server gets Initial, sends Initial and Handshake"),
         (100, "client gets Initial and Handshake, sends Handshake with bytes 1-360"),
         (150, "server gets Handshake with bytes 1-360, sends bytes 1-960+FIN"),
-        (150, "bytes 1-960+FIN is dropped at bottleneck forward (early)"),
+        (150, "bytes 1-960+FIN are dropped at bottleneck forward (early)"),
         (365, "the probe time-out (PTO) ends (215.0 ms)"),
         (365, "server sends bytes 1-960+FIN again"),
         (415, "client gets bytes 1-960+FIN"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from aqmlab.errors import AqmlabError
@@ -279,7 +280,7 @@ class Events:
                 found.append(self._arrival(event, first, parts))
                 parts = []
             elif event.event == "sent":
-                found += map(self._wait, parts)
+                found += self._waits(parts)
                 parts = []
                 if first is not None and event.again:
                     found += self._lost(first, event, dropped)
@@ -288,7 +289,7 @@ class Events:
                 found.append(Moment(event.time_ns - self.start_ns, text, is_plain=not event.again))
                 first = event
             elif event.event == "answered":
-                found += map(self._wait, parts)
+                found += self._waits(parts)
                 found.append(Moment(self.end_ns - self.start_ns, "the response is complete"))
         return list(_joined(sorted(found, key=lambda one: one.time_ns)))
 
@@ -318,12 +319,16 @@ class Events:
         ring = " in the device ring" if key.startswith("ring_") else ""
         return ring + (f" at {at.link}" if len(links) > 1 else "")
 
-    def _wait(self, event: Event) -> Moment:
-        """A wait at an end is over."""
-        key = event.part.removesuffix("_ns")
-        what = _WAITS.get(key, part(key).story or part(key).label)
-        text = f"{what} ({event.duration_ns / 1e6:,.1f} ms)"
-        return Moment(event.time_ns - self.start_ns, text, {key: event.duration_ns})
+    def _waits(self, parts: Sequence[Event]) -> Iterator[Moment]:
+        """Waits at an end are over; one moment for those of a kind that follow one another."""
+        for name, waits in groupby(parts, key=lambda one: one.part):
+            events = list(waits)
+            key = name.removesuffix("_ns")
+            what = _WAITS.get(key, part(key).story or part(key).label)
+            took = sum(event.duration_ns for event in events)
+            times = f"{len(events)} times, " if len(events) > 1 else ""
+            text = f"{what} ({times}{took / 1e6:,.1f} ms)"
+            yield Moment(events[-1].time_ns - self.start_ns, text, {key: took})
 
     def _lost(self, first: Event, last: Event, dropped: Mapping[int, Event]) -> list[Moment]:
         """What became of a segment that is sent again, and of the copies in between."""
@@ -338,7 +343,8 @@ class Events:
             if event.number != first.number:
                 found.append(Moment(at, f"{event.sender} sends {event.segment} again"))
             if (lost := dropped.get(event.number)) is not None:
-                text = f"{event.segment} is {lost.place}"
+                are = "are" if event.payload_bytes else "is"
+                text = f"{event.segment} {are} {lost.place}"
                 found.append(Moment(lost.time_ns - self.start_ns, text))
         return found
 

@@ -320,10 +320,11 @@ class Events:
         return ring + (f" at {at.link}" if len(links) > 1 else "")
 
     def _waits(self, parts: Sequence[Event]) -> Iterator[Moment]:
-        """Waits at an end are over; one moment for those of a kind that follow one another."""
-        for name, waits in groupby(parts, key=lambda one: one.part):
+        """Waits at an end are over. What a pacer let go, one by one, is one moment."""
+        paced = "pacing_ns"
+        for _, waits in groupby(parts, key=lambda one: one.part == paced or one.number):
             events = list(waits)
-            key = name.removesuffix("_ns")
+            key = events[0].part.removesuffix("_ns")
             what = _WAITS.get(key, part(key).story or part(key).label)
             took = sum(event.duration_ns for event in events)
             times = f"{len(events)} times, " if len(events) > 1 else ""
@@ -343,7 +344,7 @@ class Events:
             if event.number != first.number:
                 found.append(Moment(at, f"{event.sender} sends {event.segment} again"))
             if (lost := dropped.get(event.number)) is not None:
-                are = "are" if event.payload_bytes else "is"
+                are = "are" if event.segment.startswith("bytes") else "is"
                 text = f"{event.segment} {are} {lost.place}"
                 found.append(Moment(lost.time_ns - self.start_ns, text))
         return found

@@ -15,7 +15,6 @@ from aqmlab import figures
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, kinds
 from aqmlab.figures.axes import linear, logarithmic, ticks_between
-from aqmlab.figures.configurations import chosen_links, configurations
 from aqmlab.figures.files import svg, written_width
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.kinds.fairness import jain, windows
@@ -23,6 +22,7 @@ from aqmlab.figures.queues import delays
 from aqmlab.figures.theme import PATTERNS, THEMES
 from aqmlab.figures.timelines import Panel, stacked
 from aqmlab.figures.tradeoffs import Place, ellipse, front, possibly_on_front
+from aqmlab.results.configurations import chosen_links, configurations
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.links import LinkDirection
 from aqmlab.sweeps.campaign import sweep
@@ -631,7 +631,7 @@ def test_a_curve_for_each_class(grid: Path) -> None:
 def test_more_than_32_curves_are_answered_with_what_to_keep(
     grid: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aqmlab.figures.configurations.MOST_SERIES", 8)
+    monkeypatch.setattr("aqmlab.figures.compared.MOST_SERIES", 8)
     with pytest.raises(AqmlabError, match=r"not 16; the runs differ in queue .* --where queue="):
         figures.throughput_delay(grid)
 

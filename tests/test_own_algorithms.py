@@ -11,7 +11,7 @@ import aqmlab
 import pytest
 from aqmlab import Run, plugins
 from aqmlab.errors import AqmlabError, PluginError
-from aqmlab.figures.configurations import configurations
+from aqmlab.results.configurations import configurations
 from aqmlab.results.labels import distinguish
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario

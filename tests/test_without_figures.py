@@ -52,6 +52,7 @@ def test_runs_are_made_shown_and_compared(runs: Path) -> None:
     works("show", runs)
     assert "no figure" not in works("compare", runs, "--no-figure")
     assert len(json.loads(works("compare", runs, "--json"))["runs"]) == 2
+    assert "codel" in works("compare", runs, "--where", "seed=1", "--no-figure")
     works("explain", "p50_s")
 
 

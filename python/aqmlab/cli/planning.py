@@ -92,7 +92,7 @@ def planned_runs(
 
 def kept(sources: Sequence[Path], where: Sequence[str]) -> list[Run]:
     """The finished runs at some places whose parameters have some values."""
-    from aqmlab.figures.configurations import select  # it loads what draws
+    from aqmlab.results.configurations import select
 
     with named_as_options(["where"]):
         return [run for one in select(list(map(str, sources)), where) for run in one.runs]

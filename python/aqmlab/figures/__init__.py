@@ -13,7 +13,6 @@ returns can be shown in a notebook, changed, or saved with :func:`save`::
 
 from aqmlab._util import drawing as _drawing  # noqa: F401 - says what is not installed
 from aqmlab._util.deprecated import old_names
-from aqmlab.figures.configurations import select
 from aqmlab.figures.files import Chart, save
 from aqmlab.figures.kinds.ccdf import ccdf
 from aqmlab.figures.kinds.cdf import cdf
@@ -28,6 +27,7 @@ from aqmlab.figures.kinds.throughput_delay import throughput_delay
 from aqmlab.figures.kinds.utilization_delay import utilization_delay
 from aqmlab.figures.kinds.why import why
 from aqmlab.figures.theme import Look
+from aqmlab.results.configurations import select
 
 __all__ = [
     "Chart",

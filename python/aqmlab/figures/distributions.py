@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, limit_above, linear, logarithmic, ticks_between
-from aqmlab.figures.configurations import Configuration, chosen_links, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.results.configurations import Configuration, chosen_links, seeds_in_words
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import band, headline_class
 from aqmlab.results.links import LinkDirection

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.configurations import Configuration, values_of
+from aqmlab.results.configurations import Configuration, values_of
 from aqmlab.results.values import number_of, text_of, unit_of
 
 __all__ = [

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.configurations import Configuration, chosen_links
 from aqmlab.figures.findings import Values
+from aqmlab.results.configurations import Configuration, chosen_links
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import SHORT_NAMES, bounds_of, described_in, metric_key
 from aqmlab.results.statistics import Estimate, Floats, estimate

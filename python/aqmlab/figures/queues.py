@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.configurations import Configuration, chosen_links, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, Values, finding, shown
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, band_words, grouped, stacked
+from aqmlab.results.configurations import Configuration, chosen_links, seeds_in_words
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from aqmlab.figures.configurations import Configuration
 from aqmlab.figures.distributions import Points, Selection, view
 from aqmlab.figures.files import Chart, save
 from aqmlab.figures.theme import Heading, Look, finish
 from aqmlab.papers.paper import Figure
+from aqmlab.results.configurations import Configuration
 from aqmlab.results.groups import Group
 from aqmlab.results.terms import Percentile
 

@@ -151,9 +151,9 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         font_size: _FontSize = None,
         **options: Any,  # noqa: ANN401 - checked by typer against the kind's types
     ) -> None:
-        from aqmlab.figures.configurations import select
         from aqmlab.figures.files import check_suffix, save
         from aqmlab.figures.theme import Look
+        from aqmlab.results.configurations import select
 
         target = output or Path(f"{name}.svg")
         check_suffix(target)  # fail before the work, not after it

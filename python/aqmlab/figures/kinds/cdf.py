@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from aqmlab.figures.configurations import Sources, compared
+from aqmlab.figures.compared import compared
 from aqmlab.figures.distributions import Of, Selection, view
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
+from aqmlab.results.configurations import Sources
 
 __all__ = ["cdf"]
 

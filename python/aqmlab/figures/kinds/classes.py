@@ -9,11 +9,12 @@ import altair as alt
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import linear, logarithmic, name_axis
-from aqmlab.figures.configurations import Configuration, Sources, compared, seeds_in_words
+from aqmlab.figures.compared import compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.quantities import Quantity, by_class
 from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.results.configurations import Configuration, Sources, seeds_in_words
 
 __all__ = ["classes"]
 

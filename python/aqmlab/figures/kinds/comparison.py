@@ -6,10 +6,11 @@ import altair as alt
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import queues
-from aqmlab.figures.configurations import Sources, compared
+from aqmlab.figures.compared import compared
 from aqmlab.figures.distributions import Selection, view
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Figure, Heading, Look, finish
+from aqmlab.results.configurations import Sources
 
 __all__ = ["comparison"]
 

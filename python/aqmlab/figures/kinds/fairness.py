@@ -10,11 +10,12 @@ import numpy as np
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, linear
-from aqmlab.figures.configurations import Configuration, Sources, compared, seeds_in_words
+from aqmlab.figures.compared import compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.tracing import trace
+from aqmlab.results.configurations import Configuration, Sources, seeds_in_words
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimates
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.configurations import Configuration, Sources, compared
+from aqmlab.figures.compared import compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, Series, stacked
 from aqmlab.figures.tracing import Traced, trace
+from aqmlab.results.configurations import Configuration, Sources
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 

@@ -7,17 +7,17 @@ import altair as alt
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import parameters
 from aqmlab.figures.axes import name_axis
-from aqmlab.figures.configurations import (
+from aqmlab.figures.files import Chart
+from aqmlab.figures.findings import Finding, finding, shown
+from aqmlab.figures.quantities import Quantity, usual
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.results.configurations import (
     Configuration,
     Sources,
     configurations,
     seeds_in_words,
     values_of,
 )
-from aqmlab.figures.files import Chart
-from aqmlab.figures.findings import Finding, finding, shown
-from aqmlab.figures.quantities import Quantity, usual
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 from aqmlab.results.values import text_of
 
 __all__ = ["heat_map"]

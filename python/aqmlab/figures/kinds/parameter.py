@@ -11,20 +11,20 @@ import numpy as np
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
 from aqmlab.figures.axes import Axis, linear, logarithmic, name_axis
-from aqmlab.figures.configurations import (
+from aqmlab.figures.compared import check_curves
+from aqmlab.figures.files import Chart
+from aqmlab.figures.findings import Finding, change, finding, is_single, shown
+from aqmlab.figures.quantities import Quantity, by_class, usual
+from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.results.configurations import (
     Configuration,
     Sources,
-    check_curves,
     configurations,
     example,
     in_words,
     seeds_in_words,
     values_of,
 )
-from aqmlab.figures.files import Chart
-from aqmlab.figures.findings import Finding, change, finding, is_single, shown
-from aqmlab.figures.quantities import Quantity, by_class, usual
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
 from aqmlab.results.values import described, number_of, text_of, unit_of
 
 __all__ = ["parameter"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import altair as alt
 
 from aqmlab.figures import tradeoffs
-from aqmlab.figures.configurations import Sources, compared, seeds_in_words
+from aqmlab.figures.compared import compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import finding
 from aqmlab.figures.quantities import quantity
 from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.results.configurations import Sources, seeds_in_words
 
 __all__ = ["throughput_delay"]
 

@@ -12,14 +12,7 @@ import altair as alt
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
 from aqmlab.figures.axes import linear, name_axis
-from aqmlab.figures.configurations import (
-    Configuration,
-    Sources,
-    compared,
-    configurations,
-    seeds_in_words,
-    values_of,
-)
+from aqmlab.figures.compared import compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
@@ -30,6 +23,13 @@ from aqmlab.results.breakdown import (
     by_cause,
     check_breakdown,
     mean_times,
+)
+from aqmlab.results.configurations import (
+    Configuration,
+    Sources,
+    configurations,
+    seeds_in_words,
+    values_of,
 )
 from aqmlab.results.metrics import ALL
 from aqmlab.results.values import described, text_of

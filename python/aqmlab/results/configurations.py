@@ -1,4 +1,4 @@
-"""What a figure compares: configurations, each with its runs and what tells it from the others."""
+"""What is compared: configurations, each with its runs and what tells it from the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.theme import MOST_SERIES, Look
 from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.groups import Group, group
 from aqmlab.results.links import LinkDirection, links_of, loaded_links, main_link
@@ -27,9 +26,7 @@ __all__ = [
     "Configuration",
     "Source",
     "Sources",
-    "check_curves",
     "chosen_links",
-    "compared",
     "configurations",
     "example",
     "in_words",
@@ -88,29 +85,6 @@ def configurations(sources: Sources, names: Mapping[str, str] | None = None) -> 
     if known and places:
         raise AqmlabError("selected runs and places of runs cannot be drawn together")
     return _renamed(known or _of_places(places), names or {})
-
-
-def compared(sources: Sources, look: Look) -> list[Configuration]:
-    """The configurations of some runs, each a curve of its own; an error if they are too many."""
-    found = configurations(sources, look.names)
-    check_curves(found, len(found))
-    return found
-
-
-def check_curves(found: Sequence[Configuration], curves: int) -> None:
-    """An error if a figure has more curves than it can tell apart; it names what to keep."""
-    if curves <= MOST_SERIES:
-        return
-    names = dict.fromkeys(name for entry in found for name in entry.parameters)
-    varied = [name for name in names if len(values_of(found, name)) > 1]
-    text = f"a figure shows at most {MOST_SERIES} curves, not {curves}; "
-    if not varied:
-        raise AqmlabError(f"{text}name fewer runs")
-    widest = max(varied, key=lambda name: len(values_of(found, name)))
-    raise AqmlabError(
-        f"{text}the runs differ in {in_words(found, varied)}; keep some of them, such as with "
-        f"{example(found, widest)}"
-    )
 
 
 def in_words(found: Sequence[Configuration], names: Sequence[str]) -> str:

@@ -7,14 +7,17 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
+import aqmlab
 import pytest
 from aqmlab import Run
 from aqmlab.cli.shell_mahimahi import read
-from aqmlab.engine.shell import Link, Span
+from aqmlab.cli.shell_tables import series_table
+from aqmlab.engine.shell import Link, Outcome, Span
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest, responsiveness
 from aqmlab.engine.shell_users import users_of
 from aqmlab.errors import AqmlabError
@@ -30,6 +33,23 @@ def shell(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*SHELL, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
+
+
+def outcome(run: Run, took_s: float, *reasons: str) -> Outcome:
+    """What became of a program that took so long, invalid for these reasons."""
+    program = {"time_s": took_s, "controls": {"forward": "cubic", "reverse": "cubic"}}
+    live = {"reasons": reasons, "program": program}
+    return Outcome(replace(run, summary={**run.summary, "live": live}), 0)
+
+
+def test_a_table_of_queues_has_the_means_of_valid_runs(small: Path) -> None:
+    run = aqmlab.run(small, progress=False)
+    late = outcome(run, 9.0, "late")
+    table = series_table({"a": [outcome(run, 1.0), late, outcome(run, 2.0)], "b": [late]})
+    [several, single] = [[cell.text for cell in row] for row in table.rows]
+    assert several[1].startswith("1.5")
+    assert several[-1] == "2 of 3"
+    assert (single[1], single[-1]) == ("9.00", "0 of 1")
 
 
 # ---- mahimahi's words ----

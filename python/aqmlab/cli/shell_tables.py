@@ -31,12 +31,15 @@ def ending(outcome: Outcome) -> str:
 
 
 def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
-    """A row for each queue: the program's time, and what the link did, with intervals."""
+    """A row for each queue: the program's time, and what the link did, with intervals.
+
+    The numbers are of the valid runs; of all runs of a queue that has no valid one.
+    """
     counts = {len(outcomes) for outcomes in series.values()}
     each = f", {max(counts)} runs each; ± is half of the 95 % interval" if max(counts) > 1 else ""
     [first, *_] = [outcome.run for found in series.values() for outcome in found]
     down, up = controls(first)
-    senders = f"; {down} sends" if down == up else f"; {down} sends down, {up} sends up"
+    senders = f"; senders use {down}" if down == up else f"; senders use {down} down, {up} up"
     table = TableModel(f"queues beside each other{each}{senders}")
     table.add_key("queue")
     table.add_number("time s")
@@ -50,8 +53,9 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
         table.add_number(head)
     table.add_number("valid")
     for name, outcomes in series.items():
-        runs = [outcome.run for outcome in outcomes]
-        cells = [_mean([outcome.took_s for outcome in outcomes], "{:.2f}")]
+        counted = [outcome for outcome in outcomes if not outcome.run.invalid] or outcomes
+        runs = [outcome.run for outcome in counted]
+        cells = [_mean([outcome.took_s for outcome in counted], "{:.2f}")]
         for way in ("forward", "reverse"):
             ways = [run.summary["links"]["bottleneck"][way] for run in runs]
             for key, factor, form in (
@@ -64,7 +68,8 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
         for _, of, scale in shown:
             found = [of(run.summary.get("test", {})) for run in runs]
             cells.append(_mean([scale * it for it in found if it is not None], "{:.0f}"))
-        cells.append(f"{sum(not run.invalid for run in runs)} of {len(runs)}")
+        valid = sum(not outcome.run.invalid for outcome in outcomes)
+        cells.append(f"{valid} of {len(outcomes)}")
         table.add_row(name, *cells)
     return table
 

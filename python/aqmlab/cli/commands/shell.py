@@ -281,8 +281,9 @@ def command(
 
     The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
-    Exit status: that of the program; 0 if --for ended it; 125 if it could not be run; 2 for wrong
-    options. Ctrl-C and other signals go to the program, the second of them kills it.
+    Exit status: that of the program; 0 if --for ended it; 125 if this machine cannot run it; 2 for
+    wrong options and unknown programs. Ctrl-C and other signals go to the program, the second of
+    them kills it.
     """
     if doctor:
         _examine()

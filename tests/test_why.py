@@ -103,9 +103,10 @@ def test_a_paragraph_says_what_slow_responses_wait_for() -> None:
     red = mean_times(groups[1], "all", "slowest_10")
     timers = red["timeout"].mean + red["syn_timeout"].mean
     share = f"{100 * timers / red['response'].mean:.0f} % of their time"
-    assert f"under red (5,15) spend {share} waiting for a timer that repeats" in texts[1]
-    assert "(dropped by a queue that was not full)" in texts[1]
-    assert "A sender that gets no answer waits until its timer ends" in texts[1]
+    assert "The slowest 10 % of responses under red (5,15) take" in texts[1]
+    assert f"The slowest spend {share} waiting for a timer before a lost packet" in texts[1]
+    assert "(dropped by a queue before it was full)" in texts[1]
+    assert "A sender that gets no answer waits for this timer" in texts[1]
     assert "in the queue of bottleneck forward" in texts[0]
 
 
@@ -132,7 +133,7 @@ def test_differences_between_queues_are_taken_seed_by_seed() -> None:
 def test_a_sentence_says_what_a_queue_changes() -> None:
     [text] = why.change_sentences(why.changes(group(two_queues())))
     assert text.startswith("Against droptail 20, the slowest 10 % of responses take 528 ms longer")
-    assert "950 ms more waiting for a timer that repeats a lost packet" in text
+    assert "950 ms more waiting for a timer before a lost packet is sent again" in text
     assert "381 ms less in queues" in text
 
 
@@ -289,7 +290,7 @@ def test_the_command_prints_tables_and_sentences(
     places = [str(run.path) for run in real]
     found = aqmlab("why", *places, "--class", "pages")
     assert found.status == 0, found.err
-    assert "The slowest 10 % of responses of pages under red (5,15) spend" in found.out
+    assert "The slowest 10 % of responses of pages under red (5,15) take" in found.out
     assert "slowest 10 % of pages against droptail 20: change in ms" in found.out
     assert "95 % intervals, 2 pairs of runs" in found.out
     content = json.loads(aqmlab("why", *places, "--json").out)

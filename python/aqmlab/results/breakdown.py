@@ -67,9 +67,8 @@ _WAY = Cause(
 _QUEUE = Cause("queues", "in queues", "A queue holds packets that arrive faster than they leave.")
 _SYN = Cause(
     "SYN time-outs",
-    "waiting for a timer that repeats a lost packet",
-    "A sender that gets no answer waits until its timer ends, mostly a second or longer. Then it "
-    "sends the packet again.",
+    "waiting for a timer before a lost packet is sent again",
+    "A sender that gets no answer waits for this timer, mostly a second or longer.",
 )
 _TIMEOUT = Cause("time-outs", _SYN.doing, _SYN.gloss)
 _PROBE = Cause(

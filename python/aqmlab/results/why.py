@@ -191,11 +191,12 @@ def _paragraph(group: Group, traffic: str) -> str:
     lost_tail, lost_all = (_percent(_lost(bands[band])) for band in (_TAIL, ALL))
     all_take = in_words(every[_RESPONSE])
     over = f" over {len(group.runs)} seeds" if len(group.runs) > 1 else ""
+    who = f"The slowest 10 % of responses{of_class} under {group.label}"
     sentences = [
-        f"The slowest 10 % of responses{of_class} under {group.label} spend {_joined(clauses)}.",
+        f"{who} take {in_words(whole)} on average{over}, all responses {all_take}.",
+        f"The slowest spend {_joined(clauses)}.",
         named[0].gloss,
-        f"They take {in_words(whole)} on average{over}, all responses {all_take}.",
-        f"A lost packet delayed {lost_tail} of them, and {lost_all} of all responses.",
+        f"{lost_tail} of these wait for at least one lost packet, and {lost_all} of all responses.",
     ]
     return " ".join(filter(None, sentences))
 
@@ -234,7 +235,7 @@ def _queue_words(parts: Mapping[str, float]) -> str:
 
 
 _REASONS = {
-    "early": "dropped by a queue that was not full",
+    "early": "dropped by a queue before it was full",
     "overflow": "dropped by a full queue",
     "wire": "lost at random on a wire",
 }
@@ -378,7 +379,9 @@ def _change_sentence(found: Sequence[Change]) -> str:
     ]
     time = whole.estimate.mean
     said = f"take {in_words(abs(time))} {'longer' if time > 0 else 'less'} under {whole.run}"
-    return f"{who} {said}: {_joined(clauses)}." if clauses else f"{who} {said}."
+    causes = f": {_joined(clauses)}" if clauses else ""
+    chance = "" if known else f" With {whole.basis} that may be chance."
+    return f"{who} {said}{causes}.{chance}"
 
 
 def changes_tables(found: Sequence[Change], band: str) -> list[TableModel]:

@@ -105,10 +105,10 @@ def paragraphs(tapped: Tapped) -> list[str]:
     clauses[:1] = [one.replace(" % ", " % of their time ", 1) for one in clauses[:1]]
     listed = " and ".join(clauses) if len(clauses) < 3 else (
         f"{', '.join(clauses[:-1])}, and {clauses[-1]}")  # fmt: skip
-    spent = f"The slowest 10 % of responses spend {listed}. " if clauses else ""
+    spent = f" The slowest spend {listed}." if clauses else ""
     said = (
-        f"{spent}They take {in_words(tail.response_s)} on average, all responses "
-        f"{in_words(found['all'].response_s)}."
+        f"The slowest 10 % of responses take {in_words(tail.response_s)} on average, all responses "
+        f"{in_words(found['all'].response_s)}.{spent}"
     )
     if tapped.left_out:
         seen = tapped.connections + tapped.left_out

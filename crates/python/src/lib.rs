@@ -112,7 +112,7 @@ fn results_version() -> u32 {
 #[pyfunction]
 #[pyo3(signature = (only=None))]
 fn catalog(only: Option<&str>) -> String {
-    aqmlab_scenario::catalog(only).to_string()
+    aqmlab_scenario::catalog_of(only).to_string()
 }
 
 #[pyfunction]

@@ -27,9 +27,12 @@ type Entries = fn() -> Map<String, Value>;
 /// key and word, such as `recovery.reno`. Disciplines, congestion controls and traffic models also
 /// say `about` themselves where they come from, and a traffic model has an `example`. All of it comes
 /// from the schema and from the profiles' own files.
-///
-/// With `only`, that section alone: a schema takes a millisecond.
-pub fn catalog(only: Option<&str>) -> Value {
+pub fn catalog() -> Value {
+    catalog_of(None)
+}
+
+/// The same, or one section of it alone: a schema takes a millisecond.
+pub fn catalog_of(only: Option<&str>) -> Value {
     let sections: [(&str, Entries); 8] = [
         ("disciplines", || {
             registered::<Discipline>(Discipline::ABOUT)

@@ -38,7 +38,8 @@ pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;
 pub use capture::{Capture, Checksums};
 pub use catalog::{
-    LIVE_KEYS, ProfileSheet, ProfileValue, built_in, catalog, class_keys, plugins, profile_keys,
+    LIVE_KEYS, ProfileSheet, ProfileValue, built_in, catalog, catalog_of, class_keys, plugins,
+    profile_keys,
 };
 pub use change::Change;
 pub use changes::{Changed, Changes, LinkChange};

@@ -383,7 +383,7 @@ fn a_load_outlives_the_calibration_of_all_classes_but_one() {
 
 #[test]
 fn the_catalog_holds_every_name_with_its_meaning() {
-    let catalog = catalog(None);
+    let catalog = catalog();
     let names = |section: &str| -> Vec<String> {
         catalog[section]
             .as_object()

@@ -4,7 +4,7 @@ use aqmlab_scenario::catalog as everything;
 use serde_json::{Map, Value, json};
 
 pub(crate) fn catalog() -> Value {
-    let everything = everything(None);
+    let everything = everything();
     let disciplines = everything["disciplines"].as_object().into_iter().flatten();
     // A page has no file with a plug-in.
     let disciplines = disciplines.filter(|(kind, _)| *kind != "plugin");

@@ -434,6 +434,33 @@ fn ingress_mode_charges_what_it_drops() {
     );
 }
 
+/// Without a shaper, tins take turns by their deficits, as the flows of a tin always do.
+#[test]
+fn ingress_mode_charges_what_it_drops_to_its_tin_and_flow() {
+    let share = |text: &str| {
+        let mut bench = Bench::new(text);
+        let mut lossy = 0.0;
+        for number in 0..2000 {
+            bench.now = Time::from_millis(12 * number);
+            // Each of the two gets what the link carries. The one is marked, the other one loses.
+            for (flow, dscp, ecn) in [(1, 0, Ecn::NotEct), (2, 34, Ecn::Ect0)] {
+                let of = Sent::of(flow);
+                bench.push(Sent { dscp, ecn, ..of });
+            }
+            lossy += f64::from(bench.pop().unwrap().packet.dscp == 0);
+        }
+        lossy / 2000.0
+    };
+    for tins in ["diffserv4", "besteffort"] {
+        let [egress, ingress] =
+            ["false", "true"].map(|it| share(&format!("tins = '{tins}'\ningress = {it}")));
+        assert!(
+            ingress < 0.8 * egress,
+            "{tins}: {ingress} of the link, {egress} at an egress"
+        );
+    }
+}
+
 #[test]
 fn settings_out_of_range_are_refused() {
     let field = |text: &str| {

@@ -120,6 +120,17 @@ def test_parameters_tell_apart_what_names_do_not() -> None:
     assert labels(*rows) == ["red (5,15), limit 60", "red (5,15), limit 90"]
 
 
+def test_a_transport_stands_for_its_keys() -> None:
+    """A table that a scenario leaves out has the defaults of its transport."""
+    kind, datagram = "traffic.fetches.transport", "traffic.fetches.quic.datagram"
+    tcp, short = run(path="tcp"), run((kind, "quic"), path="short")
+    long = run((kind, "quic"), (datagram, "1452 bytes"), path="long")
+    assert labels(tcp, short) == ["droptail 20, transport tcp", "droptail 20, transport quic"]
+    assert labels(short, long) == [
+        f"droptail 20, datagram {size} bytes" for size in ("1200", "1452")
+    ]
+
+
 def test_the_seed_comes_last() -> None:
     """Whatever else differs."""
     red = '{{ kind = "red", min_th = "5 packets", max_th = "15 packets", limit = "{} packets" }}'

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import _native
 from aqmlab.errors import AqmlabError
 from aqmlab.results.families import families
 from aqmlab.results.links import loaded_links
@@ -74,25 +75,48 @@ def _by_queue(runs: Sequence[Run]) -> list[str]:
 def _differing(runs: Sequence[Run]) -> list[str]:
     """The first fields that tell runs apart, as "field value", for each of them."""
     flat = [dict(_leaves(_described(run))) for run in runs]
-    parts: list[list[str]] = [[] for _ in flat]
     paths = list(dict.fromkeys(path for leaf in flat for path in leaf))
     paths.sort(key=lambda path: path == ("seed",))
     columns = {path: [leaf.get(path) for leaf in flat] for path in paths}
+    chosen: list[_Path] = []
+    kinds = 1
     for path, values in columns.items():
-        if len(set(values)) > 1 and not _repeats(path, columns):
-            name = _field_name(path, columns, runs)
-            for part, value in zip(parts, values, strict=True):
-                part.append(f"{name} {short_value(value)}".strip())
-            if len({tuple(part) for part in parts}) == len(parts):
-                break
-    return [", ".join(part) for part in parts]
+        rows = zip(*(columns[one] for one in chosen), values, strict=True)
+        # A field that differs only where others do already tells nothing more.
+        if not _repeats(path, columns) and (found := len(set(rows))) > kinds:
+            chosen.append(path)
+            kinds = found
+    names = {path: _field_name(path, columns, runs) for path in chosen}
+    return [
+        ", ".join(
+            f"{names[path]} {short_value(value)}".strip()
+            for path in chosen
+            if (value := leaf.get(path)) is not None
+        )
+        for leaf in flat
+    ]
 
 
 def _described(run: Run) -> Mapping[str, Any]:
-    """A run's scenario as labels speak of it: with its load, and disciplines by their names too."""
+    """A run's scenario as labels speak of it: with its load, and algorithms by their names too."""
     load = run.metadata.get("load")
     stated = {} if load is None else {"load": f"{100 * load:g} %"}
-    return {**stated, **_with_names(run.scenario)}
+    classes = [_with_transport(one) for one in run.scenario.get("traffic", [])]
+    return {**stated, **_with_names({**run.scenario, "traffic": classes})}
+
+
+def _with_transport(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A class with its transport, TCP unless stated, first; it tells more than the keys of it.
+
+    A scenario leaves a transport's table out where no key of it is stated: it has the defaults.
+    """
+    transport = one.get("transport", "tcp")
+    found = {"transport": transport, **one}
+    if isinstance(transport, str) and transport not in found:
+        named = json.loads(_native.catalog("transports"))["transports"]
+        parameters = named[f"transport.{transport}"]["parameters"]
+        found[transport] = {of["name"]: of["default"] for of in parameters if "default" in of}
+    return found
 
 
 def _with_names(value: Any) -> Any:  # noqa: ANN401 - whatever a scenario holds

@@ -82,7 +82,7 @@ def _differing(runs: Sequence[Run]) -> list[str]:
     kinds = 1
     for path, values in columns.items():
         rows = zip(*(columns[one] for one in chosen), values, strict=True)
-        # A field that differs only where others do already tells nothing more.
+        # A field that differs only where others do already separates nothing more.
         if not _repeats(path, columns) and (found := len(set(rows))) > kinds:
             chosen.append(path)
             kinds = found
@@ -106,7 +106,7 @@ def _described(run: Run) -> Mapping[str, Any]:
 
 
 def _with_transport(one: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A class with its transport, TCP unless stated, first; it tells more than the keys of it.
+    """A class with its transport, TCP unless stated, first: it says more than its keys do.
 
     A scenario leaves a transport's table out where no key of it is stated: it has the defaults.
     """

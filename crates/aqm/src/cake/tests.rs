@@ -442,7 +442,7 @@ fn ingress_mode_charges_what_it_drops_to_its_tin_and_flow() {
         let mut lossy = 0.0;
         for number in 0..2000 {
             bench.now = Time::from_millis(12 * number);
-            // Each of the two gets what the link carries. The one is marked, the other one loses.
+            // Each flow gets what the link carries. One is marked where the other loses.
             for (flow, dscp, ecn) in [(1, 0, Ecn::NotEct), (2, 34, Ecn::Ect0)] {
                 let of = Sent::of(flow);
                 bench.push(Sent { dscp, ecn, ..of });

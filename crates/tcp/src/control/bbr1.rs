@@ -612,6 +612,11 @@ mod tests {
         sample.in_flight -= Feed::MSS;
         bbr.on_sample(&params, &mut window, &sample);
         assert_eq!(window, segments(11.0), "it takes no more");
+        let mut sample = feed.acks_of_what_is_out(1, 0);
+        (sample.losses, sample.state) = (&loss, RecoveryState::Recovery);
+        sample.in_flight = 5 * Feed::MSS;
+        bbr.on_sample(&params, &mut window, &sample);
+        assert_eq!(window, segments(10.0), "what is lost leaves it");
         bbr.on_sample(&params, &mut window, &feed.acks_of_what_is_out(1, 0));
         assert!(window.cwnd >= 20.0 * Feed::MSS as f64, "{window:?}");
     }

@@ -585,6 +585,25 @@ mod tests {
     }
 
     #[test]
+    fn a_control_that_needs_time_stamps_needs_them_of_both() {
+        let stack = |congestion_control| Profile {
+            congestion_control,
+            timestamps: false,
+            ..Profile::named("rfc").unwrap()
+        };
+        let plain = stack(Profile::named("rfc").unwrap().congestion_control);
+        let mut in_need = 0;
+        for kind in CongestionControlKind::all() {
+            let needs = kind.stamps().is_some();
+            let one = stack(kind);
+            assert!(one.has_its_stamps_from(&one) && plain.has_its_stamps_from(&one));
+            assert_eq!(one.has_its_stamps_from(&plain), !needs, "{one:?}");
+            in_need += u32::from(needs);
+        }
+        assert!(in_need > 0);
+    }
+
+    #[test]
     fn a_wrong_profile_is_refused() {
         let unknown = "found \"rcf\"; did you mean \"rfc\"? (allowed: rfc, freebsd-2.2.8, freebsd-4.5, \
                        ns-full-tcp, ns-one-way, linux, linux-classic)";

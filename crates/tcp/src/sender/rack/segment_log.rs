@@ -537,4 +537,20 @@ mod tests {
         assert!(log.rate(Some(sending)).is_some());
         assert_eq!(log.rate(Some(sending + ms(1))), None);
     }
+
+    #[test]
+    fn an_ack_within_a_segment_delivers_its_part() {
+        let mut log = SegmentLog::default();
+        let mut rack = Rack::default();
+        log.on_send(0, 1000, 0, Time::ZERO);
+        log.on_send(1000, 2000, 1000, Time::ZERO);
+        let mut acknowledge = |ack| {
+            log.begin();
+            log.acknowledge(ack, 0, Time::from_millis(100), &mut rack);
+            (log.news.delivered, log.delivered)
+        };
+        assert_eq!(acknowledge(400), (400, 400));
+        assert_eq!(acknowledge(1300), (900, 1300));
+        assert_eq!(acknowledge(2000), (700, 2000));
+    }
 }

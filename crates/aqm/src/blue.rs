@@ -74,7 +74,7 @@ impl Parameters for Params {
         departures: &[
             "Idle time lowers the probability, as in the paper; Le's dissertation (2005, figure \
              2.9) prints an addition, with which it could only rise.",
-            "The link is idle when a dequeue finds nothing; the same silence told twice counts \
+            "The link is idle when a dequeue finds nothing; two such dequeues in a row count \
              once, unless `freeze_time` passed between.",
             "The preset blue-altq has the constants and the clock of ALTQ, but drops what \
              arrives: ALTQ, when the buffer overflows, drops a packet picked at random from it.",

@@ -14,7 +14,7 @@ pub struct NotReached {
     pub is_tcp: bool,
     /// Connections, or flows of datagrams.
     pub count: u64,
-    /// Whether a reset said no; else nothing was heard of it, or an ICMP message.
+    /// Whether a reset said no; else no answer came, or an ICMP message.
     pub refused: bool,
     /// The kind of network that would have let the program reach it: `host` or `all`.
     pub needs: Option<&'static str>,

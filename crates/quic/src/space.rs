@@ -72,7 +72,7 @@ pub(crate) struct Space {
     pub(crate) ack_at: Time,
     counts: [u64; 3],
     /// Bytes of the handshake that have arrived.
-    pub(crate) heard: Ranges,
+    pub(crate) crypto_received: Ranges,
 }
 
 impl Default for Space {
@@ -97,7 +97,7 @@ impl Default for Space {
             unacknowledged: 0,
             ack_at: Time::NEVER,
             counts: [0; 3],
-            heard: Ranges::default(),
+            crypto_received: Ranges::default(),
         }
     }
 }
@@ -146,8 +146,8 @@ impl Space {
     }
 
     /// Bytes of the handshake that have arrived in order.
-    pub(crate) fn heard_in_order(&self) -> u64 {
-        self.heard
+    pub(crate) fn crypto_in_order(&self) -> u64 {
+        self.crypto_received
             .first()
             .filter(|it| it.0 == 0)
             .map_or(0, |it| it.1)

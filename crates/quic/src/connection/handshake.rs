@@ -40,8 +40,8 @@ impl Connection {
 
     /// Bytes of the handshake have arrived: keys and answers follow.
     pub(super) fn on_handshake_bytes(&mut self, now: Time) {
-        let initial = self.spaces[INITIAL].heard_in_order();
-        let handshake = self.spaces[HANDSHAKE].heard_in_order();
+        let initial = self.spaces[INITIAL].crypto_in_order();
+        let handshake = self.spaces[HANDSHAKE].crypto_in_order();
         match self.role {
             Role::Client => {
                 if initial >= SERVER_HELLO && !self.spaces[HANDSHAKE].is_discarded {

@@ -139,7 +139,9 @@ impl Connection {
         match *frame {
             Frame::Ping => Ok(()),
             Frame::Crypto { offset, len } => {
-                self.spaces[index].heard.insert(offset, offset + len);
+                self.spaces[index]
+                    .crypto_received
+                    .insert(offset, offset + len);
                 Ok(())
             }
             Frame::HandshakeDone => {

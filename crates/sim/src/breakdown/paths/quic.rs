@@ -299,6 +299,14 @@ impl Datagrams {
 }
 
 impl Paths {
+    /// A connection that is open, and what sends its datagrams.
+    fn open_quic(&mut self, slot: u32) -> Option<(&mut Connection, &mut Datagrams, &mut Nodes)> {
+        let connection = self.connections.get_mut(slot as usize)?;
+        connection
+            .is_open
+            .then_some((connection, &mut self.datagrams, &mut self.nodes))
+    }
+
     /// A datagram leaves its end: what kind of datagram it is.
     pub(super) fn quic_leaves(
         &mut self,
@@ -307,16 +315,7 @@ impl Paths {
         inside: &QuicConnection,
         datagram: &[u8],
     ) -> u32 {
-        let Self {
-            nodes,
-            connections,
-            datagrams,
-            ..
-        } = self;
-        let Some(connection) = connections
-            .get_mut(slot as usize)
-            .filter(|connection| connection.is_open)
-        else {
+        let Some((connection, datagrams, nodes)) = self.open_quic(slot) else {
             return 0;
         };
         datagrams.ends(slot);
@@ -349,7 +348,7 @@ impl Paths {
             nodes.release(trip);
         }
         if nodes.is_followed(trip) {
-            let row = told(inspector, datagram, sender, now);
+            let row = story_row(inspector, datagram, sender, now);
             let is_again = first.is_some();
             nodes.write_departure(trip, StoryRow { is_again, ..row });
         }
@@ -383,16 +382,7 @@ impl Paths {
 
     /// A timer of an end expires.
     pub(super) fn quic_expires(&mut self, slot: u32, role: Role, now: Time) {
-        let Self {
-            nodes,
-            connections,
-            datagrams,
-            ..
-        } = self;
-        let Some(connection) = connections
-            .get_mut(slot as usize)
-            .filter(|connection| connection.is_open)
-        else {
+        let Some((connection, datagrams, nodes)) = self.open_quic(slot) else {
             return;
         };
         let end = &mut datagrams.ends(slot)[role as usize];
@@ -449,16 +439,7 @@ impl Paths {
 
     /// An end has done what the event made it do.
     pub(super) fn quic_acted(&mut self, slot: u32, role: Role, now: Time, inside: &QuicConnection) {
-        let Self {
-            nodes,
-            connections,
-            datagrams,
-            ..
-        } = self;
-        let Some(connection) = connections
-            .get_mut(slot as usize)
-            .filter(|connection| connection.is_open)
-        else {
+        let Some((connection, datagrams, nodes)) = self.open_quic(slot) else {
             return;
         };
         let end = &mut datagrams.ends(slot)[role as usize];
@@ -512,7 +493,7 @@ impl Paths {
 
 /// A datagram in a story.
 #[cold]
-fn told(inspector: &mut Inspector, datagram: &[u8], sender: Role, now: Time) -> StoryRow {
+fn story_row(inspector: &mut Inspector, datagram: &[u8], sender: Role, now: Time) -> StoryRow {
     let mut frames = Frames::default();
     // Bytes of a stream, else of the handshake.
     let (mut of_stream, mut of_handshake) = (None, None);

@@ -17,8 +17,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+
+from wheel import run
 
 ROOT = Path(__file__).resolve().parent.parent
 FOREIGN = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "foreign"
@@ -82,7 +83,7 @@ class Apt:
 
     def __call__(self, *command: str) -> None:
         """Runs apt-get."""
-        run(["apt-get", "--quiet=2", *command], self.folder, self.environment)
+        run(["apt-get", "--quiet=2", *command], self.folder, self.environment, "foreign")
 
     def python(self) -> str:
         """The version of the distribution's Python, as in 3.11."""
@@ -92,27 +93,10 @@ class Apt:
         return str(version)
 
 
-def run(command: Sequence[str | Path], folder: Path, environment: dict[str, str]) -> None:
-    """Runs a command; what it says is shown if it fails."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        said = done.stdout[-4000:]
-        sys.exit(f"foreign: {' '.join(map(str, command))}: status {done.returncode}\n{said}")
-
-
 def unpack(packages: Path, root: Path) -> None:
     """Unpacks Debian packages."""
     for package in sorted(packages.glob("*.deb")):
-        run(["dpkg-deb", "--extract", package, root], packages, dict(os.environ))
+        run(["dpkg-deb", "--extract", package, root], packages, os.environ, "foreign")
 
 
 def python(folder: Path, processor: str) -> list[str | Path]:
@@ -145,7 +129,7 @@ def main() -> None:
             words = " ".join(f"'{word}'" for word in command)
             file.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
             file.chmod(0o755)
-            run([file, "-c", "import ssl, ctypes"], folder, dict(os.environ))
+            run([file, "-c", "import ssl, ctypes"], folder, os.environ, "foreign")
         shutil.rmtree(folder / "apt")
         print(f"foreign: {file}", flush=True)
 

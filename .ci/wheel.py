@@ -17,6 +17,7 @@ import tempfile
 import time
 import venv
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -66,9 +67,13 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
-def step(command: list[str], folder: Path, environment: dict[str, str]) -> None:
-    """Runs a command; what it says is shown if it fails."""
-    began = time.monotonic()
+def run(
+    command: Sequence[str | Path],
+    folder: Path,
+    environment: Mapping[str, str],
+    who: str = "wheel",
+) -> None:
+    """Runs a command; if it fails, the end of what it says is shown and `who` stops."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -76,10 +81,18 @@ def step(command: list[str], folder: Path, environment: dict[str, str]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="replace",
         check=False,
     )
     if done.returncode:
-        sys.exit(f"wheel: {' '.join(command)}: status {done.returncode}\n{done.stdout}")
+        said = f"status {done.returncode}\n{done.stdout[-4000:]}"
+        sys.exit(f"{who}: {' '.join(map(str, command))}: {said}")
+
+
+def step(command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
+    """Runs a command and prints how long it took."""
+    began = time.monotonic()
+    run(command, folder, environment)
     print(f"wheel: {time.monotonic() - began:5.1f} s  {' '.join(command)}", flush=True)
 
 

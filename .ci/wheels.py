@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foreign import launcher, libc, split
-from wheel import size
+from wheel import run, size
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -158,10 +158,8 @@ def installed(wheel: Path, tag: str, folder: Path) -> list[str] | None:
     version = "import sys; print('%d.%d' % sys.version_info[:2])"
     version = subprocess.check_output([foreign, "-c", version], text=True).strip()
     # Packages of that system, by this machine's pip.
-    musl, processor = split(tag)
-    series = [f"musllinux_1_{minor}" for minor in (2, 1)]
-    if not musl:
-        series = [f"manylinux_2_{minor}" for minor in range(28, 16, -1)] + ["manylinux2014"]
+    _, processor = split(tag)
+    series = [f"manylinux_2_{minor}" for minor in range(28, 16, -1)] + ["manylinux2014"]
     platforms = [f"--platform={name}_{processor}" for name in series]
     only = ["--only-binary=:all:", "--implementation=cp", f"--python-version={version}"]
     there = ["--target", str(folder), str(wheel)]
@@ -178,24 +176,12 @@ def fnv(data: bytes) -> str:
     return f"{value:016x}"
 
 
-def run(python: Sequence[str], tag: str, work: Path) -> str:
+def first_steps(python: Sequence[str], tag: str, work: Path) -> str:
     """The first steps, the pinned run and the Python interface; gives a hash of quickstart's."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(work), "LANG": "C.UTF-8"}
 
     def step(*words: str | Path) -> None:
-        command = [*python, *map(str, words)]
-        done = subprocess.run(
-            command,
-            cwd=work,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            said = f"status {done.returncode}\n{done.stdout}"
-            sys.exit(f"wheels: {tag}: {' '.join(map(str, words))}: {said}")
+        run([*python, *words], work, environment, f"wheels: {tag}")
 
     began = time.monotonic()
     step("-m", "aqmlab", "--version")
@@ -235,7 +221,7 @@ def attempt(tags: Sequence[str]) -> None:
                 print(f"wheels: {tag}: WAS NOT RUN: there is no Python for it", flush=True)
                 continue
             print(f"wheels: {tag}: an environment takes {size(packages) / MB:.0f} MB", flush=True)
-            values[tag] = run(python, tag, work)
+            values[tag] = first_steps(python, tag, work)
     if len(set(values.values())) > 1:
         sys.exit("wheels: quickstart gives other bytes elsewhere")
 

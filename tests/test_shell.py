@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from aqmlab import Run, Scenario
+from aqmlab.cli.shell_notes import ways_out
 from aqmlab.engine.shell import FileLink, Link, Span, trace_rate_bps
 from aqmlab.errors import AqmlabError
 from conftest import ROOT, Cli
@@ -194,7 +195,7 @@ def test_a_program_is_behind_the_queue() -> None:
         assert float(connect_s) < 0.06
     # What it says of itself: ten lines.
     said = answer.stderr.splitlines()
-    assert len(said) == 10
+    assert len(said) == 10 + len(ways_out([run]))
     assert re.search(r"ended with status 5 after \d+\.\d\d s: 8 Mbit/s down, 2 Mbit/s up", said[0])
     assert all(line.startswith("aqmlab: ") for line in said)
     assert re.match(r"aqmlab:   goodput  \S+ [kM]bit/s +\S+ kbit/s$", said[2])
@@ -202,7 +203,7 @@ def test_a_program_is_behind_the_queue() -> None:
     assert said[7].split() == ["aqmlab:", "control", *controls]
     assert 0.3 < run.summary["live"]["program"]["time_s"] <= run.summary["measured_s"]
     assert said[8].startswith("aqmlab:   valid: " if not run.invalid else "aqmlab:   INVALID: ")
-    assert said[9] == "aqmlab:   run directory: run"
+    assert said[-1] == "aqmlab:   run directory: run"
     # The file of the link can be simulated, for as long as the program took.
     assert Scenario.load(run.path / "scenario.toml").data["traffic"][0]["name"] == "program"
     shown = {}
@@ -221,6 +222,9 @@ def test_a_program_is_behind_the_queue() -> None:
         row = rf"program {way}goodput \(Mbit/s\) +{flows[key] / 1e6:.3f} "
         assert re.search(row, shown["compare"]), shown["compare"]
     assert "program upload goodput" not in shown["run"]
+    # A simulated download has no program's time.
+    took = run.summary["live"]["program"]["time_s"]
+    assert re.search(rf"program time \(s\) +{took:.2f} +-\s", shown["compare"]), shown["compare"]
 
 
 ONCE = """

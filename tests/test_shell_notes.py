@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aqmlab.cli.shell_notes import idle_users, notes, refusals, trust
+from aqmlab.cli.shell_notes import idle_users, notes, refusals, trust, ways_out
 from aqmlab.engine.shell import Link, Span
 
 FLOWS = {
@@ -25,7 +25,7 @@ def run(*reasons: str, upload_bps: float = 0.0, missed: Sequence[Mapping[str, An
     summary = {
         "flows": flows,
         "responses": {name: {"count": 0} for name in flows},
-        "live": {"program": {"not_reached": missed}},
+        "live": {"program": {"not_reached": missed, "time_s": 0.3}},
     }
     return SimpleNamespace(summary=summary, invalid=list(reasons))
 
@@ -60,6 +60,16 @@ def test_users_that_moved_nothing_are_named() -> None:
     assert trust(run("it rained", "it snowed")) == "INVALID: it rained; it snowed"
 
 
+def test_an_invalid_run_has_a_way_out() -> None:
+    assert ways_out([run()]) == []
+    again, longer = ways_out([run(), run("it rained")])
+    assert "--repeat 3" in again
+    assert "longer program" in longer
+    slow = run("it rained")
+    slow.summary["live"]["program"]["time_s"] = 30.0
+    assert ways_out([slow]) == [again]
+
+
 def test_a_program_that_asks_itself_is_shown_the_way_out() -> None:
     [line] = refusals(run(), ["curl", "http://127.0.0.1:8080/"])
     assert "127.0.0.1 is the program's own; --net host reaches" in line
@@ -89,9 +99,10 @@ def test_a_place_in_vain_has_a_way_out(place: str, needs: str | None, line: str)
 def test_names_and_many_places_are_short() -> None:
     asked = {"place": "100.64.0.1:53", "is_tcp": False, "count": 4, "needs": "all"}
     [line] = refusals(run(missed=[asked]), ["curl"])
-    assert line.startswith(
-        "  refused  host.aqmlab:53 (UDP), 4 times: names are asked there; --net all"
-    )
+    assert line.startswith("  names    4 look-ups without a name server, harmless unless")
+    elsewhere = {**asked, "place": "8.8.8.8:443", "is_tcp": True, "count": 1}
+    lines = refusals(run(missed=[asked, elsewhere]), ["curl"])
+    assert [line.split()[0] for line in lines] == ["refused", "names"]
     silent = {"is_tcp": True, "count": 1, "refused": False, "needs": None}
     many = [{**silent, "place": f"8.8.8.8:{port}"} for port in range(9)]
     lines = refusals(run(missed=many), ["curl"])

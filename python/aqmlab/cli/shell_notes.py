@@ -11,13 +11,15 @@ from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["controls", "idle_users", "notes", "refusals", "trust"]
+__all__ = ["controls", "idle_users", "notes", "refusals", "trust", "ways_out"]
 
 _FEW_PACKETS = 10
 """A buffer for fewer full packets than these holds no burst of a window of ten (RFC 6928)."""
 _PACKET_BYTES = 1500
 _UNITS = {"packets": _PACKET_BYTES, "bytes": 1, "kB": 1000, "KiB": 1024, "MB": 10**6, "MiB": 2**20}
 _HOST, _TEST, _DNS = "100.64.0.1", "100.64.0.3", "53"
+_SHORT_S = 5.0
+"""A run of less has few packets, so that one pause of the machine makes it invalid."""
 _LOOPBACK = re.compile(r"\b(127\.0\.0\.1|localhost)\b")
 
 
@@ -74,6 +76,17 @@ def trust(run: Run) -> str:
     return "valid"
 
 
+def ways_out(runs: Sequence[Run]) -> list[str]:
+    """What to do about runs that are not valid; nothing if all are."""
+    wrong = [run for run in runs if run.invalid]
+    if not wrong:
+        return []
+    lines = ["--repeat 3, or more, runs it again: a table has the means of valid runs"]
+    if any(run.summary["live"]["program"]["time_s"] < _SHORT_S for run in wrong):
+        lines.append("in a short run a few late packets decide: a longer program helps")
+    return lines
+
+
 def refusals(run: Run, words: Sequence[str]) -> list[str]:
     """A line for each place that the program asked for in vain, with the way out.
 
@@ -82,16 +95,29 @@ def refusals(run: Run, words: Sequence[str]) -> list[str]:
         words: the program and its arguments.
     """
     found = run.summary["live"]["program"]["not_reached"]
-    lines = [_refusal(entry) for entry in found[:5]]
-    if len(found) > len(lines):
-        lines.append(f"{len(found) - len(lines)} more places")
+    places = [entry for entry in found if not _asks_names(entry)]
+    lines = [_refusal(entry) for entry in places[:5]]
+    if len(places) > len(lines):
+        lines.append(f"{len(places) - len(lines)} more places")
     if not found and _is_silent(run) and (match := _LOOPBACK.search(" ".join(words))):
         lines.append(
             f"nothing crossed the link: {match[1]} is the program's own; --net host reaches this "
             "machine's servers as host.aqmlab"
         )
-    head = ["refused", *[""] * len(lines)]
-    return [f"  {word:<8} {line}" for word, line in zip(head, lines, strict=False)]
+    heads = ["refused", *[""] * len(lines)]
+    lines = [f"  {word:<8} {line}" for word, line in zip(heads, lines, strict=False)]
+    return lines + [f"  {'names':<8} {_unanswered(entry)}" for entry in found if _asks_names(entry)]
+
+
+def _asks_names(entry: Mapping[str, Any]) -> bool:
+    """Whether it is the link's end that was asked for the address of a name."""
+    return bool(entry["place"] == f"{_HOST}:{_DNS}")
+
+
+def _unanswered(entry: Mapping[str, Any]) -> str:
+    """What became of questions for names: a program that knows its addresses needs no answer."""
+    many = "1 look-up" if entry["count"] == 1 else f"{entry['count']} look-ups"
+    return f"{many} without a name server, harmless unless a name failed; --net all has one"
 
 
 def _is_silent(run: Run) -> bool:
@@ -107,8 +133,6 @@ def _refusal(entry: Mapping[str, Any]) -> str:
     text = f"{place}:{port}" + ("" if entry["is_tcp"] else " (UDP)")
     if entry["count"] > 1:
         text += f", {entry['count']} times"
-    if address == _HOST and port == _DNS:
-        return f"{text}: names are asked there; --net all asks this machine's name server"
     if entry["needs"] == "host":
         what = f"this machine's port {port}" if address == _HOST else "private networks"
         return f"{text}: --net host reaches {what}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aqmlab._util.table import TableModel
-from aqmlab.cli.shell_notes import controls, refusals, trust
+from aqmlab.cli.shell_notes import controls, refusals, trust, ways_out
 from aqmlab.engine.shell import PROGRAM, FileLink, Link, Outcome
 from aqmlab.results.formats import format_estimate
 from aqmlab.results.metrics import ALL, look_up
@@ -111,6 +111,7 @@ def summary_lines(
         *_outside(run),
         *refusals(run, words),
         f"  {_health(run)}",
+        *(f"  {'':<8} {line}" for line in ways_out([run])),
         f"  run directory: {run.path}",
     ]
 

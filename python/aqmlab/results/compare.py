@@ -21,6 +21,7 @@ from aqmlab.results.labels import distinguish
 from aqmlab.results.metrics import (
     ALL,
     MORE_IS_BETTER,
+    PROGRAM,
     QUALITY,
     RESPONSES,
     TRANSFERS,
@@ -193,6 +194,8 @@ def differences(
         for other in others:
             for traffic in _common_classes(first, other):
                 found += _class_differences(kept, other, traffic)
+            if all(one.runs_a_program for one in (first, other)):
+                found += _summary_differences(first, other, ("live", "program"), PROGRAM)
             for traffic in transfer_classes([first, other]):
                 found += _summary_differences(first, other, ("flows", traffic), TRANSFERS)
             for traffic in first.first.summary.get("quality", {}):

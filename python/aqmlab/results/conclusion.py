@@ -13,6 +13,7 @@ from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import (
     ALL,
     LINK,
+    PROGRAM,
     QUALITY,
     RESPONSES,
     TRANSFERS,
@@ -110,6 +111,8 @@ def key_numbers(groups: Sequence[Group]) -> list[KeyNumber]:
             found += [KeyNumber(("responses", name), place, metric) for metric in metrics]
     for name, metrics in own.items():
         found += [KeyNumber(("quality", name), name, metric) for metric in metrics]
+    if any(one.runs_a_program for one in groups):
+        found += [KeyNumber(("live", "program"), "program", metric) for metric in PROGRAM]
     for name in transfer_classes(groups):
         if not own.get(name):
             keys = _of_transfer([run.summary for run in runs], name)

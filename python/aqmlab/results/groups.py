@@ -49,6 +49,14 @@ class Group:
         values = [float(value) for value in found if value is not None]
         return estimate(values, bounds=metric.bounds) if values else None
 
+    @property
+    def runs_a_program(self) -> bool:
+        """Whether its runs lasted as long as a program did; a built-in test has a stated time."""
+        return all(
+            look_up(run.summary, ("live", "program")) is not None and "test" not in run.summary
+            for run in self.runs
+        )
+
     def without_tables(self) -> Group:
         """The same runs with no table read yet: what they read goes when they go."""
         return replace(self, runs=tuple(run.without_tables() for run in self.runs))

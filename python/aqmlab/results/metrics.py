@@ -23,6 +23,7 @@ __all__ = [
     "FLOWS",
     "LINK",
     "MORE_IS_BETTER",
+    "PROGRAM",
     "QUALITY",
     "RENAMED",
     "RESPONSES",
@@ -194,6 +195,9 @@ TRANSFERS = tuple(
 )
 """Of a class that gets no responses: bulk transfers, or datagrams."""
 
+PROGRAM = (Metric("time_s", "Time", "s", decimals=2),)
+"""Of a program on a live link: its own time, from its start to its end."""
+
 MORE_IS_BETTER = frozenset(
     key
     for named in _DECLARED.values()
@@ -295,7 +299,7 @@ def metric_keys(name: str, loaded: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def compared(key: str) -> Metric:
     """What is known of a number that comparisons are about."""
-    [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY), key)
+    [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY, *PROGRAM), key)
     return metric
 
 

@@ -23,7 +23,7 @@ from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Seed, one_seed
 from aqmlab.cli.shell_mahimahi import Mahimahi
 from aqmlab.cli.shell_mahimahi import read as read_mahimahi
-from aqmlab.cli.shell_notes import notes, refusals, trust
+from aqmlab.cli.shell_notes import notes, refusals, trust, ways_out
 from aqmlab.cli.shell_tables import ending, series_table, summary_lines
 from aqmlab.cli.shell_view import View, output_in
 from aqmlab.engine import privileges
@@ -168,9 +168,9 @@ def command(
         str,
         typer.Option(
             metavar="NET",
-            help="What the program reaches: none; local: the built-in services; host: these, "
-            "private networks, and this machine's own servers as host.aqmlab (127.0.0.1 is the "
-            "program's own); all: the services and public addresses; host,all: all of it.",
+            help="What the program reaches. none: nothing. local: the built-in services. host: the "
+            "services, private networks, and this machine's own servers as host.aqmlab (127.0.0.1 "
+            "is the program's own). all: the services and public addresses. host,all: all of it.",
         ),
     ] = "local",
     duration: Annotated[
@@ -198,10 +198,10 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="USERS",
-            help="Simulated users behind the same link: KIND:NUMBER, such as http2-web:10 or "
-            "bulk:2, two downloads without end (kinds: `aqmlab list traffic`); upload:NUMBER, "
-            "uploads without end; '{ kind = ... }', a class of traffic as a scenario has it; or a "
-            "scenario file, for all its users.",
+            help="Simulated users behind the same link. KIND:NUMBER, such as http2-web:10 or "
+            "bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: "
+            "uploads without end. '{ kind = ... }': a class of traffic as a scenario has it. A "
+            "scenario file: all its users.",
             show_default=False,
         ),
     ] = None,
@@ -281,9 +281,10 @@ def command(
 
     The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
-    Exit status: that of the program; 0 if --for ended it; 125 if this machine cannot run it; 2 for
-    wrong options and unknown programs. Ctrl-C and other signals go to the program, the second of
-    them kills it.
+    Exit status: that of the program; 0 if --for ended it; 2 if this line is wrong (an option, the
+    program's name); 125 if this machine cannot run it (--doctor says why).
+
+    Ctrl-C and other signals go to the program; the second of them kills it.
     """
     if doctor:
         _examine()
@@ -450,6 +451,8 @@ def _series(
             say("a signal ended the series")
             break
     tell(series_table(series))
+    by_queue = [[outcome.run for outcome in found] for found in series.values()]
+    _say_all(ways_out([run for own in by_queue if all(it.invalid for it in own) for run in own]))
     say(f"the runs are in {target}; aqmlab compare {shlex.quote(os.fspath(target))} says more")
     return status
 

@@ -167,3 +167,33 @@ def test_an_unknown_case_is_named(
     monkeypatch.chdir(ROOT)
     assert live_compare.main(["web-120"]) == 2
     assert "has no case web-120; known: bulk-droptail" in capsys.readouterr().err
+
+
+QUEUES = Path("validation/live/queues.toml")
+
+
+def test_the_cases_behind_queues_of_today_load() -> None:
+    cases = load(ROOT / QUEUES)
+    for control in ("cubic", "bbr1"):
+        for queue in ("fq-codel", "fq-pie", "cake", "pie", "dualpi2", "cobalt"):
+            entry = cases[f"{control}-{queue}"]
+            bottleneck = entry.scenario.data["topology"]["bottleneck"]
+            assert bottleneck["forward"]["discipline"]["kind"] == queue
+            [transfers] = entry.scenario.data["traffic"]
+            assert transfers["tcp"]["congestion_control"]["kind"] == control
+            assert entry.seeds == (1, 2, 3)
+    for entry in cases.values():
+        assert set(entry.within.values()) == {0.15}
+        if entry.live:
+            # The kernel's side is that of the other case.
+            assert entry.scenario.data == cases[entry.live].scenario.data
+            assert entry.scenario.with_overrides(entry.simulated).data != entry.scenario.data
+
+
+def test_settings_of_the_simulation_alone_leave_live_runs_as_they_are(tmp_path: Path) -> None:
+    one = replace(case(), simulated={"measure.duration": "1 s"}, live="other")
+    assert simulated_run(one, 2, tmp_path).scenario["measure"]["duration"] == "1 s"
+    execute(one.seeded(2), tmp_path / "other-s2-live")
+    run = live_compare.live_run(one, 2, tmp_path)
+    assert run.path.name == "other-s2-live"
+    assert run.scenario["measure"]["duration"] == "2 s"

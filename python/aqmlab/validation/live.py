@@ -17,7 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -56,7 +56,12 @@ __all__ = [
 
 CASES = Path("validation/live/compare.toml")
 """What is compared."""
+_TITLE = "The simulator against the kernel"
 _RECORD = Path("records/live-comparison.md")
+_OTHER = (
+    "[Queues of today](live-queues.md) are a comparison of their own: six queues under CUBIC and "
+    "BBRv1, and ten transfers behind FQ-PIE.\n"
+)
 """A line for each case, and the table of each."""
 TRIES = 4
 """Live runs of a case and seed before the machine is called too busy."""
@@ -69,6 +74,7 @@ SHOWN = {
     "loss": ("loss %", 100, 2),
     "marked": ("marked %", 100, 2),
     "queue": ("mean queue, packets", 1, 1),
+    "delay_p95": ("queueing delay p95 ms", 1000, 1),
     "share": ("share of the goodput %", 100, 1),
     "p50": ("p50 s", 1, 3),
     "p90": ("p90 s", 1, 3),
@@ -76,7 +82,7 @@ SHOWN = {
     _DISTANCE: ("Kolmogorov distance", 1, 3),
 }
 """Rows of a case: title, factor, decimals."""
-_WHERE_JUDGED = {"marked", "share"}
+_WHERE_JUDGED = {"marked", "delay_p95", "share"}
 """Rows that only the cases with a bound for them have."""
 
 
@@ -90,6 +96,10 @@ class Case:
     seeds: tuple[int, ...]
     within: Mapping[str, float]
     """Bounds by metric: of the relative difference, of the distance itself."""
+    simulated: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the simulation alone: rules that every kernel has."""
+    live: str = ""
+    """The case that has the live runs; empty: this one."""
 
     def seeded(self, seed: int) -> Scenario:
         """The scenario with a seed."""
@@ -132,10 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m aqmlab.validation.live", description=_summary()
     )
     parser.add_argument("names", nargs="*", help="cases; default: all, and the page of them")
+    parser.add_argument("--cases", type=Path, default=CASES, help="file of cases")
     parser.add_argument("--out", type=Path, default=Path("out/live-compare"), help="folder of runs")
     options = parser.parse_args(arguments)
     try:
-        return _compare_all(options.names, options.out)
+        return _compare_all(options.cases, options.names, options.out)
     except AqmlabError as error:
         say(str(error))
         return error.exit_status
@@ -146,12 +157,12 @@ def _summary() -> str:
     return (__doc__ or "").partition("\n")[0]
 
 
-def _compare_all(names: Sequence[str], folder: Path) -> int:
+def _compare_all(file: Path, names: Sequence[str], folder: Path) -> int:
     """Compares some cases, or all; prints their tables and writes the page."""
-    cases = load(CASES)
+    cases = load(file)
     for name in names:
         if name not in cases:
-            raise AqmlabError(f"{CASES}: has no case {name}; known: {', '.join(cases)}")
+            raise AqmlabError(f"{file}: has no case {name}; known: {', '.join(cases)}")
     chosen = [cases[name] for name in names] or list(cases.values())
     # Seed by seed, so that a machine that is busy for a while does not spoil a single case.
     live: dict[tuple[str, int], Run] = {}
@@ -173,7 +184,9 @@ def _compare_all(names: Sequence[str], folder: Path) -> int:
     write_text(folder / "scoreboard.json", content + "\n")
     judged = [score for result in results for score in result["scores"] if score["bound"]]
     if not names:
-        write_text(_RECORD, f"{page(brief, judged, kernel)}\n{record(sections)}")
+        runs = [*{run.path: run for run in live.values()}.values()] if file != CASES else []
+        written = page(brief, judged, kernel, file) + _circumstances(runs)
+        write_text(_record_of(file), f"{written}\n{record(sections)}")
     return 0 if all(score["holds"] for score in judged) else 1
 
 
@@ -187,6 +200,8 @@ def load(file: Path) -> dict[str, Case]:
             Scenario.load(file.parent / entry["scenario"]).with_overrides(entry.get("set", {})),
             tuple(entry.get("seeds", content["seeds"])),
             entry["within"],
+            entry.get("simulated", {}),
+            entry.get("live", ""),
         )
         for name, entry in content["cases"].items()
     }
@@ -197,7 +212,7 @@ def load(file: Path) -> dict[str, Case]:
 
 def live_run(case: Case, seed: int, folder: Path) -> Run:
     """The valid live run of a case, made if it is missing; invalid ones are set aside."""
-    target = folder / f"{case.name}-s{seed}-live"
+    target = folder / f"{case.live or case.name}-s{seed}-live"
     scenario = case.seeded(seed)
     if target.exists():
         return same(Run.open(target), scenario)
@@ -240,7 +255,7 @@ def _kernel_keys() -> list[str]:
 
 def simulated_run(case: Case, seed: int, folder: Path) -> Run:
     """The simulated run of a case."""
-    scenario = case.seeded(seed)
+    scenario = case.seeded(seed).with_overrides(case.simulated)
     target = folder / f"{case.name}-s{seed}-sim-{scenario.key[:8]}"
     return execute(scenario, target, reuse=True)
 
@@ -362,11 +377,39 @@ def _brief(case: Case, scores: Sequence[Score]) -> str:
     return f"| {case.title} | {held} of {len(judged)} | {'; '.join(shown)} |"
 
 
-def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) -> str:
+def _record_of(file: Path) -> Path:
+    """The page that the cases of a file make; without a name that of the main comparison."""
+    return Path(toml_table(file, "settings").get("record", _RECORD))
+
+
+def _circumstances(runs: Sequence[Run]) -> str:
+    """When the live runs were made, and how busy the machine was; empty without runs."""
+    if not runs:
+        return ""
+    days = sorted({run.metadata["started"][:10] for run in runs})
+    cpus = runs[0].metadata["machine"]["cpus"]
+    busy = [100 * run.summary["live"]["machine_busy_share"] for run in runs]
+    late = min(
+        run.summary["live"]["router"][way]["on_time_share"]
+        for run in runs
+        for way in ("forward", "reverse")
+    )
+    return (
+        f"\nThe {len(runs)} live runs are of {' and '.join(days)}, on a machine with {cpus} cores "
+        f"that were {min(busy):.0f} to {max(busy):.0f} % busy, most of it with other work. In the "
+        f"worst run {100 * late:.2f} % of the packets left within 1 ms of their time.\n"
+    )
+
+
+def page(
+    rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str, file: Path = CASES
+) -> str:
     """The head of the record: a row for each case."""
     held = sum(score["holds"] for score in judged)
+    options = "" if file == CASES else f' ARGS="--cases {file}"'
+    other = _OTHER if file == CASES else ""
     head = (
-        "# The simulator against the kernel\n\n"
+        f"# {_TITLE if file == CASES else toml_table(file, 'settings')['title']}\n\n"
         f"{held} of {len(judged)} bounds are kept. The same scenarios run in the simulator and on "
         f"the [live bed](../docs/live.md) (Linux {kernel}), with the same users by seed. "
         "The bounds were set before the runs. All live runs kept the bed's own bounds.\n\n"
@@ -378,8 +421,8 @@ def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) 
     return (
         head
         + "\n".join(rows)
-        + "\n\n`make live-compare` (as root) runs `validation/live/compare.toml`, and writes this "
-        "page.\n"
+        + f"\n\n`make live-compare{options}` (as root) runs `{file}`, and writes this page.\n"
+        + other
     )
 
 

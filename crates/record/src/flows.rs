@@ -266,6 +266,8 @@ impl FlowStats {
 
 #[cfg(test)]
 mod tests {
+    use aqmlab_tcp::Retransmissions;
+
     use super::*;
 
     #[test]
@@ -293,5 +295,79 @@ mod tests {
         flows.add_goodput(50, second, rtt + rtt);
         assert_eq!(flows.jain_normalized(), Some(1.0));
         assert!((flows.jain().unwrap() - 0.9).abs() < 1e-12);
+    }
+
+    /// A connection that took so many milliseconds, with so many of each kind sent again.
+    fn closed(millis: u64, [syn, fin, data]: [u32; 3]) -> Flow {
+        let retransmissions = Retransmissions {
+            syn,
+            fin,
+            data,
+            timeouts: syn + data,
+        };
+        Flow {
+            end: Time::from_millis(millis),
+            retransmissions,
+            has_fast_retransmit: data > 1,
+            delayed_by: retransmissions.into(),
+            ..Flow::default()
+        }
+    }
+
+    #[test]
+    fn what_delayed_a_connection_has_one_place() {
+        let mut flows = FlowStats::new(View::Everything);
+        for again in [
+            [0, 0, 0],
+            [2, 0, 0],
+            [0, 1, 0],
+            [0, 0, 1],
+            [1, 0, 3],
+            [1, 1, 0],
+        ] {
+            flows.add_closed(&closed(10, again));
+        }
+        assert_eq!(flows.by_retransmission, [1, 1, 1, 1, 2]);
+        assert_eq!((flows.retransmitted_syn, flows.retransmitted_fin), (4, 2));
+        assert_eq!((flows.retransmitted_data, flows.timeouts), (4, 8));
+        assert_eq!(flows.with_fast_retransmit, 1);
+    }
+
+    #[test]
+    fn the_window_at_the_end_is_a_mean_where_it_can_be_seen() {
+        let mut flows = FlowStats::new(View::Everything);
+        assert_eq!(flows.cwnd_at_end(), None);
+        flows.add_still_open(Some(3000));
+        flows.add_still_open(None);
+        assert_eq!(flows.cwnd_at_end(), Some(1500.0));
+    }
+
+    /// Classes are summed up one by one, and then together.
+    #[test]
+    fn parts_together_are_the_whole() {
+        let fill = |flows: &mut FlowStats, from: u64| {
+            for number in from..from + 20 {
+                let again = [number % 3, number % 4, number % 5].map(|count| count as u32);
+                flows.add_closed(&closed(7 * number, again));
+                flows.add_datagrams(10 * number, number % 7);
+                flows.add_still_open(Some(1000 * number));
+                flows.add_goodput(
+                    100 * number,
+                    Time::from_secs(1),
+                    Time::from_millis(number + 1),
+                );
+                flows.on_timeouts(number as u32);
+                flows.on_lost_segment();
+                flows.on_refused();
+                flows.response_bytes += number;
+            }
+        };
+        let [mut whole, mut first, mut second] = [(); 3].map(|()| FlowStats::new(View::Everything));
+        for (flows, from) in [(&mut first, 1), (&mut second, 21)] {
+            fill(flows, from);
+            fill(&mut whole, from);
+        }
+        first.merge(&second);
+        assert_eq!(format!("{first:?}"), format!("{whole:?}"));
     }
 }

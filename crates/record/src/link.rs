@@ -329,4 +329,39 @@ mod tests {
         assert_eq!(stats.queue_percentile(0.75), Some(1));
         assert_eq!(stats.queue_percentile(0.99), Some(7));
     }
+
+    /// What is done at once for nearly all packets is what is done step by step at the edges.
+    #[test]
+    fn a_packet_at_an_edge_counts_as_by_steps() {
+        let span = MeasuredSpan {
+            start: Time::from_secs(10),
+            end: Time::from_secs(20),
+        };
+        let s = Time::from_secs;
+        for (arrives, leaves, begin, end) in [
+            (11, 12, 12, 13),
+            (10, 10, 10, 11),
+            (17, 19, 19, 20),
+            (18, 20, 20, 21),
+            (18, 19, 19, 21),
+            (20, 21, 21, 22),
+        ] {
+            let mut stats = stats(span, Time::from_secs(1));
+            stats.measured_until = span.end;
+            let mut steps = stats.clone();
+            stats.on_transit(s(arrives), s(leaves), (s(begin), s(end)), (0, 1000));
+            steps.on_transit_across(s(arrives), s(leaves), (s(begin), s(end)), (0, 1000));
+            let seen = |it: &LinkStats| {
+                let sojourn = (it.sojourn().count(), it.sojourn().mean_s());
+                (
+                    it.departed_packets,
+                    it.departed_bytes,
+                    it.busy,
+                    it.waited(),
+                    sojourn,
+                )
+            };
+            assert_eq!(seen(&stats), seen(&steps), "{arrives} to {end}");
+        }
+    }
 }

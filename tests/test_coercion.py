@@ -92,6 +92,18 @@ def test_commands_load_little(small: Path, arguments: list[str], most: int) -> N
     assert len(found) <= most
 
 
+def test_finished_runs_are_compared_without_the_engine(small: Path) -> None:
+    """Neither what runs scenarios nor what draws is loaded, nor pyarrow's functions."""
+    for seed in ("3", "4"):
+        loaded(["run", "small.toml", "--seed", seed, "--out", f"run-{seed}"], small.parent)
+    runs = ["run-3", "run-4"]
+    for arguments, most in ((["compare", *runs, "--no-figure"], 420), (["show", *runs], 250)):
+        found = loaded(arguments, small.parent)
+        assert not {"altair", "vl_convert", "scipy", "pandas", "pyarrow.compute"} & found
+        assert not {"aqmlab.engine.parallel", "aqmlab.engine.calibrate"} & found
+        assert len(found) <= most, arguments
+
+
 def test_a_figure_needs_no_pydantic(small: Path) -> None:
     """The words of its options are looked up."""
     loaded(["run", "small.toml", "--out", "run"], small.parent)

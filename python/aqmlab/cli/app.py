@@ -171,12 +171,14 @@ def _traced(error: AqmlabError) -> str:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """What is wrong with the arguments; of what is missing also where it is explained."""
+    """What is wrong with the arguments; of what is missing or unknown also where help is."""
     text = error.format_message().replace("Value error, ", "")
     context = getattr(error, "ctx", None)
-    if context is None or not text.startswith("Missing "):
-        return text
-    return f"{text} `{context.command_path} -h` explains it."
+    if context is not None and text.startswith("Missing "):
+        return f"{text} `{context.command_path} -h` explains it."
+    if context is not None and text.startswith("No such command "):
+        return f"{text} `{context.command_path} -h` lists the commands."
+    return text
 
 
 def _failure(message: str, status: int) -> int:

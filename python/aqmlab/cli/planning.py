@@ -11,8 +11,6 @@ from aqmlab._util.filekinds import file_kind
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
-from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.execute import default_path
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
@@ -46,6 +44,8 @@ def _warn(scenarios: Sequence[Scenario]) -> None:
 
 def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario]:
     """The scenarios with all their users; says how many they are."""
+    from aqmlab.engine.calibrate import calibrate
+
     ready: list[Scenario] = []
     announced: list[str] = []
     with Progress("calibrating") as progress:
@@ -124,7 +124,11 @@ def _varied(
 
 def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:
     """Runs unchanged; scenarios calibrated and run. The order stays."""
+    finished = [entry for entry in planned if isinstance(entry, Run)]
+    if len(finished) == len(planned):
+        return finished
     from aqmlab.engine import parallel  # processes and pipes
+    from aqmlab.engine.execute import default_path
 
     scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}

@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from aqmlab._util.lazy import np, pc
+from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
+from aqmlab.results.distributions import rows_with
 from aqmlab.results.families import users_of
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import CONFIDENCE, Estimate, Floats
@@ -193,11 +194,12 @@ def _samples(run: Run, traffic: str) -> Iterator[Samples]:
     # A response counts if it ended in the measured time; those that began before lie in block 0.
     yield Samples(np.empty(0), np.empty(0, np.int64))
     for table in run.batches("responses", ["class", "start_s", "response_s"]):
-        part = table if traffic == "all" else table.filter(pc.equal(table["class"], traffic))
-        block = np.floor((part["start_s"].to_numpy() - begin) / measured * _BLOCKS)
-        yield Samples(
-            part["response_s"].to_numpy(), np.clip(block, 0, _BLOCKS - 1).astype(np.int64)
-        )
+        start_s, response_s = (table[key].to_numpy() for key in ("start_s", "response_s"))
+        if traffic != "all":
+            own = rows_with(table["class"], traffic)
+            start_s, response_s = start_s[own], response_s[own]
+        block = np.floor((start_s - begin) / measured * _BLOCKS)
+        yield Samples(response_s, np.clip(block, 0, _BLOCKS - 1).astype(np.int64))
 
 
 def _block_counts(sample: Samples, grid: Floats) -> Floats:

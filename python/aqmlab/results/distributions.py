@@ -13,7 +13,7 @@ from aqmlab.results.terms import Rank
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
 
-__all__ = ["Distribution", "Of", "is_exact"]
+__all__ = ["Distribution", "Of", "is_exact", "rows_with"]
 
 
 Of = Literal["response", "flow"]
@@ -56,9 +56,9 @@ class Distribution(Mapping[str, float | None]):
         table = run.distribution
         if table is None:
             raise KeyError(f"{run.path}: holds no distribution.parquet")
-        chosen = _is(table["of"], what)
+        chosen = rows_with(table["of"], what)
         if traffic_class is not None:
-            chosen &= _is(table["class"], traffic_class)
+            chosen &= rows_with(table["class"], traffic_class)
         ends, counts = (table[name].to_numpy()[chosen] for name in ("below_s", "count"))
         return cls.together([cls(ends, counts)])
 
@@ -140,8 +140,11 @@ class Distribution(Mapping[str, float | None]):
         return len(self.below_s)
 
 
-def _is(column: pa.ChunkedArray, word: str) -> np.ndarray:
-    """In which rows of a column this word stands."""
+def rows_with(column: pa.ChunkedArray, word: str) -> np.ndarray:
+    """In which rows of a column this word stands.
+
+    Columns of words have dictionaries, which need no pyarrow.compute: it takes long to import.
+    """
     if not pa.types.is_dictionary(column.type):
         return np.asarray(pc.equal(column, word))
     # Each word is compared once, however many rows have it: there may be thousands of runs.

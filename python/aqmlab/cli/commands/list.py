@@ -42,7 +42,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what there is."""
+    """List disciplines, presets, traffic models, scenarios and papers."""
     catalog = Catalog.load()
     if kind is None:
         kinds = {each.value: _overview(_names(each, catalog)) for each in _Kind}

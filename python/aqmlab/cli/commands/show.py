@@ -9,7 +9,7 @@ import typer
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
-from aqmlab.cli import sweep_tables, tables
+from aqmlab.cli import tables
 from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format
 from aqmlab.cli.planning import kept
 from aqmlab.results.labels import distinguish
@@ -36,8 +36,6 @@ def command(
     markup: Format = None,
 ) -> None:
     """Show what runs measured."""
-    from aqmlab.results import warm_up
-
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     found = distinguish(kept(places, where) if where else gather(places, needs_tables=False))
     if as_json:
@@ -50,6 +48,9 @@ def command(
     for run in found:
         parts += [*([""] if parts else []), *tables.run_tables(run)]
         if batches is not None:
+            from aqmlab.cli import sweep_tables  # loads what runs sweeps
+            from aqmlab.results import warm_up
+
             parts.append(sweep_tables.batches_table(warm_up.batched(run, batches)))
             parts.append(sweep_tables.warm_up_line(warm_up.warm_up_columns(run)))
     if markup is None:

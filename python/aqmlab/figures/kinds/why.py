@@ -66,7 +66,7 @@ def why(
     x: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Where the time of responses goes: stacked bars by band and queue.
+    """Where the time of responses goes, as stacked bars.
 
     Each bar is a mean response time, divided into what the responses waited for: distance, queues,
     timers, recovery. Without other options a plot shows each band: all responses, and the slowest

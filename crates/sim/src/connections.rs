@@ -133,8 +133,11 @@ impl Connections {
             profile: stack.profile(connection.overrides.as_deref(), Role::Client),
             host: &self.clocks[network.host_of(index, Role::Client)],
         };
-        let flow = network.routes(index).flow();
-        network.causes_mut().opens(index, now, flow);
+        // Nobody asks what an endless response waits for.
+        if E::Causes::ON && connection.app.player.may_answer() {
+            let flow = network.routes(index).flow();
+            network.causes_mut().opens(index, now, flow);
+        }
         let end = &mut connection.ends[Role::Client as usize];
         let mut out = Outgoing::new(network, now, index, Role::Client);
         end.ask(cx, &mut out);
@@ -445,8 +448,9 @@ fn acted<E: Engine>(
     network: &mut Network<E>,
 ) {
     if E::Causes::ON {
-        let (causes, timers) = (network.causes_mut(), end.timers());
-        causes.acted(index, role, cx.now, &timers, || end.is_armed_as_now(cx));
+        let (timers, is_armed_as_now) = (|| end.timers(), || end.is_armed_as_now(cx));
+        let causes = network.causes_mut();
+        causes.acted(index, role, cx.now, timers, is_armed_as_now);
     }
 }
 

@@ -770,6 +770,9 @@ impl<E: Engine> World<E> {
         self.metrics.on_exchange(&exchange);
         let causes = self.network.causes_mut();
         causes.explain(index, &exchange, &mut self.metrics);
+        if E::Causes::ON && !self.application(index).player.may_answer() {
+            self.network.causes_mut().closes(index);
+        }
         if self.classes[class].listens {
             let source = &mut self.classes[class].source;
             source.on_answered(end, token, &mut self.actions);

@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use aqmlab_net::{Role, Time};
 
 use crate::script::{Exchange, Script, Step};
+use crate::sizes::ENDLESS;
 
 /// The applications at both ends of a connection, playing its [`Script`].
 ///
@@ -126,6 +127,20 @@ impl<S: Borrow<Script>> Player<S> {
     pub fn awaits_bytes(&self, end: Role) -> bool {
         let end = &self.ends[end as usize];
         end.waits_for == WaitsFor::Bytes && end.received < end.expected
+    }
+
+    /// Whether an exchange may be over later: not while an endless response is under way, and not
+    /// behind the last answer of a script to which nobody adds.
+    pub fn may_answer(&self) -> bool {
+        let script = self.script.borrow();
+        let next = self.ends[Role::Client as usize].step;
+        match script {
+            Script::Open(_) => true,
+            Script::Single(exchange) if exchange.response >= ENDLESS => false,
+            _ => (next..)
+                .map_while(|index| script.step(Role::Client, index))
+                .any(|step| step == Step::Answered),
+        }
     }
 
     /// An end hears of something. True if that is what it has waited for.

@@ -63,13 +63,14 @@ pub(crate) trait Causes {
 
     // ---- connections ----
 
-    /// A connection begins in a slot, and with it perhaps an exchange; its serial number.
+    /// A connection begins in a slot, and with it perhaps an exchange; its serial number. Nothing is
+    /// remembered of a connection of which it does not hear this.
     fn opens(&mut self, _slot: u32, _now: Time, _flow: u64) {}
 
     /// An exchange begins on a connection that is there.
     fn asks(&mut self, _slot: u32, _now: Time) {}
 
-    /// A connection is over, and nothing of it is on its way.
+    /// A connection is over, or no exchange of it will be: nothing more is remembered of it.
     fn closes(&mut self, _slot: u32) {}
 
     // ---- what happens at an end ----
@@ -106,7 +107,7 @@ pub(crate) trait Causes {
         _slot: u32,
         _role: Role,
         _now: Time,
-        _timers: &Timers,
+        _timers: impl FnOnce() -> Timers,
         _is_armed_as_now: impl FnOnce() -> bool,
     ) {
     }

@@ -618,12 +618,13 @@ impl Causes for Paths {
         slot: u32,
         role: Role,
         now: Time,
-        after: &Timers,
+        timers: impl FnOnce() -> Timers,
         is_armed_as_now: impl FnOnce() -> bool,
     ) {
         let Some((connection, nodes)) = self.at(slot) else {
             return;
         };
+        let after = timers();
         let end = &mut connection.ends[role as usize];
         let before = &end.timers;
         let has_moved = after.una > before.una;
@@ -655,7 +656,7 @@ impl Causes for Paths {
                 nodes.release(std::mem::replace(&mut end.hold, held).0);
             }
         }
-        end.timers = *after;
+        end.timers = after;
         if is_set_again {
             let delayed = match is_set {
                 true => nodes.share(connection.current),

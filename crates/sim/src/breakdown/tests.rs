@@ -666,3 +666,17 @@ fn streams_wait_behind_a_hole_for_its_repair() {
     check(&rows[0], 520_515, [300_000, 3_435, 40, 4_000], parts);
     assert_eq!(rows[0].loss.unwrap().segment, LostSegment::Data);
 }
+
+// ---- what nobody asks for ----
+
+/// `run_with` finds that nothing is held of the transfers, which are still under way then.
+#[test]
+fn endless_transfers_take_no_memory() {
+    let class = "kind = 'bulk'\nflows = 3\nrtt = { kind = 'constant', rtt = '100 ms' }";
+    let endless = scenario(class, RFC, &[], Path::new("."));
+    assert!(run(&endless, [&[], &[5, 9]]).is_empty());
+    // One that ends is explained.
+    let class = format!("{class}\nsize = '100 kB'");
+    let finite = scenario(&class, RFC, &[], Path::new("."));
+    assert_eq!(run(&finite, [&[], &[5, 9]]).len(), 3);
+}

@@ -49,8 +49,6 @@ impl<E: Engine> World<E> {
         if is_traced {
             self.tracer.follow(index);
         }
-        let flow = self.network.routes(index).flow();
-        self.network.causes_mut().opens(index, self.now, flow);
         let guest = Guest {
             ends,
             timer_at: [Time::NEVER; 2],
@@ -63,6 +61,10 @@ impl<E: Engine> World<E> {
             lost: 0,
             app: Application::new(connect, self.now),
         };
+        if E::Causes::ON && guest.app.player.may_answer() {
+            let flow = self.network.routes(index).flow();
+            self.network.causes_mut().opens(index, self.now, flow);
+        }
         self.guests.put(index, guest);
         self.serve_guest(index, Role::Client);
         // As for a connection of ours: the first datagrams have their way before them.

@@ -130,6 +130,13 @@ def test_an_axis_has_two_ticks_at_least(low: float, span: float) -> None:
         assert all(axis.low <= tick <= axis.high for tick in axis.ticks)
 
 
+def test_a_title_is_no_longer_than_its_axis() -> None:
+    axis = linear("Queueing delay (ms)", [0, 1])
+    assert axis.lines(100, 12) == ["Queueing", "delay (ms)"]
+    assert axis.lines(200, 12) == axis.title
+    assert axis.lines(1, 12) == ["Queueing", "delay", "(ms)"]
+
+
 def test_equal_values_have_an_axis_too() -> None:
     for values in ([5.0, 5.0], [0.0], [], [float("nan")]):
         axis = linear("x", values, zero=True)
@@ -437,6 +444,11 @@ def test_a_metric_against_a_parameter(swept: list[Run]) -> None:
         row = drawn[entry.parameters["discipline"]]
         assert row["y"] == pytest.approx(np.mean(values), rel=1e-5)
         assert row["low"] < row["y"] < row["high"]
+    # Names have no order: no line joins them, and the title names the smallest and the largest.
+    assert '"type": "line"' not in chart.to_json()
+    ranked = sorted(drawn.values(), key=lambda row: row["y"])
+    assert f"({ranked[0]['x']})" in title(chart)
+    assert f"({ranked[-1]['x']})" in title(chart)
     with pytest.raises(AqmlabError, match="the runs have no parameter disciplin"):
         figures.parameter(swept, x="disciplin")
     with pytest.raises(AqmlabError, match='there is no metric "dely"'):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,12 @@ class Axis:
     log: bool = False
     reverse: bool = False
     """Whether it runs from right to left."""
+
+    def lines(self, room: float, font: float) -> str | list[str]:
+        """Its title; lines of it where the font is too large for an axis of such a length."""
+        letters = max(1, int(room / (0.6 * font)))
+        lines = textwrap.wrap(self.title, letters, break_long_words=False)
+        return lines if len(lines) > 1 else self.title
 
     def scale(self, **more: Any) -> alt.Scale:  # noqa: ANN401 - what Altair takes
         """Its scale."""

@@ -114,6 +114,7 @@ def banded(
     suffix = f" ({unit})" if unit else ""
     horizontal = x.x("x") if labelled else x.x("x", labels=False).title(None)
     extent = 3.2 * look.size.text
+    named = y.lines(height, look.size.text)
     base = Plot(width=width, height=height).encode(
         x=horizontal,
         color=look.colour(names, legend=legend),
@@ -127,11 +128,11 @@ def banded(
     )
     band = (
         base.mark_area(interpolate=steps, opacity=0.22, clip=True)
-        .encode(y=y.y("low", minExtent=extent), y2="high:Q")
+        .encode(y=y.y("low", minExtent=extent).title(named), y2="high:Q")
         .transform_filter("isValid(datum.low)")
     )
     line = base.mark_line(interpolate=steps, strokeWidth=look.size.stroke, clip=True).encode(
-        y=y.y("y", minExtent=extent), strokeDash=look.pattern(names, legend=legend)
+        y=y.y("y", minExtent=extent).title(named), strokeDash=look.pattern(names, legend=legend)
     )
     return alt.LayerChart(layer=[band, line], data=data)
 

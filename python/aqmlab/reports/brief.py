@@ -176,14 +176,18 @@ def _setting(groups: Sequence[Group]) -> list[tuple[str, str]]:
 
 def _class_in_words(entry: Mapping[str, Any]) -> str:
     """A class: its name, its kind, how many."""
-    many = [
-        f"{entry[key]} {'' if key == 'rate' else key}".strip()
-        for key in _POPULATIONS
-        if isinstance(entry.get(key), int | float | str)
-    ]
+    found = [key for key in _POPULATIONS if isinstance(entry.get(key), int | float | str)]
+    many = [f"{entry[key]} {_unit(key, entry[key])}".strip() for key in found]
     about = ", ".join([str(entry.get("kind")), *many[:1]])
     way = entry.get("direction")
     return f"{entry.get('name')} ({about}{f', {way}' if way else ''})"
+
+
+def _unit(population: str, count: object) -> str:
+    """What is counted: one flow, two flows; a rate names its own unit."""
+    if population == "rate":
+        return ""
+    return population.removesuffix("s") if count == 1 else population
 
 
 def _repeat(groups: Sequence[Group], folder: Path) -> list[str]:

@@ -72,9 +72,10 @@ def parameter(
     A second parameter has a curve for each of its values. Dots are means over the seeds, bars their
     95 % intervals. Parameters are the variables of a sweep, or the fields in which the scenarios of
     the runs differ. Parameters that change together, as in a zip or a table, count once. A curve
-    joins runs that differ only in the horizontal axis. One further parameter gets a plot for each
-    of its values; for more of them the command says what to filter. Axes are logarithmic where
-    parameters span more than a factor of twenty, or means more than a factor of ten.
+    joins runs that differ only in the horizontal axis; nothing joins values that are names. One
+    further parameter gets a plot for each of its values; for more of them the command says what to
+    filter. Axes are logarithmic where parameters span more than a factor of twenty, or means more
+    than a factor of ten.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
@@ -237,14 +238,20 @@ def _plot(
             alt.Tooltip("high:Q", title="to", format=".4~g"),
         ],
     )
-    line = base.mark_line(strokeWidth=look.size.stroke).encode(
-        y=up("y"), strokeDash=look.pattern(names)
-    )
+    # Nothing lies between two names: no line joins them, and dots of one name stand side by side.
+    by_name = str(x["shorthand"]).endswith(":N")
+    if by_name and len(names) > 1:
+        base = base.encode(xOffset=alt.XOffset("series:N", sort=list(names)))
     dots = base.mark_point(filled=True, size=5 * look.size.text, opacity=1).encode(y=up("y"))
     bars = (
         base.mark_rule(strokeWidth=look.size.stroke)
         .encode(y=up("low"), y2="high:Q")
         .transform_filter("isValid(datum.low) && isValid(datum.high)")
+    )
+    if by_name:
+        return alt.layer(bars.encode(strokeDash=look.pattern(names)), dots)
+    line = base.mark_line(strokeWidth=look.size.stroke).encode(
+        y=up("y"), strokeDash=look.pattern(names)
     )
     return alt.layer(bars, line, dots)
 
@@ -328,7 +335,10 @@ def _has_bars(known: Sequence[Configuration]) -> bool:
 
 
 def _title(points: Sequence[_Point], along: str) -> str:
-    """How the metric changes from end to end; of several curves where they are furthest apart."""
+    """How the metric changes from end to end; of several curves where they are furthest apart.
+
+    Along names it is the smallest and the largest.
+    """
     known = [point.entry for point in points]
     of = points[0].of
     values = [text_of(value) for value in values_of(known, along)]
@@ -337,7 +347,11 @@ def _title(points: Sequence[_Point], along: str) -> str:
         place = (point.plot, text_of(point.entry.parameters.get(along)))
         groups.setdefault(place, []).append(point.finding)
     if len(groups) == len(values) and all(len(one) == 1 for one in groups.values()):
-        ends = [groups[points[0].plot, at][0] for at in (values[0], values[-1])]
+        alone = {at: groups[points[0].plot, at][0] for at in values}
+        if not parameters.is_number(known, along):  # the first and the last name are not ends
+            named = [Finding(at, one.values) for at, one in alone.items()]
+            return finding(named, of.words, of.unit)
+        ends = [alone[values[0]], alone[values[-1]]]
         return _from_end_to_end(ends, of, along, [values[0], values[-1]])
     (plot, at), widest = max(groups.items(), key=lambda item: _apart(item[1]))
     where = f"{plot}, {along} {at}" if plot else f"{along} {at}"

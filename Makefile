@@ -182,12 +182,17 @@ WASM := target/wasm32-unknown-unknown/wasm/aqmlab_wasm.wasm
 # Messages of failures name files of crates, without the folder that this machine keeps them in.
 SOURCES := $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/
 
+BUILD_WASM := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='--remap-path-prefix=$(SOURCES)=' \
+	cargo build --locked --profile wasm --target wasm32-unknown-unknown -p aqmlab-wasm
+
 .PHONY: playground playground-tools test-playground
 playground: playground-tools  ## the simulator in the browser, in site/playground: open index.html
-	CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='--remap-path-prefix=$(SOURCES)=' \
-		cargo build --locked --profile wasm --target wasm32-unknown-unknown -p aqmlab-wasm
 	cargo build --locked --release --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen
+	$(BUILD_WASM)
 	target/bindgen/release/aqmlab-bindgen $(WASM) web/pkg
+	@# The second engine, which the page loads only for who asks for it.
+	$(BUILD_WASM) --features more
+	target/bindgen/release/aqmlab-bindgen $(WASM) web/pkg/more
 	cd web && npx vite build --logLevel warn
 	node web/check_sizes.mjs
 	@# A copy: what the wheel takes in. maturin stops at a link that leads nowhere.
@@ -205,7 +210,7 @@ playground-tools:
 	cd web && npm install --no-save --no-audit --no-fund --silent
 
 test-playground: playground  ## its engine beside the native one, its stories, and the page in Chromium
-	cargo build --locked --release -p aqmlab-wasm --examples
+	cargo build --locked --release -p aqmlab-wasm --features more --examples
 	cd web && npm run --silent check && npm test --silent
 
 .PHONY: reproduce reproduce-quick

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 from aqmlab.cli import served_page
 from aqmlab.engine.execute import execute
+from aqmlab.results.page_words import words
 from aqmlab.scenario.scenario import Scenario
 from conftest import ROOT, SMALL, Cli
 
@@ -123,3 +126,20 @@ def test_the_package_has_the_page_that_make_builds() -> None:
     tracked = ROOT.joinpath("python/aqmlab/shipped").iterdir()
     dangling = [file for file in tracked if file.is_symlink() and not file.exists()]
     assert dangling == [], "maturin stops at a link that leads nowhere"
+
+
+def test_quic_and_breakdowns_open_too() -> None:
+    quic = 'transport = "quic"\nquic = { congestion_control = "cubic", ecn = false }'
+    tcp = 'tcp = { profile = "linux", congestion_control = "cubic" }'
+    shown = SHOWN.replace(tcp, quic).replace('"1 s"\n', '"1 s"\nbreakdown = true\n', 1)
+    Path("quic.toml").write_text(shown)
+    address = served_page.fragment_of(Path("quic.toml"), [])
+    assert {"transfers=2%2Ccubic%2C40%2Cquic", "why=1"} <= set(address.split("&"))
+
+
+def test_the_page_says_why_in_the_words_of_the_command() -> None:
+    file = ROOT / "web/src/why.json"
+    text = json.dumps(words(), indent=2) + "\n"
+    if os.environ.get("AQMLAB_REWRITE"):
+        file.write_text(text)
+    assert file.read_text() == text, "AQMLAB_REWRITE=1 pytest tests/test_playground.py renews it"

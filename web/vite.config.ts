@@ -4,6 +4,16 @@ import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
 
 const MODULE = "pkg/aqmlab_bg.wasm";
+const MORE = "pkg/more/aqmlab_bg.wasm";
+
+/** Characters that a string needs escaped; shorter than JSON's escapes. */
+const ESCAPES: Record<string, string> = { "\0": "\\x00", "\n": "\\n", "\r": "\\r", '"': '\\"', "\\": "\\\\" };
+
+/** A module as a string with a character for each byte, in JavaScript. */
+function text(file: URL): string {
+  const bytes = readFileSync(file).toString("latin1");
+  return `"${bytes.replace(/[\0\n\r"\\]/g, (one) => ESCAPES[one] ?? one)}"`;
+}
 
 /** `virtual:engine`: the WebAssembly module as a string with a character for each byte. */
 function engine(): Plugin {
@@ -15,7 +25,18 @@ function engine(): Plugin {
       if (name !== `\0${id}`) return null;
       const file = new URL(MODULE, import.meta.url);
       this.addWatchFile(file.pathname);
-      return `export default ${JSON.stringify(readFileSync(file).toString("latin1"))};`;
+      return `export default ${text(file)};`;
+    },
+  };
+}
+
+/** `more.js`: the second engine, a script that the page loads when somebody asks for it. */
+function more(): Plugin {
+  return {
+    name: "more",
+    generateBundle() {
+      const source = `globalThis.aqmlabMore = ${text(new URL(MORE, import.meta.url))};`;
+      this.emitFile({ type: "asset", fileName: "more.js", source });
     },
   };
 }
@@ -47,7 +68,7 @@ function classic(): Plugin {
 
 export default defineConfig({
   base: "./",
-  plugins: [engine(), styles(), classic()],
+  plugins: [engine(), more(), styles(), classic()],
   worker: { format: "iife" },
   build: {
     outDir: "../site/playground",

@@ -82,6 +82,13 @@ export class Chart {
     if (width !== this.#plot.width) this.#plot.setSize({ width, height });
   }
 
+  /** Tells where the plot is clicked, in the units of its axes. */
+  onClick(tell: (x: number, y: number) => void): void {
+    this.#plot.over.addEventListener("click", ({ offsetX, offsetY }) => {
+      tell(this.#plot.posToVal(offsetX, "x"), this.#plot.posToVal(offsetY, "y"));
+    });
+  }
+
   draw(data: uPlot.AlignedData, x?: [from: number, to: number]): void {
     this.#plot.batch(() => {
       this.#plot.setData(data, x === undefined);

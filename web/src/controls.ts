@@ -139,9 +139,13 @@ export class Controls {
       this.state().seed = value;
       this.edited({});
     });
+    const why = check("Parts of every response time, from the start", state.why, (on) => {
+      this.state().why = on;
+      this.edited({});
+    });
     return [
       ...state.transfers.map((group, index) => this.#transfers(group, index)),
-      h("fieldset", {}, h("legend", {}, "People"), web, rtt, video, call),
+      h("fieldset", {}, h("legend", {}, "People"), web, rtt, video, call, why),
       seed,
     ];
   }
@@ -180,6 +184,18 @@ export class Controls {
       group.ecn = on;
       this.edited({});
     });
+    const over = choice(
+      "Transport",
+      [
+        ["tcp", "TCP"],
+        ["quic", "QUIC"],
+      ],
+      group.quic ? "quic" : "tcp",
+      (value) => {
+        group.quic = value === "quic";
+        this.edited({});
+      },
+    );
     const way = choice(
       "Direction",
       [
@@ -193,7 +209,7 @@ export class Controls {
       },
     );
     const title = `Transfers ${index + 1}, without end`;
-    return h("fieldset", {}, h("legend", {}, title), flows, control, way, rtt, ecn);
+    return h("fieldset", {}, h("legend", {}, title), flows, over, control, way, rtt, ecn);
   }
 
   /** The directions of the link that have the lane's discipline. */

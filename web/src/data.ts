@@ -1,5 +1,6 @@
 // What a lane has shown so far: growing columns, which go back with their world.
 import {
+  BREAKDOWN,
   DIRECTION_COLUMNS,
   FLOW,
   FLOW_COLUMNS,
@@ -9,6 +10,7 @@ import {
   QUALITY_COLUMNS,
   RESPONSE,
   RESPONSE_COLUMNS,
+  type Ready,
   STEP,
   TIME,
 } from "./protocol.js";
@@ -63,11 +65,22 @@ export class LaneData {
   flows = new Rows(FLOW_COLUMNS);
   responses = new Rows(RESPONSE_COLUMNS);
   qualities = new Rows(QUALITY_COLUMNS);
+  breakdowns: Rows;
+  /** The words whose numbers the breakdowns have. */
+  words: string[] = [];
   /** The direction of the link that is looked at: 0 to the users, 1 from them. */
   direction = 0;
 
-  constructor(readonly classes: string[]) {
+  constructor(
+    readonly classes: string[],
+    readonly columns: string[] = [],
+  ) {
+    this.breakdowns = new Rows(columns.length);
     this.links = new Rows(LINK_COLUMNS + classes.length);
+  }
+
+  static of(ready: Ready): LaneData {
+    return new LaneData(ready.classes, ready.columns);
   }
 
   append(frame: Frame): void {
@@ -75,6 +88,8 @@ export class LaneData {
     this.flows.append(frame.flows);
     this.responses.append(frame.responses);
     this.qualities.append(frame.qualities);
+    if (this.columns.length > 0) this.breakdowns.append(frame.breakdowns);
+    this.words = frame.words;
   }
 
   /** Forgets what came after a moment. */
@@ -83,14 +98,17 @@ export class LaneData {
     this.flows.length = this.flows.after(FLOW.time, time + HALF);
     this.responses.length = this.responses.after(RESPONSE.end, time);
     this.qualities.length = this.qualities.after(QUALITY.time, time + HALF);
+    this.breakdowns.length = this.breakdowns.after(BREAKDOWN.end, time);
   }
 
   copy(): LaneData {
-    const data = new LaneData(this.classes);
+    const data = new LaneData(this.classes, this.columns);
     data.links = this.links.copy();
     data.flows = this.flows.copy();
     data.responses = this.responses.copy();
     data.qualities = this.qualities.copy();
+    data.breakdowns = this.breakdowns.copy();
+    data.words = this.words;
     data.direction = this.direction;
     return data;
   }

@@ -1,6 +1,15 @@
 // A world in its engine, with copies of its memory to go back to. It runs in a worker, and in Node.
-import { type InitOutput, initSync, Lab, engine as nameOfEngine } from "../pkg/aqmlab.js";
-import { FLOW_STEP, type Frame, type Pair, type Ready, STEP, type World } from "./protocol.js";
+import * as first from "../pkg/aqmlab.js";
+import * as more from "../pkg/more/aqmlab.js";
+import {
+  type EngineKind,
+  FLOW_STEP,
+  type Frame,
+  type Pair,
+  type Ready,
+  STEP,
+  type World,
+} from "./protocol.js";
 
 /** Copies that are kept at most, and simulated seconds between two of them at first. */
 const MOST_COPIES = 16;
@@ -10,10 +19,8 @@ const STRETCH = 0.1;
 
 const EMPTY = new Float64Array(0);
 
-/** How the glue's class is made for a world that another engine began. */
-function wrap(lab: number): Lab {
-  return Object.assign(Object.create(Lab.prototype) as Lab, { __wbg_ptr: lab });
-}
+/** The JavaScript of both engines: the second can do what the first can, QUIC and breakdowns. */
+type Lab = first.Lab | more.Lab;
 
 function pointer(lab: Lab): number {
   return (lab as unknown as { __wbg_ptr: number }).__wbg_ptr;
@@ -23,26 +30,34 @@ function pointer(lab: Lab): number {
 const NEARLY = 1e-9;
 
 export class Engine {
-  readonly #wasm: InitOutput;
+  readonly #glue: typeof first | typeof more;
+  readonly #wasm: first.InitOutput;
   #lab: Lab | null = null;
-  #ready: Ready = { classes: [], changeable: [], end: 0 };
+  #ready: Ready = { classes: [], changeable: [], end: 0, columns: [] };
   #copies: World[] = [];
   #period = FIRST_PERIOD;
   #beforeChange: World | null = null;
 
-  constructor(module: WebAssembly.Module) {
-    this.#wasm = initSync({ module });
+  constructor(module: WebAssembly.Module, kind: EngineKind = "first") {
+    this.#glue = kind === "more" ? more : first;
+    this.#wasm = this.#glue.initSync({ module });
   }
 
   get name(): string {
-    return nameOfEngine();
+    return this.#glue.engine();
   }
 
   load(scenario: string): Ready {
     this.#lab?.free();
     this.#lab = null;
-    this.#lab = new Lab(scenario, false);
-    this.#ready = { classes: this.#lab.classes(), changeable: this.#lab.changeable(), end: this.#lab.end() };
+    const lab = new this.#glue.Lab(scenario, false);
+    this.#lab = lab;
+    this.#ready = {
+      classes: lab.classes(),
+      changeable: lab.changeable(),
+      end: lab.end(),
+      columns: "columns" in lab ? lab.columns() : [],
+    };
     this.#begin();
     return this.#ready;
   }
@@ -75,6 +90,8 @@ export class Engine {
       flows: joined(flows),
       responses: lab.responses(),
       qualities: joined(qualities),
+      breakdowns: "breakdowns" in lab ? lab.breakdowns() : EMPTY,
+      words: "words" in lab ? lab.words() : [],
     };
   }
 
@@ -99,7 +116,9 @@ export class Engine {
     this.#restore(copy);
     if (this.#beforeChange !== null && this.#beforeChange.time > to) this.#beforeChange = null;
     this.#running().advance(to, STEP, FLOW_STEP);
-    this.#running().responses();
+    const lab = this.#running();
+    lab.responses();
+    if ("breakdowns" in lab) lab.breakdowns();
     return { time: this.#running().now() };
   }
 
@@ -111,7 +130,8 @@ export class Engine {
   adopt(world: World): Ready {
     this.#restore(world);
     this.#ready = world.ready;
-    this.#lab = wrap(world.lab);
+    // How the glue's class is made for a world that another engine of this kind began.
+    this.#lab = Object.assign(Object.create(this.#glue.Lab.prototype) as Lab, { __wbg_ptr: world.lab });
     this.#begin();
     return this.#ready;
   }
@@ -119,7 +139,7 @@ export class Engine {
   /** Runs a scenario to its end. The world under way is put aside meanwhile. */
   report(scenario: string): string {
     const aside = this.#lab === null ? null : this.#copy();
-    const lab = new Lab(scenario, false);
+    const lab = new this.#glue.Lab(scenario, false);
     try {
       return lab.finish();
     } finally {

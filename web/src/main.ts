@@ -4,6 +4,7 @@ import { KINDS } from "./catalog.js";
 import { Controls, type Edit } from "./controls.js";
 import { byId, h, say } from "./dom.js";
 import { clock } from "./format.js";
+import { compiled, more } from "./modules.js";
 import { drawNetwork, Numbers } from "./numbers.js";
 import { Player } from "./player.js";
 import type { Pair } from "./protocol.js";
@@ -13,6 +14,7 @@ import { fromAddress, lane, MOST_LANES, type State, toAddress } from "./state.js
 import { opening, type Story } from "./stories.js";
 import { StoryPanel } from "./story_panel.js";
 import { cardCharts, LETTERS, View } from "./view.js";
+import { WhyPanel } from "./why_panel.js";
 
 const SPEEDS = [0.1, 1, 2, 5, 10, 20, 50, 0];
 const WINDOWS = [5, 10, 30, 60, 120];
@@ -31,6 +33,7 @@ class Page {
   readonly numbers = new Numbers();
   readonly controls: Controls;
   readonly stories: StoryPanel;
+  readonly why: WhyPanel;
   readonly #calm = matchMedia("(prefers-reduced-motion: reduce)");
   #renewed = 0;
   #drawnAt = -1;
@@ -40,11 +43,16 @@ class Page {
   #pending: { pairs: Pair[]; lane: number | undefined }[] = [];
   #sending = false;
 
-  constructor(module: WebAssembly.Module) {
+  constructor(modules: Player["modules"]) {
     this.state = location.hash === "" ? opening() : fromAddress(location.hash, KINDS);
     this.begun = structuredClone(this.state);
-    this.player = new Player(module, (message) => this.complain(message));
-    this.view = new View(this.player);
+    this.player = new Player(modules, (message) => this.complain(message));
+    this.why = new WhyPanel(
+      this.player,
+      () => this.begun,
+      (message) => this.complain(message),
+    );
+    this.view = new View(this.player, (seconds, share) => void this.why.point(seconds, share));
     this.controls = new Controls(
       () => this.state,
       (edit) => this.edited(edit),
@@ -155,6 +163,7 @@ class Page {
       ),
     );
     this.numbers.build(this.begun, first.data.classes);
+    this.why.build(names);
     this.view.build(names, first.data.classes, this.#top());
     this.#draw(true);
   }
@@ -304,8 +313,8 @@ class Page {
 }
 
 async function main(): Promise<void> {
-  const module = await WebAssembly.compile(Uint8Array.from(bytes, (character) => character.charCodeAt(0)));
-  const page = new Page(module);
+  const first = compiled(bytes);
+  const page = new Page({ first: () => first, more });
   const isFirst = location.hash === "";
   await page.begin(
     true,

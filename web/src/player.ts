@@ -2,9 +2,9 @@
 
 import { LaneData } from "./data.js";
 import { LaneClient } from "./lane_client.js";
-import type { Frame, Pair, Ready } from "./protocol.js";
+import type { EngineKind, Frame, Pair, Ready } from "./protocol.js";
 import { LONGEST, scenario } from "./scenario.js";
-import type { Change, State } from "./state.js";
+import { type Change, engineOf, type State } from "./state.js";
 
 /** Milliseconds that a lane may simulate between two frames of the page. */
 const BUDGET = 12;
@@ -26,7 +26,7 @@ export class LaneRun {
     ready: Ready,
     readonly changes: Change[],
   ) {
-    this.data = new LaneData(ready.classes);
+    this.data = LaneData.of(ready);
     this.changeable = new Set(ready.changeable);
   }
 
@@ -53,10 +53,10 @@ export class Player {
   #waiting = 0;
   #wanted = 0;
   #lastTick = 0;
-  #clients: LaneClient[] = [];
+  #clients: { client: LaneClient; kind: EngineKind }[] = [];
 
   constructor(
-    readonly module: WebAssembly.Module,
+    readonly modules: Record<EngineKind, () => Promise<WebAssembly.Module>>,
     readonly onError: (message: string) => void,
   ) {}
 
@@ -85,12 +85,14 @@ export class Player {
     return done;
   }
 
-  async #client(index: number): Promise<LaneClient> {
+  async #client(index: number, kind: EngineKind): Promise<LaneClient> {
     const known = this.#clients[index];
-    if (known !== undefined) return known;
+    if (known?.kind === kind) return known.client;
+    const module = await this.modules[kind]();
+    known?.client.close();
     const client = new LaneClient();
-    this.#clients[index] = client;
-    this.engine = await client.ask("engine", { module: this.module });
+    this.#clients[index] = { client, kind };
+    this.engine = await client.ask("engine", { module, kind });
     return client;
   }
 
@@ -98,7 +100,7 @@ export class Player {
   load(state: State): Promise<void> {
     return this.#alone(async () => {
       const lanes = state.lanes.map(async (lane, index) => {
-        const client = await this.#client(index);
+        const client = await this.#client(index, engineOf(state));
         const ready = await client.ask("load", { scenario: scenario(state, lane) });
         return new LaneRun(client, ready, lane.changes);
       });
@@ -149,7 +151,7 @@ export class Player {
       if (lane === undefined) throw new Error("there is no such lane");
       const now = await this.#together();
       const world = await lane.client.ask("fork", {});
-      const client = await this.#client(at);
+      const client = await this.#client(at, this.#clients[index]?.kind ?? "first");
       const ready = await client.ask("adopt", { world });
       const other = new LaneRun(
         client,
@@ -172,6 +174,26 @@ export class Player {
       if (lane === undefined) throw new Error("there is no such lane");
       return lane.client.ask("report", { scenario: text });
     });
+  }
+
+  /** A lane's run again up to a moment, with the parts of each response time. */
+  async brokenDown(index: number, state: State, to: number): Promise<LaneData> {
+    const lane = state.lanes[index];
+    const client = new LaneClient();
+    try {
+      if (lane === undefined) throw new Error("there is no such lane");
+      await client.ask("engine", { module: await this.modules.more(), kind: "more" });
+      const text = scenario({ ...state, why: true }, lane);
+      const data = LaneData.of(await client.ask("load", { scenario: text }));
+      for (let time = 0; time < to; ) {
+        const frame = await client.ask("advance", { to, budget: BUDGET });
+        data.append(frame);
+        time = frame.time;
+      }
+      return data;
+    } finally {
+      client.close();
+    }
   }
 
   /** So much further, and no more. */

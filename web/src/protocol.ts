@@ -12,6 +12,9 @@ export interface Frame {
   responses: Float64Array;
   /** Rows of `Lab.qualities`. */
   qualities: Float64Array;
+  /** Rows of `Lab.breakdowns`, and all words so far that they have the numbers of. */
+  breakdowns: Float64Array;
+  words: string[];
 }
 
 /** What a lane is when it begins, or goes on from the copy of another. */
@@ -19,7 +22,12 @@ export interface Ready {
   classes: string[];
   changeable: string[];
   end: number;
+  /** Columns of breakdowns; none if the scenario asks for none. */
+  columns: string[];
 }
+
+/** The first engine is in the page; the second one, loaded when it is needed, has QUIC and breakdowns. */
+export type EngineKind = "first" | "more";
 
 /** A world as it stands at a moment: the engine's linear memory, and where in it the world is. */
 export interface World {
@@ -34,7 +42,7 @@ export type Pair = [key: string, value: string];
 
 export interface Requests {
   /** Compiles the engine. */
-  engine: { ask: { module: WebAssembly.Module }; answer: string };
+  engine: { ask: { module: WebAssembly.Module; kind: EngineKind }; answer: string };
   /** A new world at time 0. */
   load: { ask: { scenario: string }; answer: Ready };
   /** Simulates up to `to`, or as far as `budget` milliseconds last. */
@@ -96,3 +104,5 @@ export const QUALITY = {
   rateSum: 10,
 } as const;
 export const QUALITY_COLUMNS = 11;
+/** The first columns of a row of `Lab.breakdowns`; `Ready.columns` has all. */
+export const BREAKDOWN = { end: 0, class: 1, flow: 2, bytes: 3, response: 4 } as const;

@@ -72,9 +72,12 @@ const COUNTING: Partial<Record<Control, string[]>> = {
   dctcp: ["ecn = true", 'ect_on = "all-data"', 'ecn_echo = "each-change"'],
 };
 
-function tcp({ control, ecn }: Transfers): string {
+/** The transport of a group of transfers. Its QUIC marks datagrams as its TCP marks segments. */
+function transport({ control, ecn, quic }: Transfers): string {
+  if (quic)
+    return `transport = "quic"\nquic = { congestion_control = "${control}", ecn = ${ecn || control in COUNTING} }`;
   const marks = COUNTING[control] ?? (ecn ? ["ecn = true"] : []);
-  return `{ ${[`profile = "linux"`, `congestion_control = "${control}"`, ...marks].join(", ")} }`;
+  return `tcp = { ${[`profile = "linux"`, `congestion_control = "${control}"`, ...marks].join(", ")} }`;
 }
 
 function classes(state: State): string[] {
@@ -85,7 +88,7 @@ function classes(state: State): string[] {
       ? []
       : [
           `name = "${GROUPS[index]}"\nkind = "bulk"\nflows = ${group.flows}\nstart_within = "2 s"\n` +
-            `${group.up ? 'direction = "reverse"\n' : ""}tcp = ${tcp(group)}\n${constant(group.rtt)}`,
+            `${group.up ? 'direction = "reverse"\n' : ""}${transport(group)}\n${constant(group.rtt)}`,
         ],
   );
   if (state.web > 0)
@@ -111,7 +114,7 @@ seed = ${state.seed}
 [measure]
 warm_up = "0 s"
 duration = "${end} s"
-
+${state.why ? "breakdown = true\n" : ""}
 [topology]
 kind = "dumbbell"
 

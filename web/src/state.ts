@@ -1,5 +1,7 @@
 // What the page shows, and how its address says it: every field of a state is a field of the address.
 
+import type { EngineKind } from "./protocol.js";
+
 /** A value of the running engine that changed. */
 export interface Change {
   at: number;
@@ -24,6 +26,8 @@ export interface Transfers {
   ecn: boolean;
   /** Data go from the users to the servers. */
   up: boolean;
+  /** Over QUIC instead of TCP. */
+  quic: boolean;
 }
 
 export const CONTROLS = ["reno", "cubic", "prague", "dctcp", "bbr1", "bbr3", "vegas"] as const;
@@ -60,6 +64,8 @@ export interface State {
   call: boolean;
   /** Viewers of video who choose the bit rate of each segment. */
   video: number;
+  /** Whether the parts of each response time are computed all along. */
+  why: boolean;
   lanes: Lane[];
   seed: number;
   /** Simulated seconds per second; 0: as fast as it goes. */
@@ -90,13 +96,14 @@ export function start(): State {
     delay: 0,
     showUp: false,
     transfers: [
-      { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false },
-      { flows: 0, control: "reno", rtt: 40, ecn: false, up: false },
+      { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: false },
+      { flows: 0, control: "reno", rtt: 40, ecn: false, up: false, quic: false },
     ],
     web: 20,
     webRtt: 40,
     call: true,
     video: 0,
+    why: false,
     lanes: [lane("droptail"), lane("fq-codel")],
     seed: 1,
     speed: 5,
@@ -113,6 +120,11 @@ export function isLimitedUp(state: State): boolean {
   return state.up < RANGES.up[1];
 }
 
+/** Which engine a state needs. */
+export function engineOf(state: State): EngineKind {
+  return state.why || state.transfers.some(({ flows, quic }) => quic && flows > 0) ? "more" : "first";
+}
+
 /** Packets of 1500 bytes that the buffer holds of a direction whose rate this is. */
 export function bufferPackets(state: State, rate = state.rate): number {
   return Math.max(2, Math.round((rate * 1e6 * state.buffer) / 1000 / (1500 * 8)));
@@ -123,8 +135,11 @@ const number = (text: string | null, [low, high]: readonly [number, number], oth
   return Number.isFinite(value) ? Math.min(high, Math.max(low, value)) : otherwise;
 };
 
-function writeTransfers({ flows, control, rtt, ecn, up }: Transfers): string {
-  return [flows, control, rtt, ...(ecn ? ["ecn"] : []), ...(up ? ["up"] : [])].join(",");
+/** What a group of transfers has or has not. */
+const FLAGS = ["ecn", "up", "quic"] as const;
+
+function writeTransfers({ flows, control, rtt, ...has }: Transfers): string {
+  return [flows, control, rtt, ...FLAGS.filter((flag) => has[flag])].join(",");
 }
 
 function readTransfers(text: string | undefined, otherwise: Transfers): Transfers {
@@ -136,6 +151,7 @@ function readTransfers(text: string | undefined, otherwise: Transfers): Transfer
     rtt: number(rtt ?? null, RANGES.rtt, otherwise.rtt),
     ecn: flags.includes("ecn"),
     up: flags.includes("up"),
+    quic: flags.includes("quic"),
   };
 }
 
@@ -169,6 +185,7 @@ export function toAddress(state: State): string {
   });
   fields.set("seed", String(state.seed));
   fields.set("speed", String(state.speed));
+  if (state.why) fields.set("why", "1");
   if (state.showUp) fields.set("show", "up");
   if (state.story !== "") fields.set("story", state.story);
   return fields.toString();
@@ -193,6 +210,7 @@ export function fromAddress(text: string, kinds: readonly string[]): State {
     webRtt: ranged("web-rtt", RANGES.rtt, state.webRtt),
     call: fields.has("call") ? fields.get("call") === "1" : state.call,
     video: Math.round(ranged("video", RANGES.video, state.video)),
+    why: fields.get("why") === "1",
     lanes: lanes.length > 0 ? lanes.slice(0, MOST_LANES) : state.lanes,
     seed: Math.round(ranged("seed", [0, 2 ** 53 - 1], state.seed)),
     speed: ranged("speed", [0, 1000], state.speed),

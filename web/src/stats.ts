@@ -1,6 +1,7 @@
 // Numbers of a lane over a span of time: those in the table, and those in the stories.
 import type { LaneData } from "./data.js";
-import { FLOW, LINK, LINK_COLUMNS, QUALITY, RESPONSE, TIME } from "./protocol.js";
+import { BREAKDOWN, FLOW, LINK, LINK_COLUMNS, QUALITY, RESPONSE, TIME } from "./protocol.js";
+import { breakdown, partOf } from "./why.js";
 
 /** The value below which a share of the values lies; none of no values. */
 export function quantile(values: Float64Array | number[], share: number): number | null {
@@ -123,6 +124,30 @@ export class Span {
     for (let row = responses.after(RESPONSE.end, this.from); row < behind; row += 1)
       if (responses.at(row, RESPONSE.class) === index) found.push(responses.at(row, RESPONSE.seconds));
     return found;
+  }
+
+  /** What the slowest responses of a class spend these shares of their time with, by cause. */
+  spent(name: string, slowest: number): Map<string, number> {
+    const index = this.data.classes.indexOf(name);
+    const { breakdowns } = this.data;
+    const rows: number[] = [];
+    const behind = breakdowns.after(BREAKDOWN.end, this.to);
+    for (let row = breakdowns.after(BREAKDOWN.end, this.from); row < behind; row += 1)
+      if (breakdowns.at(row, BREAKDOWN.class) === index) rows.push(row);
+    rows.sort(
+      (one, other) => breakdowns.at(other, BREAKDOWN.response) - breakdowns.at(one, BREAKDOWN.response),
+    );
+    const times = new Map<string, number>();
+    let whole = 0;
+    for (const row of rows.slice(0, Math.ceil(slowest * rows.length))) {
+      const one = breakdown(this.data, row);
+      whole += one.nanoseconds;
+      for (const [key, time] of one.parts) {
+        const { doing } = partOf(key).cause;
+        times.set(doing, (times.get(doing) ?? 0) + time);
+      }
+    }
+    return new Map([...times].map(([doing, time]) => [doing, time / whole]));
   }
 
   /** Median response time of a class, ms; 0 if there is none. */

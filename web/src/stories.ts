@@ -2,6 +2,7 @@
 import { mbit, ms, percent, times } from "./format.js";
 import { lane, type State, start } from "./state.js";
 import type { Span } from "./stats.js";
+import { QUEUES, TIMERS } from "./why.js";
 
 /** The numbers of a statement: those of each lane over its span of time. */
 export type Lanes = [Span, Span, Span];
@@ -31,7 +32,17 @@ export interface Story {
 const opinion = (span: Span) => span.opinion("call") ?? 0;
 const score = (span: Span) => opinion(span).toFixed(1);
 
-const none = { flows: 0, control: "cubic", rtt: 40, ecn: false, up: false } as const;
+/** The shares of their time that the slowest tenth of web requests waits for timers, and in queues. */
+const timers = (span: Span) => span.spent("web", 0.1).get(TIMERS) ?? 0;
+const queues = (span: Span) => span.spent("web", 0.1).get(QUEUES) ?? 0;
+
+/** Whether neither group of transfers has more than so many times what the other has. */
+function evenly(span: Span, most: number): boolean {
+  const ratio = span.throughput("transfers-1") / span.throughput("transfers-2");
+  return ratio < most && ratio > 1 / most;
+}
+
+const none = { flows: 0, control: "cubic", rtt: 40, ecn: false, up: false, quic: false } as const;
 
 export const STORIES: Story[] = [
   {
@@ -44,7 +55,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 10,
       buffer: 1000,
-      transfers: [{ flows: 2, control: "cubic", rtt: 40, ecn: false, up: false }, none],
+      transfers: [{ flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: false }, none],
       web: 10,
       call: true,
       lanes: [lane("droptail"), lane("codel"), lane("fq-codel")],
@@ -97,7 +108,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 20,
       buffer: 100,
-      transfers: [{ flows: 12, control: "reno", rtt: 100, ecn: false, up: false }, none],
+      transfers: [{ flows: 12, control: "reno", rtt: 100, ecn: false, up: false, quic: false }, none],
       web: 0,
       call: false,
       lanes: [
@@ -186,8 +197,8 @@ export const STORIES: Story[] = [
       rate: 20,
       buffer: 100,
       transfers: [
-        { flows: 2, control: "reno", rtt: 20, ecn: false, up: false },
-        { flows: 2, control: "reno", rtt: 200, ecn: false, up: false },
+        { flows: 2, control: "reno", rtt: 20, ecn: false, up: false, quic: false },
+        { flows: 2, control: "reno", rtt: 200, ecn: false, up: false, quic: false },
       ],
       web: 0,
       call: false,
@@ -225,7 +236,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 10,
       buffer: 500,
-      transfers: [{ flows: 4, control: "cubic", rtt: 40, ecn: true, up: false }, none],
+      transfers: [{ flows: 4, control: "cubic", rtt: 40, ecn: true, up: false, quic: false }, none],
       web: 0,
       call: false,
       lanes: [lane("codel", { ecn: "false" }), lane("codel", { ecn: "true" })],
@@ -261,8 +272,8 @@ export const STORIES: Story[] = [
       rate: 40,
       buffer: 200,
       transfers: [
-        { flows: 1, control: "prague", rtt: 20, ecn: true, up: false },
-        { flows: 1, control: "cubic", rtt: 20, ecn: false, up: false },
+        { flows: 1, control: "prague", rtt: 20, ecn: true, up: false, quic: false },
+        { flows: 1, control: "cubic", rtt: 20, ecn: false, up: false, quic: false },
       ],
       web: 0,
       call: false,
@@ -291,6 +302,92 @@ export const STORIES: Story[] = [
           const ratio = c.throughput("transfers-1") / c.throughput("transfers-2");
           return ratio > 0.4 && ratio < 2.5;
         },
+      },
+    ],
+  },
+  {
+    id: "why",
+    title: "Why RED hurts the tail",
+    intro:
+      "Web users load a 10 Mbit/s link to about nine tenths. Lane A is drop-tail. Lane B is RED with low thresholds: it drops packets of bursts early. This story computes where the time of every response goes.",
+    next: "Click a point of the distribution: the page says which parts made that response slow.",
+    state: {
+      ...start(),
+      rate: 10,
+      buffer: 200,
+      transfers: [none, none],
+      web: 980,
+      webRtt: 80,
+      call: false,
+      why: true,
+      lanes: [
+        lane("droptail"),
+        lane("red", { min_th: "5 packets", max_th: "15 packets", limit: "480 packets" }),
+      ],
+      speed: 10,
+    },
+    statements: [
+      {
+        from: 20,
+        to: 100,
+        part: "responses",
+        text: ([a, b]) =>
+          `RED keeps the queue short, so most responses are faster: half of them take at most ${ms(b.medianResponse("web"))}, behind drop-tail ${ms(a.medianResponse("web"))}.`,
+        holds: ([a, b]) => b.medianResponse("web") < a.medianResponse("web"),
+      },
+      {
+        from: 20,
+        to: 100,
+        part: "responses",
+        text: ([a, b]) =>
+          `The slow ones are slower: one in twenty takes longer than ${ms(b.responseQuantile("web", 0.95))} under RED, and ${ms(a.responseQuantile("web", 0.95))} behind drop-tail.`,
+        holds: ([a, b]) => b.responseQuantile("web", 0.95) > 1.1 * a.responseQuantile("web", 0.95),
+      },
+      {
+        from: 20,
+        to: 100,
+        part: "responses",
+        text: ([a, b]) =>
+          `The slowest tenth under RED spends ${percent(timers(b))} of its time ${TIMERS}, and ${percent(queues(b))} ${QUEUES}. Behind drop-tail it is ${percent(timers(a))} and ${percent(queues(a))}.`,
+        holds: ([a, b]) => timers(b) > timers(a) + 0.1 && queues(b) < queues(a),
+      },
+    ],
+  },
+  {
+    id: "quic",
+    title: "QUIC beside TCP",
+    intro:
+      "Two transfers over TCP (Transfers 1) and two over QUIC (Transfers 2) share 20 Mbit/s. All have CUBIC and a round trip of 40 ms. In lane A they share one queue, in lane B each has its own.",
+    next: "Give the QUIC transfers another congestion control, or both a shorter buffer.",
+    state: {
+      ...start(),
+      rate: 20,
+      buffer: 100,
+      transfers: [
+        { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: false },
+        { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: true },
+      ],
+      web: 0,
+      call: false,
+      lanes: [lane("droptail"), lane("fq-codel")],
+      speed: 5,
+    },
+    statements: [
+      {
+        from: 20,
+        to: 80,
+        part: "cards",
+        text: ([a]) =>
+          `In one queue TCP gets ${mbit(a.throughput("transfers-1"))} and QUIC ${mbit(a.throughput("transfers-2"))}. A window grows by packets: QUIC's carry 1,200 bytes each, those of TCP 1,448.`,
+        holds: ([a]) => !evenly(a, 1.2) && evenly(a, 2.5),
+      },
+      {
+        from: 20,
+        to: 80,
+        part: "cards",
+        text: ([, b]) =>
+          `FQ-CoDel serves flows in turns, of whichever transport: ${mbit(b.throughput("transfers-1"))} and ${mbit(b.throughput("transfers-2"))}.`,
+        holds: ([, b]) => evenly(b, 1.15),
       },
     ],
   },

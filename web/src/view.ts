@@ -32,7 +32,11 @@ export class View {
   #classes: string[] = [];
   seconds = 30;
 
-  constructor(readonly player: Player) {}
+  constructor(
+    readonly player: Player,
+    /** A point of the distribution of response times was clicked. */
+    readonly onResponse: (seconds: number, share: number) => void,
+  ) {}
 
   /** Makes the charts of these lanes anew. */
   build(names: string[], classes: string[], rate: number): void {
@@ -62,6 +66,7 @@ export class View {
       },
       lanes,
     );
+    this.#responses.onClick(this.onResponse);
     const ofClass: Line[] = classes.map((name) => ({ label: name, color: `class-${name}` }));
     const ofFlows: Line[] = Array.from({ length: MOST_FLOWS }, (_, index) => ({
       label: `connection ${index + 1}`,

@@ -12,7 +12,7 @@ function running(): Engine {
 function answer(request: Ask): unknown {
   switch (request.name) {
     case "engine":
-      engine = new Engine(request.ask.module);
+      engine = new Engine(request.ask.module, request.ask.kind);
       return engine.name;
     case "load":
       return running().load(request.ask.scenario);
@@ -38,9 +38,10 @@ function handedOver(value: unknown): Transferable[] {
     flows?: Float64Array;
     responses?: Float64Array;
     qualities?: Float64Array;
+    breakdowns?: Float64Array;
   } | null;
   if (!(frame?.samples instanceof Float64Array)) return [];
-  const parts = [frame.samples, frame.flows, frame.responses, frame.qualities];
+  const parts = [frame.samples, frame.flows, frame.responses, frame.qualities, frame.breakdowns];
   return parts.flatMap((part) => (part && part.length > 0 ? [part.buffer as ArrayBuffer] : []));
 }
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
-import { initSync, Lab } from "../build/headless.js";
-import { CHROMIUM, NATIVE, native, scenarios, wasm } from "./tools.mjs";
+import { nameOfEngine as engine, initSync, Lab, more } from "../build/headless.js";
+import { CHROMIUM, furtherScenarios, NATIVE, native, scenarios, second, wasm } from "./tools.mjs";
 
 assert.ok(existsSync(NATIVE), `${NATIVE} is not built: make test-playground builds it`);
 const all = scenarios();
@@ -25,6 +25,38 @@ test("in Node, stepped and looked at all the time", async (context) => {
       const { rows, summary: other } = expected.get(name);
       assert.equal(Buffer.compare(Buffer.from(lab.rows()), rows), 0, "rows");
       assert.equal(summary, other);
+      lab.free();
+    });
+});
+
+test("the second engine records the same, QUIC besides, and parts that add up", async (context) => {
+  more.initSync({ module: second });
+  const further = furtherScenarios().map((one) => ({ ...one, name: `QUIC, ${one.name}` }));
+  assert.equal(more.engine(), engine());
+  for (const { name, text } of [...all, ...further])
+    await context.test(name, () => {
+      const lab = new more.Lab(text, true);
+      const columns = lab.columns();
+      const responses = [];
+      const breakdowns = [];
+      for (let step = 1; step <= 100; step += 1) {
+        lab.advance(0.12 * step, 0.01, 0.05);
+        responses.push(...lab.responses());
+        breakdowns.push(...lab.breakdowns());
+      }
+      const { rows, summary } = expected.get(name) ?? native(text);
+      assert.equal(lab.finish(), summary);
+      assert.equal(Buffer.compare(Buffer.from(lab.rows()), rows), 0, "rows");
+      assert.equal(columns.length > 0, text.includes("breakdown = true"));
+      const whole = columns.indexOf("response_ns");
+      const parts = columns.flatMap((column, at) =>
+        column.endsWith("_ns") && !["response_ns", "loss_ns"].includes(column) ? [at] : [],
+      );
+      if (columns.length > 0) assert.equal(breakdowns.length / columns.length, responses.length / 3);
+      for (let at = 0; at < breakdowns.length; at += columns.length) {
+        const sum = parts.reduce((total, part) => total + breakdowns[at + part], 0);
+        assert.equal(sum, breakdowns[at + whole], `row ${at / columns.length}`);
+      }
       lab.free();
     });
 });

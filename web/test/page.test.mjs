@@ -220,6 +220,91 @@ test("a story plays and tells", { skip }, async (context) => {
   assert.match(await page.textContent("#story"), /short round trips get/);
 });
 
+/** The files of engines that the page has loaded besides the first. */
+const scripts = (page) =>
+  page.evaluate(() => [...document.querySelectorAll("head script[src*=more]")].map(({ src }) => src));
+const whyStory = (page) =>
+  page.waitForFunction(() => document.querySelector("#why table") !== null, undefined, { timeout: 120_000 });
+/** Milliseconds as the page writes them. */
+const inMs = (text) => Number.parseFloat(text) * (text.endsWith(" ms") ? 1 : 1000);
+
+test("a click on a point says why that response took so long", { skip }, async (context) => {
+  const hash = "#rate=5&buffer=300&speed=0&transfers=2,cubic,40&web=60&call=0&lane=red&lane=fq-codel";
+  const page = await open(context, { hash });
+  await reach(page, 20);
+  await pause(page);
+  assert.deepEqual(await scripts(page), [], "the second engine is not loaded yet");
+  await page.waitForTimeout(400);
+  const plot = page.locator("#responses .u-over");
+  const box = await plot.boundingBox();
+  // A second, of an axis from 0.01 to 100 s, where nearly all are done.
+  await plot.click({ position: { x: box.width / 2, y: 8 } });
+  await whyStory(page);
+  assert.equal((await scripts(page)).length, 1);
+  const told = await page.textContent("#why");
+  assert.match(told, /Lane [AB], complete at/);
+  const [, took] = /This response took ([\d.]+ m?s)\. It spent \d+ % of this time /.exec(told);
+  const nearest = await page.evaluate(
+    (index) => {
+      const { data } = globalThis.playground.player.lanes[index];
+      const times = Array.from({ length: data.responses.length }, (_, row) => row)
+        .filter((row) => data.classes[data.responses.at(row, 1)] === "web")
+        .map((row) => 1000 * data.responses.at(row, 2));
+      return times.reduce((one, other) => (Math.abs(other - 1000) < Math.abs(one - 1000) ? other : one));
+    },
+    Number(await page.inputValue("#why-lane")),
+  );
+  assert.ok(Math.abs(inMs(took) - nearest) < 0.06 * nearest, `${took}, not ${nearest} ms`);
+  const times = await page.locator("#why tbody td:nth-child(2)").allTextContents();
+  const sum = times.reduce((total, text) => total + inMs(text), 0);
+  assert.ok(Math.abs(sum - inMs(took)) < 0.06 * inMs(took), `${sum} of ${took}`);
+  await accessible(page);
+});
+
+test("the keyboard asks why, in the words of the command line", { skip }, async (context) => {
+  const page = await open(context, { viewport: { width: 390, height: 900 }, colorScheme: "dark" });
+  await page.click('[data-story="why"]');
+  await page.selectOption("#speed", "0");
+  await reach(page, 30);
+  await pause(page);
+  await page.selectOption("#why-lane", "1");
+  await page.selectOption("#why-which", "1");
+  await page.locator("#why-ask").focus();
+  await page.keyboard.press("Enter");
+  await whyStory(page);
+  const words = JSON.parse(readFileSync(new URL("../src/why.json", import.meta.url), "utf8"));
+  const told = await page.textContent("#why");
+  assert.match(told, /Lane B, .* the slowest so far/);
+  assert.ok(
+    Object.values(words.causes).some(({ doing }) => told.includes(` % of this time ${doing}`)),
+    told,
+  );
+  assert.match(told, /The costliest loss: .* It was sent again/);
+  await accessible(page);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= 390, `the page is ${wide} px wide`);
+});
+
+test("QUIC loads the second engine, and TCP is back with the first", { skip }, async (context) => {
+  const page = await open(context);
+  assert.deepEqual(await scripts(page), []);
+  await page.click('[data-story="quic"]');
+  await page.waitForFunction(() =>
+    globalThis.playground.player.lanes[0]?.data.classes.includes("transfers-2"),
+  );
+  await reach(page, 2);
+  assert.equal((await scripts(page)).length, 1);
+  const received = await page.evaluate(() => {
+    const { links } = globalThis.playground.player.lanes[0].data;
+    return links.at(links.length - 1, links.columns - 1);
+  });
+  assert.ok(received > 100_000, `${received} bytes over QUIC`);
+  assert.equal(await page.locator("#problem").isVisible(), false);
+  await page.click('[data-story="fairness"]');
+  await page.waitForFunction(() => globalThis.playground.begun.story === "fairness");
+  await reach(page, 1);
+});
+
 test("with reduced motion nothing plays by itself", { skip }, async (context) => {
   const page = await browser.newPage({ reducedMotion: "reduce" });
   context.after(() => page.close());

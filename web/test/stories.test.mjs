@@ -1,22 +1,30 @@
 // What the stories say is true of the numbers that they show.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine, fromAddress, KINDS, Span, STORIES, toAddress, watch } from "../build/headless.js";
-import { wasm } from "./tools.mjs";
+import { Engine, engineOf, fromAddress, KINDS, Span, STORIES, toAddress, watch } from "../build/headless.js";
+import { second, wasm } from "./tools.mjs";
 
-const engine = new Engine(new WebAssembly.Module(wasm));
+const engines = {
+  first: new Engine(new WebAssembly.Module(wasm)),
+  more: new Engine(new WebAssembly.Module(second), "more"),
+};
 
-test("there are six stories", () => assert.equal(STORIES.length, 6));
+test("there are eight stories", () => assert.equal(STORIES.length, 8));
 
 for (const { id, state, statements } of STORIES)
   test(`every statement of ${id} is true`, () => {
-    const lanes = watch(engine, state, Math.max(...statements.map(({ to }) => to)));
+    const lanes = watch(engines[engineOf(state)], state, Math.max(...statements.map(({ to }) => to)));
     for (const { from, to, text, holds } of statements) {
       const spans = lanes.map((data) => new Span(data, from, to));
       assert.ok(holds(spans), text(spans));
       assert.doesNotMatch(text(spans), /NaN|Infinity|undefined/);
     }
   });
+
+test("the page needs the second engine for two stories alone", () => {
+  const needing = STORIES.filter(({ state }) => engineOf(state) === "more").map(({ id }) => id);
+  assert.deepEqual(needing, ["why", "quic"]);
+});
 
 test("an address says all of a state", () => {
   for (const { state } of STORIES) {

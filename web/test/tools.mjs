@@ -10,6 +10,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 
 export const PAGE = `file://${root}site/playground/index.html`;
 export const wasm = readFileSync(new URL("../pkg/aqmlab_bg.wasm", import.meta.url));
+export const second = readFileSync(new URL("../pkg/more/aqmlab_bg.wasm", import.meta.url));
 export const NATIVE = process.env.AQMLAB_NATIVE ?? `${root}target/release/examples/native`;
 export const AQMLAB = process.env.AQMLAB ?? `${root}.venv/bin/aqmlab`;
 export const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
@@ -35,6 +36,19 @@ export function scenarios() {
     if (index % 2 === 1)
       state.lanes[0].changes.push({ at: 5, key: "bottleneck.forward.rate", value: `${2 + index} Mbit/s` });
     return { name: kind, text: scenario(state, state.lanes[0], 12) };
+  });
+}
+
+/** Scenarios for the second engine alone: QUIC with each control beside TCP, and the parts of times. */
+export function furtherScenarios() {
+  return CONTROLS.map((control, index) => {
+    const state = start();
+    const [first, other] = state.transfers;
+    Object.assign(first, { flows: 2, control, quic: true, ecn: index % 2 === 0 });
+    Object.assign(other, { flows: 2, control: "cubic", rtt: 30 });
+    const one = lane(["droptail", "fq-codel", "red"][index % 3]);
+    Object.assign(state, { rate: 6 + index, buffer: 100, web: 60, why: true, seed: index + 1, lanes: [one] });
+    return { name: control, text: scenario(state, one, 12) };
   });
 }
 

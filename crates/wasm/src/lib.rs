@@ -2,6 +2,8 @@
 //!
 //! All that a world is stands in the linear memory: a copy of the memory is a copy of the world.
 
+#[cfg(feature = "breakdown")]
+mod breakdowns;
 mod records;
 
 use std::io;
@@ -215,6 +217,28 @@ impl Lab {
     /// least first.
     pub fn rows(&self) -> Vec<u8> {
         self.kept().rows().to_vec()
+    }
+}
+
+/// What the second engine can say besides.
+#[cfg(feature = "breakdown")]
+#[wasm_bindgen]
+impl Lab {
+    /// The names of the columns of [`breakdowns`](Self::breakdowns): end in s, class, connection,
+    /// bytes, response time, the parts that add up to it, counts on its path, and the loss that cost
+    /// most. Times that end in `_ns` are nanoseconds. None if the scenario asks for no breakdown.
+    pub fn columns(&self) -> Vec<String> {
+        self.kept().breakdowns.columns()
+    }
+
+    /// The words whose numbers are in the columns `loss_segment`, `loss_port` and `loss_reason`.
+    pub fn words(&self) -> Vec<String> {
+        self.kept().breakdowns.words()
+    }
+
+    /// Where the time of responses went since this was called last, row by row.
+    pub fn breakdowns(&mut self) -> Vec<f64> {
+        self.kept().breakdowns.take()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(feature = "breakdown")]
+use aqmlab_record::{Breakdown, PortParts};
 use aqmlab_record::{
     ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, Records, RunError, TraceRow,
 };
@@ -12,16 +14,17 @@ pub(crate) struct Kept {
     responses: Vec<f64>,
     /// All rows as bytes, if they are wanted.
     rows: Option<Vec<u8>>,
+    #[cfg(feature = "breakdown")]
+    pub(crate) breakdowns: crate::breakdowns::Breakdowns,
 }
 
 impl Kept {
-    pub(crate) const fn new(all_rows: bool) -> Self {
+    pub(crate) fn new(all_rows: bool) -> Self {
         Self {
             responses: Vec::new(),
-            rows: match all_rows {
-                true => Some(Vec::new()),
-                false => None,
-            },
+            rows: all_rows.then(Vec::new),
+            #[cfg(feature = "breakdown")]
+            breakdowns: Default::default(),
         }
     }
 
@@ -72,6 +75,17 @@ impl Records for MemoryRecords {
                 row.server.into(),
             ]);
         });
+    }
+
+    #[cfg(feature = "breakdown")]
+    fn begin_breakdowns(&mut self, ports: &[PortParts]) -> Result<(), RunError> {
+        self.keep(|kept| kept.breakdowns.begin(ports));
+        Ok(())
+    }
+
+    #[cfg(feature = "breakdown")]
+    fn breakdown(&mut self, row: &Exchange, breakdown: &Breakdown<'_>) {
+        self.keep(|kept| kept.breakdowns.push(row, breakdown));
     }
 
     fn flow(&mut self, _row: &Flow) {}

@@ -84,6 +84,7 @@ def _state(data: Mapping[str, Any]) -> dict[str, Any]:
         "web_rtt": rtt.get("web", _CALL_RTT_MS),
         "call": "call" in classes,
         "video": classes.get("video", {"viewers": 0})["viewers"],
+        "why": bool(data.get("measure", {}).get("breakdown")),
         "changes": data.get("changes", []),
         "seed": data["seed"],
     }
@@ -97,8 +98,6 @@ def _shown(state: Mapping[str, Any]) -> dict[str, object]:
 
     traffic: list[dict[str, object]] = []
     for name, group in state["transfers"].items():
-        control = group["tcp"]["congestion_control"]["kind"]
-        marks = _MARKS.get(control, {"ecn": group["tcp"]["ecn"]})
         traffic.append(
             {
                 "name": name,
@@ -106,7 +105,7 @@ def _shown(state: Mapping[str, Any]) -> dict[str, object]:
                 "flows": group["flows"],
                 "start_within": "2 s",
                 "direction": group["direction"],
-                "tcp": {"profile": "linux", "congestion_control": control, **marks},
+                **_transport(group),
                 "rtt": rtt(group["rtt"]),
             }
         )
@@ -138,6 +137,21 @@ def _shown(state: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
+def _stack(group: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a group's transport has of congestion control and marks."""
+    stack: Mapping[str, Any] = group["quic" if group.get("transport") == "quic" else "tcp"]
+    return stack
+
+
+def _transport(group: Mapping[str, Any]) -> dict[str, object]:
+    """The transport of a group of transfers, as the page writes it."""
+    stack = _stack(group)
+    control, ecn = stack["congestion_control"]["kind"], {"ecn": stack["ecn"]}
+    if group.get("transport") == "quic":
+        return {"transport": "quic", "quic": {"congestion_control": control, **ecn}}
+    return {"tcp": {"profile": "linux", "congestion_control": control, **_MARKS.get(control, ecn)}}
+
+
 def _address(state: Mapping[str, Any]) -> str:
     """The fields of the address, as the page reads them."""
     fields: list[tuple[str, object]] = [
@@ -146,6 +160,7 @@ def _address(state: Mapping[str, Any]) -> str:
     fields += [("transfers", _transfers(state["transfers"].get(name))) for name in _GROUPS]
     fields += [("web", state["web"]), ("web-rtt", f"{state['web_rtt']:.12g}")]
     fields += [("call", int(state["call"])), ("video", state["video"])]
+    fields += [("why", 1)] if state["why"] else []
     fields.append(("lane", ";".join(_lane(state["discipline"]))))
     fields += [
         ("change", f"0;{parsed_time(one['at']):.12g};{one['key']};{one['value']}")
@@ -158,9 +173,14 @@ def _transfers(group: Mapping[str, Any] | None) -> str:
     """A group of transfers; without one none."""
     if group is None:
         return "0,reno,40"
-    tcp = group["tcp"]
-    flags = [*(["ecn"] if tcp["ecn"] else []), *(["up"] if group["direction"] == "reverse" else [])]
-    values = (group["flows"], tcp["congestion_control"]["kind"], f"{group['rtt']:.12g}", *flags)
+    stack = _stack(group)
+    has = {
+        "ecn": stack["ecn"],
+        "up": group["direction"] == "reverse",
+        "quic": group.get("transport") == "quic",
+    }
+    flags = [flag for flag, on in has.items() if on]
+    values = (group["flows"], stack["congestion_control"]["kind"], f"{group['rtt']:.12g}", *flags)
     return ",".join(map(str, values))
 
 

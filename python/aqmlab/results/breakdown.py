@@ -115,7 +115,7 @@ class Part:
         return f"{self.label} {self.at.direction if only_link else self.at}"
 
 
-_FIXED = (
+FIXED_PARTS = (
     Part("propagation_handshake", "propagation, handshake", _WAY,
          "SYN and SYN-ACK, or QUIC's first packets, open the connection"),
     Part("propagation_exchange", "propagation, exchange", _WAY,
@@ -163,9 +163,9 @@ _FIXED = (
     Part("carried_over", "carried over", _OTHER,
          "something that an earlier exchange had sent"),
 )  # fmt: skip
-_BY_KEY = {one.key: one for one in _FIXED}
+_BY_KEY = {one.key: one for one in FIXED_PARTS}
 _AT_LINK = re.compile(r"(wait|ring|transmission)_(.+)_(forward|reverse)")
-_LINK_PARTS = {
+LINK_PARTS = {
     "wait": ("queue,", _QUEUE, "in the queue"),
     "ring": ("device ring,", _QUEUE, "in the device ring behind the queue"),
     "transmission": ("transmission,", _TRANSMISSION, "bits enter the link"),
@@ -178,7 +178,7 @@ def part(key: str) -> Part:
     if key in _BY_KEY:
         return _BY_KEY[key]
     if found := _AT_LINK.fullmatch(key):
-        label, cause, story = _LINK_PARTS[found[1]]
+        label, cause, story = LINK_PARTS[found[1]]
         return Part(key, label, cause, story, LinkDirection(found[2], found[3]))
     return Part(key, key.replace("_", " "), _OTHER)
 

@@ -18,7 +18,7 @@ __all__ = ["Story", "story"]
 
 
 _TABLE = "breakdown"
-_COUNTS = {
+COUNTS = {
     "propagation_handshake": ("trips_handshake", "trip"),
     "propagation_exchange": ("trips_exchange", "trip"),
     "propagation_slow_start": ("trips_slow_start", "trip"),
@@ -33,8 +33,8 @@ _COUNTS = {
     "delayed_ack": ("delayed_acks", "expiry"),
 }
 """What is counted beside the time of a part, and what one of it is."""
-_PLURAL = {"trip": "trips", "expiry": "expiries"}
-_SEGMENTS = {
+PLURAL = {"trip": "trips", "expiry": "expiries"}
+SEGMENTS = {
     "syn": "a SYN or SYN-ACK",
     "data": "a segment with data",
     "fin": "a FIN",
@@ -109,9 +109,9 @@ class Story:
 
     def _count(self, key: str) -> str:
         """How many trips or expiries are behind a part."""
-        column, noun = _COUNTS.get(key, ("", ""))
+        column, noun = COUNTS.get(key, ("", ""))
         count = int(self.row.get(column) or 0)
-        return f"{count} {noun if count == 1 else _PLURAL[noun]}" if count else "-"
+        return f"{count} {noun if count == 1 else PLURAL[noun]}" if count else "-"
 
     def events_table(self, events: Events) -> TableModel:
         """A row for each event on the path; many trips without a loss are one row."""
@@ -129,7 +129,7 @@ class Story:
         if not row.get("loss_s"):
             said.append("No packet that this response waited for was lost.")
         else:
-            what = _SEGMENTS.get(str(row["loss_segment"]), "a packet")
+            what = SEGMENTS.get(str(row["loss_segment"]), "a packet")
             where = f"{row['loss_link']} {row['loss_direction']}".strip()
             why = str(row["loss_reason"]).replace("_", " ")
             how = "was lost on the wire" if why == "wire" else f"was dropped (reason: {why})"

@@ -41,9 +41,9 @@ __all__ = [
 
 _SMALL = 0.01
 """Parts below this share of the response time in every band are one row."""
-_WORTH = 0.05
+WORTH = 0.05
 """Causes below this share are left out of sentences."""
-_MOST_CAUSES = 4
+MOST_CAUSES = 4
 """Causes in a sentence."""
 _OTHERS = "other parts"
 _TAIL = "slowest_10"
@@ -178,7 +178,7 @@ def _paragraph(group: Group, traffic: str) -> str:
     whole = tail.pop(_RESPONSE)
     bands = {band: _bands(group, traffic, band) for band in (_TAIL, ALL)}
     shares = spent(tail, whole)
-    named = [one for one in shares if one.share >= _WORTH][:_MOST_CAUSES] or shares[:1]
+    named = [one for one in shares if one.share >= WORTH][:MOST_CAUSES] or shares[:1]
     clauses: list[str] = []
     for one in named:
         text = f"{100 * one.share:.0f} % "
@@ -234,7 +234,7 @@ def _queue_words(parts: Mapping[str, float]) -> str:
     return f"in the queue of {most}" if waits[most] > 0.9 * sum(waits.values()) else "in queues"
 
 
-_REASONS = {
+REASONS = {
     "early": "dropped by a queue before it was full",
     "overflow": "dropped by a full queue",
     "wire": "lost at random on a wire",
@@ -253,7 +253,7 @@ def _after(bands: Sequence[Band]) -> str:
     share = found[most] / sum(found.values())
     if share <= 0.5:
         return "dropped for several reasons"
-    words = _REASONS.get(most, f"dropped: {most.replace('_', ' ')}")
+    words = REASONS.get(most, f"dropped: {most.replace('_', ' ')}")
     return words if share > 0.9 else f"mostly {words}"
 
 
@@ -371,7 +371,7 @@ def _change_sentence(found: Sequence[Change]) -> str:
             doing = part(one.part).cause.doing
             by_doing[doing] = by_doing.get(doing, 0.0) + one.estimate.mean
     ranked = sorted(by_doing.items(), key=lambda item: -abs(item[1]))
-    least = _WORTH * max([abs(time) for _, time in ranked], default=0.0)
+    least = WORTH * max([abs(time) for _, time in ranked], default=0.0)
     clauses = [
         f"{in_words(abs(time))} {'more' if time > 0 else 'less'} {doing}"
         for doing, time in ranked[:3]

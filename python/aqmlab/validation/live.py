@@ -408,11 +408,13 @@ def page(
     held = sum(score["holds"] for score in judged)
     options = "" if file == CASES else f' ARGS="--cases {file}"'
     other = _OTHER if file == CASES else ""
+    content = {} if file == CASES else toml_table(file, "settings")
+    bounds = content.get("bounds", "The bounds were set before the runs.")
     head = (
-        f"# {_TITLE if file == CASES else toml_table(file, 'settings')['title']}\n\n"
+        f"# {content.get('title', _TITLE)}\n\n"
         f"{held} of {len(judged)} bounds are kept. The same scenarios run in the simulator and on "
         f"the [live bed](../docs/live.md) (Linux {kernel}), with the same users by seed. "
-        "The bounds were set before the runs. All live runs kept the bed's own bounds.\n\n"
+        f"{bounds} All live runs kept the bed's own bounds.\n\n"
         "A difference is that of the means over three or four seeds, as a share of the simulated "
         "value; Kolmogorov's distance is absolute. A difference outside its bound is bold. "
         "[Live bed](../docs/live.md#what-is-known-of-the-differences) says what is known of it.\n\n"

@@ -4,8 +4,6 @@
 
 mod model;
 
-use std::collections::BTreeSet;
-
 use aqmlab_aqm::{Discipline, Queue, Reason};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use model::{Event, LINK, cases, check, checked, play};
@@ -69,26 +67,6 @@ fn a_discipline_names_each_of_its_reasons_once() {
             }
         }
     }
-}
-
-/// What a user reads of each discipline, and may change while it runs.
-#[test]
-fn reasons_and_changeable_parameters_are_listed() {
-    let mut lines = BTreeSet::new();
-    for case in cases() {
-        let kind = case.name.split('"').nth(1).unwrap();
-        for reason in case.discipline.reasons() {
-            let what = if reason.marks() { "marks" } else { "drops" };
-            lines.insert(format!(
-                "{kind} {what}, {}: {}",
-                reason.name(),
-                reason.meaning()
-            ));
-        }
-        let changeable = case.discipline.changeable().join(", ");
-        lines.insert(format!("{kind} changes {changeable}"));
-    }
-    insta::assert_snapshot!("declared", Vec::from_iter(lines).join("\n"));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Every bound of every parameter refuses what lies outside, by its key and in one sentence; the
 //! sentences are listed in `snapshots/refused__messages.snap`. What relates two parameters is
-//! tested beside its discipline.
+//! tested beside its discipline. Reasons and changeable parameters are listed, too.
 
 mod model;
+
+use std::collections::BTreeSet;
 
 use aqmlab_aqm::Discipline;
 use aqmlab_declare::refusals;
@@ -11,4 +13,24 @@ use aqmlab_declare::refusals;
 fn what_lies_outside_of_a_bound_is_refused() {
     let messages = refusals(model::CASES, Discipline::refused, Discipline::check);
     insta::assert_snapshot!("messages", messages);
+}
+
+/// What a user reads of each discipline, and may change while it runs.
+#[test]
+fn reasons_and_changeable_parameters_are_listed() {
+    let mut lines = BTreeSet::new();
+    for case in model::cases() {
+        let kind = case.name.split('"').nth(1).unwrap();
+        for reason in case.discipline.reasons() {
+            let what = if reason.marks() { "marks" } else { "drops" };
+            lines.insert(format!(
+                "{kind} {what}, {}: {}",
+                reason.name(),
+                reason.meaning()
+            ));
+        }
+        let changeable = case.discipline.changeable().join(", ");
+        lines.insert(format!("{kind} changes {changeable}"));
+    }
+    insta::assert_snapshot!("declared", Vec::from_iter(lines).join("\n"));
 }

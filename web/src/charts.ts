@@ -82,10 +82,10 @@ export class Chart {
     if (width !== this.#plot.width) this.#plot.setSize({ width, height });
   }
 
-  /** Tells where the plot is clicked, in the units of its axes. */
-  onClick(tell: (x: number, y: number) => void): void {
+  /** Calls `clicked` with the place of each click on the plot, in the units of its axes. */
+  onClick(clicked: (x: number, y: number) => void): void {
     this.#plot.over.addEventListener("click", ({ offsetX, offsetY }) => {
-      tell(this.#plot.posToVal(offsetX, "x"), this.#plot.posToVal(offsetY, "y"));
+      clicked(this.#plot.posToVal(offsetX, "x"), this.#plot.posToVal(offsetY, "y"));
     });
   }
 

@@ -88,6 +88,16 @@ export const RANGES = {
 /** Lanes at most. */
 export const MOST_LANES = 3;
 
+/** Transfers to the users over TCP without ECN; `has` states what differs. */
+export function transfers(
+  flows: number,
+  control: Control,
+  rtt: number,
+  has: Partial<Transfers> = {},
+): Transfers {
+  return { flows, control, rtt, ecn: false, up: false, quic: false, ...has };
+}
+
 export function start(): State {
   return {
     rate: 10,
@@ -95,10 +105,7 @@ export function start(): State {
     buffer: 500,
     delay: 0,
     showUp: false,
-    transfers: [
-      { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: false },
-      { flows: 0, control: "reno", rtt: 40, ecn: false, up: false, quic: false },
-    ],
+    transfers: [transfers(2, "cubic", 40), transfers(0, "reno", 40)],
     web: 20,
     webRtt: 40,
     call: true,

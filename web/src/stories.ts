@@ -1,6 +1,6 @@
 // Stories: a state, and statements about what it shows. A test runs each and checks every statement.
 import { mbit, ms, percent, times } from "./format.js";
-import { lane, type State, start } from "./state.js";
+import { lane, type State, start, transfers } from "./state.js";
 import type { Span } from "./stats.js";
 import { QUEUES, TIMERS } from "./why.js";
 
@@ -42,7 +42,7 @@ function evenly(span: Span, most: number): boolean {
   return ratio < most && ratio > 1 / most;
 }
 
-const none = { flows: 0, control: "cubic", rtt: 40, ecn: false, up: false, quic: false } as const;
+const none = transfers(0, "cubic", 40);
 
 export const STORIES: Story[] = [
   {
@@ -55,7 +55,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 10,
       buffer: 1000,
-      transfers: [{ flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: false }, none],
+      transfers: [transfers(2, "cubic", 40), none],
       web: 10,
       call: true,
       lanes: [lane("droptail"), lane("codel"), lane("fq-codel")],
@@ -108,7 +108,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 20,
       buffer: 100,
-      transfers: [{ flows: 12, control: "reno", rtt: 100, ecn: false, up: false, quic: false }, none],
+      transfers: [transfers(12, "reno", 100), none],
       web: 0,
       call: false,
       lanes: [
@@ -196,10 +196,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 20,
       buffer: 100,
-      transfers: [
-        { flows: 2, control: "reno", rtt: 20, ecn: false, up: false, quic: false },
-        { flows: 2, control: "reno", rtt: 200, ecn: false, up: false, quic: false },
-      ],
+      transfers: [transfers(2, "reno", 20), transfers(2, "reno", 200)],
       web: 0,
       call: false,
       lanes: [lane("droptail"), lane("fq-codel")],
@@ -236,7 +233,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 10,
       buffer: 500,
-      transfers: [{ flows: 4, control: "cubic", rtt: 40, ecn: true, up: false, quic: false }, none],
+      transfers: [transfers(4, "cubic", 40, { ecn: true }), none],
       web: 0,
       call: false,
       lanes: [lane("codel", { ecn: "false" }), lane("codel", { ecn: "true" })],
@@ -271,10 +268,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 40,
       buffer: 200,
-      transfers: [
-        { flows: 1, control: "prague", rtt: 20, ecn: true, up: false, quic: false },
-        { flows: 1, control: "cubic", rtt: 20, ecn: false, up: false, quic: false },
-      ],
+      transfers: [transfers(1, "prague", 20, { ecn: true }), transfers(1, "cubic", 20)],
       web: 0,
       call: false,
       lanes: [lane("droptail"), lane("fq-codel"), lane("dualpi2")],
@@ -363,10 +357,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 20,
       buffer: 100,
-      transfers: [
-        { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: false },
-        { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false, quic: true },
-      ],
+      transfers: [transfers(2, "cubic", 40), transfers(2, "cubic", 40, { quic: true })],
       web: 0,
       call: false,
       lanes: [lane("droptail"), lane("fq-codel")],

@@ -39,7 +39,7 @@ const REASONS: Record<string, string> = words.reasons;
 const SEGMENTS: Record<string, string> = words.segments;
 const PLURAL: Record<string, string> = words.plural;
 const AT_LINK = /^(wait|ring|transmission)_.+_(forward|reverse)$/;
-/** Of all losses these are found by a timer. */
+/** What a response does while a timer has to find a loss, and while it stands in queues. */
 export const TIMERS = CAUSES[words.timer]?.doing ?? "";
 export const QUEUES = CAUSES[words.queue]?.doing ?? "";
 

@@ -241,9 +241,9 @@ test("a click on a point says why that response took so long", { skip }, async (
   await plot.click({ position: { x: box.width / 2, y: 8 } });
   await whyStory(page);
   assert.equal((await scripts(page)).length, 1);
-  const told = await page.textContent("#why");
-  assert.match(told, /Lane [AB], complete at/);
-  const [, took] = /This response took ([\d.]+ m?s)\. It spent \d+ % of this time /.exec(told);
+  const said = await page.textContent("#why");
+  assert.match(said, /Lane [AB], complete at/);
+  const [, took] = /This response took ([\d.]+ m?s)\. It spent \d+ % of this time /.exec(said);
   const nearest = await page.evaluate(
     (index) => {
       const { data } = globalThis.playground.player.lanes[index];
@@ -273,13 +273,13 @@ test("the keyboard asks why, in the words of the command line", { skip }, async 
   await page.keyboard.press("Enter");
   await whyStory(page);
   const words = JSON.parse(readFileSync(new URL("../src/why.json", import.meta.url), "utf8"));
-  const told = await page.textContent("#why");
-  assert.match(told, /Lane B, .* the slowest so far/);
+  const said = await page.textContent("#why");
+  assert.match(said, /Lane B, .* the slowest so far/);
   assert.ok(
-    Object.values(words.causes).some(({ doing }) => told.includes(` % of this time ${doing}`)),
-    told,
+    Object.values(words.causes).some(({ doing }) => said.includes(` % of this time ${doing}`)),
+    said,
   );
-  assert.match(told, /The costliest loss: .* It was sent again/);
+  assert.match(said, /The costliest loss: .* It was sent again/);
   await accessible(page);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= 390, `the page is ${wide} px wide`);

@@ -2,9 +2,9 @@
 
 `make mutants` runs cargo-mutants over the crates below and writes records/mutants.md: how many
 changes were caught, and each that was not. A crate has up to 5,000 of them, 20 s each, so `--each`
-are taken of a crate, spread over its files. What was tried is in out/mutants; remove it
-after the code has changed. It wants a machine without other work: a mutant whose tests take five
-times as long as they should counts as caught, because it may never end.
+are taken of a crate, spread over its files. What was tried is in out/mutants; remove it after the
+code has changed. It needs a machine without other work: a mutant whose tests take five times as
+long as they should counts as caught, because it may never end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ A mutant is a small change of the code: another operator, another value that a f
 tries a part of each crate's, spread over its files; what does not compile is left out. A mutant
 whose tests do not end counts as caught. What tests of other crates notice, such as the pinned runs
 of the simulator, does not count. The aim is 90 %. Forty tried give the share of all mutants to some
-ten points.
+ten points. {counted}
 
 | crate | mutants | tried | tests fail | do not end | missed | caught |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -104,10 +104,12 @@ class Row:
 
 def page(found: dict[str, tuple[int, Row]]) -> str:
     """The record."""
+    commit = ["git", "log", "-1", "--format=Counted at commit %h of %cs."]
+    counted = subprocess.check_output(commit, cwd=ROOT, text=True).strip()
     lines = [f"| {crate} | {count} | {row.cells} |" for crate, (count, row) in found.items()]
     missed = sorted(one for _, row in found.values() for one in row.missed)
     lines += ["", "## Missed", "", *([f"- `{one}`" for one in missed] or ["None."])]
-    return HEAD + "\n".join(lines) + "\n"
+    return HEAD.format(counted=counted) + "\n".join(lines) + "\n"
 
 
 def count(text: str) -> int:

@@ -396,8 +396,8 @@ def _circumstances(runs: Sequence[Run]) -> str:
     )
     return (
         f"\nThe {len(runs)} live runs are of {' and '.join(days)}, on a machine with {cpus} cores "
-        f"that were {min(busy):.0f} to {max(busy):.0f} % busy, most of it with other work. In the "
-        f"worst run {100 * late:.2f} % of the packets left within 1 ms of their time.\n"
+        f"that were {min(busy):.0f} to {max(busy):.0f} % busy. In the worst run {100 * late:.2f} % "
+        "of the packets left within 1 ms of their time.\n"
     )
 
 

@@ -64,7 +64,7 @@ pub(crate) trait Causes {
     // ---- connections ----
 
     /// A connection begins in a slot, and with it perhaps an exchange; its serial number. Nothing is
-    /// remembered of a connection of which it does not hear this.
+    /// remembered of a connection for which this is not called.
     fn opens(&mut self, _slot: u32, _now: Time, _flow: u64) {}
 
     /// An exchange begins on a connection that is there.

@@ -101,9 +101,20 @@ def test_enough_broken_scenarios() -> None:
         (["plot", "cdf"], "Missing argument 'RUNS'. `aqmlab plot cdf -h` explains it."),
         (["rnu", "x.toml"], "No such command 'rnu'"),
         (["run", "smal.toml"], "there is no such scenario file; did you mean small.toml?"),
-        (["run", "small.toml", "--seed", "one"], "Invalid value for '--seed'"),
-        (["run", "small.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
+        (
+            ["run", "small.toml", "--seed", "one"],
+            "Invalid value for '--seed': found one; expected a whole number",
+        ),
+        (
+            ["run", "small.toml", "--jobs", "0"],
+            "Invalid value for '--jobs': found 0; expected a whole number, at least 1",
+        ),
+        (
+            ["traffic", "describe", "bulk", "--seconds", "soon"],
+            "found soon; expected a number, at least 1 and at most 1,000,000",
+        ),
         (["run", "small.toml", "--fast"], "No such option: --fast"),
+        (["run", "--zigzag"], "No such option: --zigzag. `aqmlab run -h` lists the options."),
         (["run", "small.toml", "--seeds", "8..1"], "larger than its last; expected 1..8"),
         (["run", "small.toml", "--seeds", "1..x"], "expected seeds such as 1..8 or 1,5,9"),
         (["run", "small.toml", "--seeds", "1..9999999"], "at most 10,000 at a time"),
@@ -133,6 +144,14 @@ def test_wrong_use_gets_one_sentence(
     assert (answer.status, answer.out) == (2, "")
     assert expected in one_line(answer.err)
     assert entries(small.parent) == before
+
+
+def test_a_file_that_is_no_scenario_is_named(aqmlab: Cli, elsewhere: Path) -> None:
+    (elsewhere / "picture.png").write_text("x")
+    for command in ("run", "compare", "calibrate"):
+        answer = aqmlab(command, "picture.png")
+        assert (answer.status, answer.out) == (2, "")
+        assert answer.err.startswith("aqmlab: picture.png: line 1, column 2: not TOML")
 
 
 def test_a_run_of_another_scenario_is_not_overwritten(aqmlab: Cli, small: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,31 @@ def test_the_reference_page_is_current() -> None:
 def test_every_command_is_in_the_page() -> None:
     for file in Path(commands.__path__[0]).glob("[!_]*.py"):
         assert f"## aqmlab {file.stem}" in page()
+
+
+def test_the_help_names_values_by_what_they_are() -> None:
+    assert not re.findall(r"<(?:str|int|float|path|list\[\w+\]|\w+ range)>", page())
+
+
+def test_usage_lines_have_no_braces(aqmlab: Cli) -> None:
+    usage = {
+        ("run",): "run [OPTIONS] SCENARIO",
+        ("compare",): "compare [OPTIONS] RUNS_OR_SCENARIO...",
+        ("init",): "init [OPTIONS] [FILE]",
+        ("shell",): "shell [OPTIONS] [PROGRAM...]",
+        ("plot", "cdf"): "plot cdf [OPTIONS] RUNS...",
+        ("traffic", "describe"): "traffic describe [OPTIONS] SOURCE",
+        ("new",): "new [OPTIONS] KIND NAME",
+    }
+    for words, line in usage.items():
+        assert aqmlab(*words, "-h").out.startswith(f"Usage: aqmlab {line}\n"), words
+
+
+def test_no_line_of_the_first_help_is_cut(aqmlab: Cli) -> None:
+    for words in [(), ("traffic",), ("plot",), ("store",)]:
+        answer = aqmlab(*words, "-h").out
+        cut = [line for line in answer.splitlines() if line.endswith("...")]
+        assert [line for line in cut if "metric, ..." not in line and "[ARGS]" not in line] == []
 
 
 def test_a_new_command_is_one_file(elsewhere: Path) -> None:

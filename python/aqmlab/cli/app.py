@@ -178,6 +178,8 @@ def _usage(error: typer.TyperException) -> str:
         return f"{text} `{context.command_path} -h` explains it."
     if context is not None and text.startswith("No such command "):
         return f"{text} `{context.command_path} -h` lists the commands."
+    if context is not None and text.startswith("No such option: ") and "(Possible " not in text:
+        return f"{text}. `{context.command_path} -h` lists the options."
     return text
 
 

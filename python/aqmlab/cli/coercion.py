@@ -12,6 +12,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import typer
+
 __all__ = ["ease"]
 
 
@@ -72,8 +74,32 @@ class _Eased:
         described = param.type_descriptor
         found = _plain(value, described.annotation, described.parameter_info)
         if found is None and value is not None:
-            found = self._of_typer().coerce(value, param=param, ctx=ctx)
+            found = self._by_typer(value, param, ctx)
         return found if value is not None or not _takes_many(param) else ()
+
+    def _by_typer(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - click's types
+        """The value as typer makes it; says what a number should be."""
+        try:
+            return self._of_typer().coerce(value, param=param, ctx=ctx)
+        except typer.BadParameter:
+            wanted = _number(param.type_descriptor)
+            if not wanted:
+                raise
+            given = value if isinstance(value, str) else " ".join(map(str, value))
+            raise typer.BadParameter(
+                f"found {given[:40]}; expected {wanted}", ctx=ctx, param=param
+            ) from None
+
+
+def _number(described: Any) -> str:  # noqa: ANN401 - typer's type
+    """What a number must be; empty: it is no number."""
+    kind = next(iter(get_args(described.annotation)), described.annotation)
+    if kind not in (int, float):
+        return ""
+    ends = (("at least", described.parameter_info.min), ("at most", described.parameter_info.max))
+    bounds = [f"{words} {end:,.15g}" for words, end in ends if end is not None]
+    name = "a whole number" if kind is int else "a number"
+    return ", ".join([name, *([" and ".join(bounds)] if bounds else [])])
 
 
 def _takes_many(param: Any) -> bool:  # noqa: ANN401 - click's type

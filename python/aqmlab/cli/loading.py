@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from aqmlab.cli import commands
 from aqmlab.cli.coercion import ease
 from aqmlab.cli.interrupts import leaving_at_once
+from aqmlab.cli.usage import name_plainly
 
 __all__ = ["CommandGroup", "load", "names", "shortened", "summary"]
 
@@ -38,6 +39,7 @@ def load(name: str) -> Any:  # noqa: ANN401 - click's type
         around.command(name, context_settings=getattr(module, "CONTEXT", None))(module.command)
     command = typer.main.get_group(around).commands[name]
     ease(command)
+    name_plainly(command)
     return command
 
 

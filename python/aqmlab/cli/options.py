@@ -89,7 +89,9 @@ Format = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of runs at a time; default: the number of processors."),
+    typer.Option(
+        min=1, metavar="N", help="Number of runs at a time; default: the number of processors."
+    ),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -137,9 +139,16 @@ def _line(row: tuple[str, str]) -> str:
 
 
 def _prose(text: str | None) -> str:
-    """The paragraphs of a docstring, each in a line."""
-    paragraphs = (text or "").strip().split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    """The paragraphs of a docstring, each in a line; what is indented is a block of commands."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(map(_paragraph, paragraphs))
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph in a line, or a block of commands."""
+    if not text.startswith(" "):
+        return " ".join(text.split())
+    return f"```text\n{textwrap.dedent(text)}\n```"
 
 
 if __name__ == "__main__":

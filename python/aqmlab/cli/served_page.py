@@ -31,8 +31,8 @@ def folder() -> Path:
     """
     if not (PAGE / "index.html").is_file():
         raise AqmlabError(
-            "the playground is not part of this installation; make playground builds it in a "
-            "clone of aqmlab, which needs Node, and make wheel then takes it in"
+            "the playground is not part of this installation; in a clone of aqmlab `make "
+            "playground` builds it, which needs Node, and `make wheel` then includes it"
         )
     return PAGE
 

@@ -19,7 +19,7 @@ from aqmlab import _native
 from aqmlab._util.lazy import tomllib
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
-from aqmlab.errors import AqmlabError, RunError, ShellError
+from aqmlab.errors import AqmlabError, RunError, ScenarioError, ShellError
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_time, rate_text, time_text
 from aqmlab.scenario.scenario import Scenario
@@ -130,16 +130,42 @@ class Link:
             "framing": "none",
             "loss": float(self.loss) or None,
         }
+        down, up = self._queue_options
         for direction, option, queue, rate_bps, trace in (
-            ("forward", "--queue-down", self.queue_down, self.down_bps, self.trace_down),
-            ("reverse", "--queue-up", self.queue_up, self.up_bps, self.trace_up),
+            ("forward", down, self.queue_down, self.down_bps, self.trace_down),
+            ("reverse", up, self.queue_up, self.up_bps, self.trace_up),
         ):
             bottleneck[direction] = {
                 "rate": rate_text(rate_bps),
                 "trace": {"file": os.fspath(trace.absolute())} if trace else None,
                 "discipline": self._discipline(option, queue, rate_bps),
             }
-        return _stands_for_program(bottleneck, self.rtt_s, title, seed, span, users)
+        try:
+            return _stands_for_program(bottleneck, self.rtt_s, title, seed, span, users)
+        except ScenarioError as error:
+            raise AqmlabError(self._of_options(str(error))) from None
+
+    @property
+    def _queue_options(self) -> tuple[str, str]:
+        """The options that the queues come from: one, or one for each direction."""
+        same = self.queue_down == self.queue_up
+        return ("--queue", "--queue") if same else ("--queue-down", "--queue-up")
+
+    def _of_options(self, message: str) -> str:
+        """What is wrong with a field, by the option that it comes from."""
+        down, up = self._queue_options
+        options = {
+            "loss": "--loss",
+            "forward.discipline": down,
+            "reverse.discipline": up,
+            "forward.trace": "--down",
+            "reverse.trace": "--up",
+        }
+        for key, option in options.items():
+            path, colon, rest = message.partition(f"topology.bottleneck.{key}")
+            if colon and not path:
+                return option + rest.removeprefix(".kind").replace(".", ": ", rest[0] == ".")
+        return message
 
     def _discipline(self, option: str, text: str, rate_bps: float) -> object:
         """A discipline as a scenario has it."""

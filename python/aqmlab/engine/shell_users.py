@@ -75,7 +75,10 @@ def _classes(text: str) -> list[dict[str, Any]]:
     kinds = json.loads(_native.catalog())["traffic"]
     if kind not in kinds:
         hint = nearest(kind, [*kinds, _UPLOAD])
-        hint = hint or f"; `aqmlab list traffic` has the kinds, {_UPLOAD} is bulk from the program"
+        hint = (
+            hint
+            or f"; `aqmlab list traffic` lists the kinds; {_UPLOAD} is a transfer from the program"
+        )
         raise AqmlabError(f'--beside: found "{kind[:40]}", which is no kind of traffic{hint}')
     parameters = kinds[kind]["parameters"]
     [key, *_] = [it["name"] for it in parameters if it["name"] in _COUNTS] or [""]

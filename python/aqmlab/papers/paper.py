@@ -37,6 +37,9 @@ __all__ = [
     "read_figures",
 ]
 
+_NAMED = 12
+"""Tables and figures that an error names."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -250,9 +253,9 @@ class Paper:
         wanted = {name.lower() for name in (known if ids is None else ids)}
         for name in ids or ():
             if name.lower() not in (entry.lower() for entry in known):
-                raise AqmlabError(
-                    f"{self.name} has no table or figure {name}; it has {', '.join(known)}"
-                )
+                few = ", ".join(known[:_NAMED])
+                rest = f", ... ({len(known)} in all)" if len(known) > _NAMED else ""
+                raise AqmlabError(f"{self.name} has no table or figure {name}; it has {few}{rest}")
         return (
             [table for table in self.tables if {table.id.lower(), *table.shows} & wanted],
             [fit for fit in self.fits if fit.id.lower() in wanted],

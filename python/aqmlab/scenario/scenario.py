@@ -105,9 +105,11 @@ class Scenario:
         source = read_text(file, "scenario", _MAX_BYTES)
         try:
             return cls(source, file.parent, tuple(overrides), file.stem)
-        except ScenarioError:
+        except ScenarioError as error:
             if file_kind(file) == "sweep":
                 raise ScenarioError(f"{file}: {run_with(file, 'sweep')}") from None
+            if str(error).startswith("line "):  # of the file as a whole, not of a field
+                raise ScenarioError(f"{file}: {error}") from None
             raise
 
     @classmethod

@@ -23,8 +23,8 @@ def command(
     chosen = load(scenario, overrides, None)
     if not chosen.uncalibrated:
         raise AqmlabError(
-            f"{scenario}: nothing to calibrate, for every class has its own users, connections or "
-            "flows; remove them and state a load"
+            f"{scenario}: nothing to calibrate, because every class has its own users, "
+            "connections or flows; remove them and state a load"
         )
     with Progress("calibrating") as progress:
         _, answers = calibrate(chosen, jobs=jobs, progress=progress.task(chosen.name))

@@ -69,7 +69,7 @@ def command(
             "--vary",
             metavar="FIELD=A,B,...",
             help="Run scenarios once with each value; commas inside quotes, brackets and braces "
-            "belong to a value. Repeated: every combination.",
+            "belong to a value. May be repeated: runs every combination.",
             autocompletion=assigned,
         ),
     ] = None,
@@ -91,14 +91,19 @@ def command(
     figure: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.",
         ),
     ] = None,
     drawn: Annotated[
         bool,
-        typer.Option("--figure/--no-figure", help="Draw the figure; most of the time goes there."),
+        typer.Option("--figure/--no-figure", help="Draw the figure, which takes most of the time."),
     ] = True,
-    root: Annotated[Path, typer.Option("--out", help="Folder of new run directories.")] = RUNS_ROOT,
+    root: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Folder of new run directories.")
+    ] = RUNS_ROOT,
     as_json: Json = False,
     as_tsv: Tsv = False,
     markup: Format = None,

@@ -54,7 +54,10 @@ def command(
     ] = False,
     all_controls: Annotated[
         bool,
-        typer.Option("--all-controls", help="The same of every shipped congestion control."),
+        typer.Option(
+            "--all-controls",
+            help="Make the cards of every shipped congestion control, and a table of their grades.",
+        ),
     ] = False,
     suite: Annotated[
         str | None,
@@ -80,8 +83,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Queues to compare with; default: fq-codel,pie,dualpi2,cake. Drop-tail always is "
-            "one. With --control controls; default: bbr3. CUBIC always is one.",
+            help="Queues to compare with, besides drop-tail; default: fq-codel,pie,dualpi2,cake. "
+            "With --control: controls, besides CUBIC; default: bbr3.",
         ),
     ] = None,
     control: Annotated[
@@ -108,14 +111,14 @@ def command(
         bool,
         typer.Option(
             "--worst",
-            help="Search for the scenario in which the candidate does worst beside the others.",
+            help="Search for the scenario in which the candidate does worst against the baselines.",
         ),
     ] = False,
     trials: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help=f"Scenarios that --worst tries; default: {TRIALS}.",
+            help=f"Number of scenarios that --worst tries; default: {TRIALS}.",
             show_default=False,
         ),
     ] = None,
@@ -123,13 +126,15 @@ def command(
     write: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Write the scenario file of each test there, and run nothing."
+            metavar="FOLDER",
+            help="Write the scenario file of each test to FOLDER, and run nothing.",
         ),
     ] = None,
     directory: Annotated[
         Path | None,
         typer.Option(
             "--out",
+            metavar="FOLDER",
             help="Folder of the card; default: runs/cards/QUEUE, with --worst runs/worst/QUEUE.",
             show_default=False,
         ),
@@ -163,18 +168,18 @@ def command(
             metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
-    store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    store: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the runs, by key.")
+    ] = STORE_ROOT,
     as_json: Json = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
-    It is compared with what is deployed.
-
-    The card grades areas such as delay, users and fairness on a fixed set of tests, and names the
-    gates that fail. Finished runs are reused: the same command continues an interrupted
-    evaluation.
+    A fixed set of tests compares it with queues or controls that are in use. The card grades areas
+    such as delay, users and fairness, and names the gates that fail. Finished runs are reused: the
+    same command continues an interrupted evaluation.
     """
     words = _split(only)
     _check_pairs(

@@ -51,24 +51,27 @@ def command(
     users: Annotated[
         int | None,
         typer.Option(
-            help="Number of people; in a data centre of workers, in a lab of long transfers, for "
-            "fairness of transfers of each control."
+            metavar="N",
+            help="Number of people. In a data centre: of workers; in a lab: of long transfers; "
+            "for fairness: of transfers of each control.",
         ),
     ] = None,
     controls: Annotated[
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Congestion controls that share the link; with --kind fairness. Default: "
+            help="With --kind fairness, congestion controls that share the link; default: "
             "cubic,bbr3.",
         ),
     ] = None,
     call: Annotated[
-        bool | None, typer.Option("--call/--no-call", help="A voice call beside the others.")
+        bool | None, typer.Option("--call/--no-call", help="Whether to add a voice call.")
     ] = None,
     upload: Annotated[
         bool | None,
-        typer.Option("--upload/--no-upload", help="A long upload, such as a backup."),
+        typer.Option(
+            "--upload/--no-upload", help="Whether to add a long upload, such as a backup."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:

@@ -42,7 +42,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List disciplines, presets, traffic models, scenarios and papers."""
+    """List disciplines, presets, traffic models and other names."""
     catalog = Catalog.load()
     if kind is None:
         kinds = {each.value: _overview(_names(each, catalog)) for each in _Kind}

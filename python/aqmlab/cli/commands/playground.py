@@ -25,7 +25,8 @@ def command(
     ] = None,
     sets: Sets = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port; default: a free one.")
+        int,
+        typer.Option(min=0, max=65535, metavar="N", help="Port of this machine; 0 is a free one."),
     ] = 0,
     browser: Annotated[
         bool,
@@ -34,7 +35,7 @@ def command(
 ) -> None:
     """Open the playground in the browser: queues side by side.
 
-    This machine alone can reach the page, at the address that is printed. It stays until Ctrl-C.
+    The command prints the page's address, which only this machine can reach. Ctrl-C ends it.
     """
     import webbrowser
 

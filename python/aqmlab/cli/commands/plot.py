@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab.cli.options import Runs, Where, flag, named_as_options
+from aqmlab.cli.usage import name_plainly
 from aqmlab.errors import AqmlabError
 
 __all__ = ["app"]
@@ -20,17 +21,24 @@ __all__ = ["app"]
 
 _Output = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="Figure (.svg, .png, .pdf, .html); default: KIND.svg."),
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Figure (.svg, .png, .pdf, .html); default: KIND.svg.",
+    ),
 ]
 _Width = Annotated[
     Literal["column", "page", "screen"],
     typer.Option(help="3.5 inches, 7.16 inches, or 900 pixels wide."),
 ]
 _Theme = Annotated[Literal["light", "dark"], typer.Option(help="Background and colours.")]
-_Title = Annotated[str | None, typer.Option(help="Title in place of the computed title.")]
+_Title = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Title in place of the computed title.")
+]
 _NoTitle = Annotated[bool, typer.Option("--no-title", help="Draw no title and no subtitle.")]
-_XLabel = Annotated[str | None, typer.Option(help="Name of the horizontal axis.")]
-_YLabel = Annotated[str | None, typer.Option(help="Name of the vertical axis.")]
+_XLabel = Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the horizontal axis.")]
+_YLabel = Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the vertical axis.")]
 _Names = Annotated[
     list[str] | None,
     typer.Option(
@@ -41,11 +49,13 @@ _Names = Annotated[
     ),
 ]
 _Height = Annotated[
-    float | None, typer.Option(help="Height of a plot in points; on a screen in pixels.")
+    float | None,
+    typer.Option(metavar="N", help="Height of a plot in points; on a screen in pixels."),
 ]
-_Font = Annotated[str, typer.Option(help="Font of all text; it must be installed.")]
+_Font = Annotated[str, typer.Option(metavar="NAME", help="Font of all text; it must be installed.")]
 _FontSize = Annotated[
-    float | None, typer.Option(help="Size of small print in points; on a screen in pixels.")
+    float | None,
+    typer.Option(metavar="N", help="Size of small print in points; on a screen in pixels."),
 ]
 
 
@@ -182,6 +192,25 @@ _OWN = ("where", "x_label", "y_label", "name", "height", "font_size")
 """Arguments in Python that are options of every kind here."""
 
 
+_VALUES = {
+    "traffic": "NAME",
+    "link": "NAME",
+    "direction": "<forward|reverse>",
+    "limit_s": "S",
+    "window_s": "S",
+    "flow": "N",
+    "metric": "METRIC",
+    "delay": "METRIC",
+    "throughput": "METRIC",
+    "utilization": "METRIC",
+    "x": "PARAMETER",
+    "y": "PARAMETER",
+    "series": "PARAMETER",
+    "facet": "PARAMETER",
+}
+"""What the options of kinds take, as the help names it; choices name themselves."""
+
+
 def _renaming(text: str) -> tuple[str, str]:
     """An old and a new name."""
     old, equals, new = text.rpartition("=")
@@ -199,7 +228,13 @@ def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 
             inspect.Parameter.KEYWORD_ONLY,
             default=option.default,
             annotation=Annotated[
-                option.type, typer.Option(f"--{flag(option.name)}", help=option.help)
+                option.type,
+                typer.Option(
+                    f"--{flag(option.name)}",
+                    metavar=_VALUES.get(option.name),
+                    help=option.help,
+                    show_default="default: " not in option.help,
+                ),
             ],
         )
         for option in kind.options.values()
@@ -208,7 +243,9 @@ def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 
     signature = inspect.Signature([*given, *more])
     draw.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
     draw.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    draw.__doc__ = kind.about
+    draw.__doc__ = kind.about.replace("``", "`")
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(kind.name)(draw)
-    return typer.main.get_command(single)
+    command = typer.main.get_command(single)
+    name_plainly(command)
+    return command

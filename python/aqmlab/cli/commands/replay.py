@@ -51,18 +51,23 @@ def command(
     figure: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.",
         ),
     ] = None,
-    root: Annotated[Path, typer.Option("--out", help="Folder of new run directories.")] = RUNS_ROOT,
+    root: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Folder of new run directories.")
+    ] = RUNS_ROOT,
     as_json: Json = False,
     jobs: Jobs = None,
 ) -> None:
     """Replay a capture behind several queues and compare them.
 
-    The applications' data is sent again, not the packets: these still show the old queue. The
-    folder `replay` of --out keeps the scenario and its connection vectors, for changes of yours.
-    Standard error lists what is assumed and what is left out.
+    The command sends the applications' data again, not the packets, which still show the old queue.
+    The folder `replay` of --out keeps the scenario and its connection vectors, for changes of
+    yours. Standard error lists what is assumed and what is left out.
     """
     words = vary.split(discipline)
     if len(words) == 1 and words != [_BASELINE]:

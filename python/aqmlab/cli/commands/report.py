@@ -19,14 +19,17 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="The file (.html, .md, .pdf, .png); default: report.html."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The file (.html, .md, .pdf, .png); default: report.html.",
         ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
             "--format",
-            metavar="html|md|pdf|png",
+            metavar="<html|md|pdf|png>",
             help="Format; default: by the suffix of --output.",
         ),
     ] = None,
@@ -38,10 +41,15 @@ def command(
             "to repeat it.",
         ),
     ] = False,
-    title: Annotated[str | None, typer.Option(help="Title; default: the scenario's.")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title; default: the scenario's.")
+    ] = None,
     question: Annotated[
         str | None,
-        typer.Option(help="Question at the head of the report; default: computed from the runs."),
+        typer.Option(
+            metavar="TEXT",
+            help="Question at the head of the report; default: computed from the runs.",
+        ),
     ] = None,
     baseline: Annotated[
         str | None,

@@ -53,7 +53,9 @@ def command(
     seeds: Seeds = None,
     directory: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder of the results; default: out/reproduce/PAPER."),
+        typer.Option(
+            "--out", metavar="FOLDER", help="Folder of the results; default: out/reproduce/PAPER."
+        ),
     ] = None,
     as_json: Json = False,
     jobs: Jobs = None,

@@ -48,6 +48,7 @@ def command(
         Path | None,
         typer.Option(
             "--out",
+            metavar="FOLDER",
             help="The run directory; default: runs/NAME-KEY-sSEED. With --seeds their folder.",
         ),
     ] = None,

@@ -183,7 +183,7 @@ def command(
             metavar="N",
             min=1,
             max=_MOST_REPEATS,
-            help="Run it so often behind each queue, with the seeds N, N + 1, ...",
+            help="Number of runs behind each queue; each has the next seed.",
         ),
     ] = 1,
     test: Annotated[

@@ -27,6 +27,7 @@ def command(
         int | None,
         typer.Option(
             min=2,
+            metavar="N",
             help="Add intervals within each run, from this number of batches of its responses.",
         ),
     ] = None,

@@ -19,7 +19,9 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-_Folder = Annotated[Path, typer.Option("--store", help="Folder of the runs, by key.")]
+_Folder = Annotated[
+    Path, typer.Option("--store", metavar="FOLDER", help="Folder of the runs, by key.")
+]
 
 
 @app.callback()

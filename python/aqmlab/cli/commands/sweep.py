@@ -48,9 +48,13 @@ def command(
     where: Where = None,
     directory: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder of the results; default: runs/sweeps/NAME."),
+        typer.Option(
+            "--out", metavar="FOLDER", help="Folder of the results; default: runs/sweeps/NAME."
+        ),
     ] = None,
-    store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    store: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the runs, by key.")
+    ] = STORE_ROOT,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Check every byte of the runs in the store."),

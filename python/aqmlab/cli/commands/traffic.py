@@ -46,7 +46,7 @@ class _Layout(str, Enum):
 
 @app.callback()
 def _traffic() -> None:
-    """Where traffic comes from, and what it is like."""
+    """Describe sources of traffic, and turn captures into traffic."""
 
 
 @app.command("describe")
@@ -62,11 +62,11 @@ def _describe_command(
     overrides: Sets = None,
     seed: Seed = None,
     seconds: Annotated[
-        float, typer.Option(min=1.0, max=1e6, help="Simulated seconds of the source.")
+        float, typer.Option(min=1.0, max=1e6, metavar="S", help="Simulated seconds of the source.")
     ] = SECONDS,
     figure: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Figure (.svg, .png, .pdf, .html)."),
+        typer.Option("-o", "--output", metavar="FILE", help="Figure (.svg, .png, .pdf, .html)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -144,7 +144,9 @@ def _opened(source: str, overrides: list[Override]) -> Scenario:
 @app.command("from-capture")
 def _from_capture_command(
     capture: Annotated[Path, typer.Argument(metavar="FILE", help="Capture: pcap or pcapng.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The file of connection vectors.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file of connection vectors.")
+    ],
     idle: Annotated[
         str, typer.Option(metavar="TIME", help="Longest pause within one piece of data.")
     ] = "500 ms",
@@ -161,8 +163,9 @@ def _from_capture_command(
     old_format: Annotated[str | None, renamed("--format", "--layout")] = None,  # noqa: ARG001
     as_json: Json = False,
 ) -> None:
-    """Turn a capture into connection vectors: what its applications did, without its network.
+    """Turn a capture into connection vectors.
 
+    The vectors hold what the applications sent, and when, without the effects of the network.
     Packets need only their headers: a snap length of 96 bytes is enough.
     """
     with Progress("reading") as progress:

@@ -17,9 +17,7 @@ __all__ = ["command"]
 
 
 def command(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")
-    ],
+    files: Annotated[list[Path], typer.Argument(metavar="SCENARIO", help="Scenario files (TOML).")],
     varied: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,9 +72,13 @@ def command(
     ] = None,
     directory: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder of the search; default: runs/tunes/SCENARIO."),
+        typer.Option(
+            "--out", metavar="FOLDER", help="Folder of the search; default: runs/tunes/SCENARIO."
+        ),
     ] = None,
-    store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    store: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the runs, by key.")
+    ] = STORE_ROOT,
     as_json: Json = False,
     as_tsv: Tsv = False,
     jobs: Jobs = None,

@@ -63,7 +63,10 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Draw the response as a sequence diagram (.svg, .png, .pdf)."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Draw the response as a sequence diagram (.svg, .png, .pdf).",
         ),
     ] = None,
     theme: Annotated[

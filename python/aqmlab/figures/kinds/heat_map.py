@@ -42,7 +42,7 @@ def heat_map(
         metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
             response time, or the mean queueing delay without responses.
         x: Parameter across; default: the one with the most numeric values.
-        y: Parameter upwards; default: of the others the one with the most numeric values.
+        y: Parameter upwards; default: the one with the most numeric values after x.
         link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """

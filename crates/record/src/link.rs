@@ -285,6 +285,7 @@ mod tests {
         assert_eq!(stats.busy, s(1));
         assert_eq!(stats.waited(), 3_000_000_000);
         assert_eq!(stats.max_packets, 4);
+        assert!(!stats.is_longest(4) && stats.is_longest(5));
         assert_eq!(stats.sojourn().count(), 1);
         assert_eq!(stats.sojourn().mean_s(), Some(4.0));
         let classes: Vec<_> = stats.class_sojourn().map(|(class, _)| class).collect();

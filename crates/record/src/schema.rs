@@ -97,6 +97,16 @@ pub struct Section {
     pub metrics: Vec<Metric>,
 }
 
+/// Fields whose values have a section of their own.
+const OF_THEIR_OWN: [&str; 6] = [
+    "links",
+    "classes",
+    "responses",
+    "flows",
+    "quality",
+    "breakdown",
+];
+
 /// The parts of the summary with their metrics, in their order.
 pub fn sections() -> Vec<Section> {
     let schema = schema_with_looks();
@@ -112,8 +122,6 @@ pub fn sections() -> Vec<Section> {
     };
     let mut run = Vec::new();
     add_metrics(&schema, &schema, "", &mut run);
-    let parts = ["links", "responses", "flows", "quality", "breakdown"];
-    run.retain(|metric| !parts.contains(&metric.key.as_str()));
     vec![
         Section {
             key: String::new(),
@@ -151,8 +159,8 @@ pub fn sections() -> Vec<Section> {
 /// Adds the fields of an object, and the fields of objects in it.
 fn add_metrics(root: &Value, object: &Value, before: &str, metrics: &mut Vec<Metric>) {
     for (name, field) in object["properties"].as_object().into_iter().flatten() {
-        if ["classes", "links"].contains(&name.as_str()) {
-            continue; // A section of its own.
+        if OF_THEIR_OWN.contains(&name.as_str()) {
+            continue;
         }
         let inner = field["anyOf"][0]["$ref"].as_str();
         if let Some(inner) = inner.and_then(|inner| root.pointer(&inner[1..])) {
@@ -197,8 +205,42 @@ mod tests {
             let unit = if metric.key.ends_with("_s") { "s" } else { "" };
             assert!(unit.is_empty() || metric.unit == unit, "{metric:?}");
         }
-        let share = "flows.<class>.retransmission_shares.several";
-        assert!(metrics.iter().any(|metric| metric.key == share));
+        for key in [
+            "flows.<class>.retransmission_shares.several",
+            "links.<link>.<direction>.drops.<reason>",
+            "links.<link>.<direction>.classes.<class>.left_packets",
+        ] {
+            assert!(metrics.iter().any(|metric| metric.key == key), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_the_run_itself_stands_apart() {
+        let sections = sections();
+        let keys = sections[0].metrics.iter().map(|metric| &*metric.key);
+        let known = [
+            "scenario",
+            "seed",
+            "simulated_s",
+            "measured_s",
+            "events",
+            "version",
+        ];
+        assert_eq!(keys.collect::<Vec<_>>(), known);
+        // Comments of several lines are one; paragraphs stay.
+        let link = &sections[1].about;
+        assert_eq!(
+            link.lines().filter(|line| !line.is_empty()).count(),
+            2,
+            "{link}"
+        );
+        let schema = summary_schema();
+        assert_eq!(schema["x-version"], RESULTS_VERSION);
+        let about =
+            schema["$defs"]["LinkSummary"]["properties"]["queue_p50_packets"]["description"]
+                .as_str()
+                .unwrap();
+        assert!(about.contains("the smallest length"), "{about}");
     }
 
     #[test]

@@ -138,3 +138,35 @@ impl StoryRow {
         words.collect::<Vec<_>>().join(" ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_called_apart() {
+        use StoryEvent::{Answered, Arrived, Asked, AtPort, Dropped, Part, Sent};
+        let names = [Asked, Sent, AtPort, Dropped, Arrived, Part, Answered].map(StoryEvent::name);
+        let words = "asked sent at-port dropped arrived part answered";
+        assert_eq!(names.join(" "), words);
+    }
+
+    #[test]
+    fn control_bits_and_frames_are_said_in_their_order() {
+        let mut row = StoryRow::new(StoryEvent::Sent, Time::ZERO);
+        assert_eq!(row.flag_words(), "");
+        row.flags = Flags(Flags::ACK.0 | Flags::SYN.0 | Flags::ECE.0);
+        assert_eq!(row.flag_words(), "SYN ACK ECE");
+        row.flags = Flags(0);
+        for name in [
+            "FIN", "1-RTT", "STREAM", "CLOSE", "Initial", "FIN", "no frame",
+        ] {
+            row.frames = row.frames.with(name);
+        }
+        assert_eq!(row.flag_words(), "Initial 1-RTT STREAM FIN CLOSE");
+        for name in Frames::NAMES {
+            row.frames = Frames::default().with(name);
+            assert_eq!(row.flag_words(), name);
+        }
+    }
+}

@@ -21,9 +21,9 @@ __all__ = [
     "check_address_space",
     "check_suffix",
     "definition",
+    "excess",
     "save",
     "svg",
-    "written_width",
 ]
 
 
@@ -43,6 +43,8 @@ _NAMED = re.compile(r'id="(\w+)"')
 _NAME = re.compile(r'(?<=\bid=")\w+(?=")|(?<=#)\w+(?=\))')
 """The name of an element, where it is given and where it is referred to."""
 _HEAD = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
+_NEAR = 0.015
+"""A picture is made this much wider or narrower as a whole: 12 pixels of text become 11.8."""
 
 
 def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
@@ -90,7 +92,7 @@ def svg(spec: dict[str, Any]) -> str:
 
     Always the same: Vega numbers its clips on from chart to chart.
     """
-    picture = _drawn(spec)
+    picture = _sized(spec)
     names = dict.fromkeys(_NAMED.findall(picture))
     parts = {name: f"part{number}" for number, name in enumerate(names)}
     picture = _NAME.sub(lambda found: parts.get(found[0], found[0]), picture)
@@ -100,11 +102,30 @@ def svg(spec: dict[str, Any]) -> str:
     return _HEAD.sub(rf'<svg \1width="\2{unit}" height="\3{unit}"', picture, count=1)
 
 
-def written_width(spec: dict[str, Any]) -> float:
-    """How wide a chart is drawn, with everything around its plots, in its own unit."""
-    found = _HEAD.search(_drawn(spec))
+def excess(spec: dict[str, Any]) -> float:
+    """How much wider than its look a chart is drawn, in its own unit; 0 where scaling mends it."""
+    width, _ = _size(_drawn(spec))
+    total = float(_about(spec, "width", width))
+    return 0.0 if abs(width - total) <= _NEAR * total else width - total
+
+
+def _size(picture: str) -> tuple[float, float]:
+    """Width and height of a picture."""
+    found = _HEAD.search(picture)
     assert found is not None, "vl-convert states the size of an SVG"
-    return float(found[2])
+    return float(found[2]), float(found[3])
+
+
+def _sized(spec: dict[str, Any]) -> str:
+    """What Vega draws, at the width of its look where that is near."""
+    picture = _drawn(spec)
+    width, height = _size(picture)
+    total = float(_about(spec, "width", width))
+    if width == total or excess(spec):
+        return picture
+    # The picture's own coordinates stay: it is shown in another size.
+    head = rf'<svg \1width="{total:g}" height="{height * total / width:.5g}"'
+    return _HEAD.sub(head, picture, count=1)
 
 
 _LATEST: list[tuple[dict[str, Any], str]] = []
@@ -128,14 +149,13 @@ def _about(spec: dict[str, Any], key: str, default: Any) -> Any:  # noqa: ANN401
 
 def _png(spec: dict[str, Any]) -> bytes:
     """A picture: of a figure for print, 300 dots per inch."""
-    scale = _about(spec, "scale", 2.0)
-    return vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[])
+    return vl_convert.svg_to_png(_sized(spec), scale=_about(spec, "scale", 2.0))
 
 
 WRITERS: Mapping[str, Callable[[dict[str, Any]], bytes]] = {
     ".svg": lambda spec: svg(spec).encode(),
     ".png": _png,
-    ".pdf": lambda spec: vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]),
+    ".pdf": lambda spec: vl_convert.svg_to_pdf(_sized(spec)),
     ".html": lambda spec: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
 }
 """By suffix."""

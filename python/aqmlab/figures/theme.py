@@ -18,7 +18,7 @@ import altair as alt
 from altair.utils.schemapi import debug_mode
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.files import Chart, definition, written_width
+from aqmlab.figures.files import Chart, definition, excess
 
 __all__ = [
     "MOST_SERIES",
@@ -337,10 +337,12 @@ class Figure:
     heading: Heading
     build: Callable[[float], Chart]
     """Gives the plots when those beside each other may have some width together."""
+    margin: float = 6
+    """About what axes and labels take beside the plots, in heights of text."""
 
     def chart(self, look: Look) -> Chart:
         """The finished figure."""
-        return finish(self.build, look, self.heading)
+        return finish(self.build, look, self.heading, self.margin)
 
 
 def finish(
@@ -353,7 +355,7 @@ def finish(
         look: its look.
         heading: what stands above it.
         margin: about what axes and labels take beside the plots, in heights of text. Where it is
-            right, the figure is drawn once.
+            nearly right, the figure is drawn once.
     """
     params = heading.params(look)
     room = look.size.total - margin * look.size.text
@@ -361,14 +363,13 @@ def finish(
     def drawn(room: float) -> Chart:
         with unchecked():
             plain = _with_axis_names(build(room), look)
-            return configured(plain if params is None else plain.properties(title=params), look)
+            titled = plain if params is None else plain.properties(title=params)
+            return configured(titled, look, width=look.size.total)
 
     chart = drawn(room)
     # What axes, legends and labels take is known when they have been drawn.
-    over = written_width(definition(chart)) - look.size.total
-    if -1 < over <= 0:
-        return chart
-    return drawn(room - math.ceil(over))
+    over = excess(definition(chart))
+    return drawn(room - math.ceil(over)) if over else chart
 
 
 def _with_axis_names(chart: Chart, look: Look) -> Chart:
@@ -405,8 +406,8 @@ def _plots(chart: Any) -> Iterator[Any]:  # noqa: ANN401 - any of Altair's chart
         yield from _plots(part)
 
 
-def configured(chart: Chart, look: Look) -> Chart:
-    """The style that all figures share."""
+def configured(chart: Chart, look: Look, width: float | None = None) -> Chart:
+    """The style that all figures share; with a width, its file has that width."""
     colours, size = look.colours, look.size
     config: dict[str, Any] = {
         "background": colours.background,
@@ -456,5 +457,6 @@ def configured(chart: Chart, look: Look) -> Chart:
     }
     # At once: every call copies the whole chart.
     finished: Chart = chart.configure(**config)
-    finished.usermeta = {"aqmlab": {"unit": size.unit, "scale": size.dots_per_unit}}
+    about = {"unit": size.unit, "scale": size.dots_per_unit}
+    finished.usermeta = {"aqmlab": about if width is None else {**about, "width": width}}
     return finished

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import Any
 
 from aqmlab._util.pool import OnProgress
 from aqmlab.errors import AqmlabError
@@ -71,29 +70,20 @@ def pictures(
 
 def drawn(name: str, draw: Callable[..., Chart], runs: Sequence[Run]) -> Picture:
     """A figure of some runs; an error if they have nothing that it could show."""
-    page = definition(draw(runs, look=Look(theme="page")))
-    spec = _on_white(page)
-    title = " ".join(spec["title"]["text"])
-    return Picture(name, title, svg(spec), _inline(name, title, page))
+    spec = definition(draw(runs, look=Look(theme="page")))
+    picture, title = svg(spec), " ".join(spec["title"]["text"])
+    return Picture(name, title, _on_white(picture), _inline(name, title, picture))
 
 
-def _on_white(page: dict[str, Any]) -> dict[str, Any]:
-    """A figure in the light theme, from its definition in the colours of a page."""
+def _on_white(picture: str) -> str:
+    """A figure in the light theme, from its drawing in the colours of a page."""
     light, own = THEMES["light"], THEMES["page"]
     names = {getattr(own, key): getattr(light, key) for key in ("text", "soft", "grid", "axis")}
     names |= zip(own.series, light.series, strict=True)
-
-    def coloured(part: Any) -> Any:  # noqa: ANN401 - any part of a definition
-        if isinstance(part, dict):
-            return {key: coloured(value) for key, value in part.items()}
-        if isinstance(part, list):
-            return [coloured(value) for value in part]
-        return names.get(part, part) if isinstance(part, str) else part
-
-    data = {"datasets": page["datasets"]} if "datasets" in page else {}
-    found: dict[str, Any] = coloured({key: page[key] for key in page if key not in data}) | data
-    found["config"]["background"] = light.background
-    return found
+    coloured = "|".join(map(re.escape, names))
+    picture = re.sub(rf'(?<==")(?:{coloured})(?=")', lambda found: names[found[0]], picture)
+    paper = rf'\g<0><rect width="\1" height="\2" fill="{light.background}"/>'
+    return re.sub(r'^<svg [^>]*viewBox="0 0 (\S+) (\S+)">', paper, picture)
 
 
 def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:
@@ -117,10 +107,10 @@ def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:
         yield "fairness", fairness
 
 
-def _inline(name: str, title: str, spec: dict[str, Any]) -> str:
+def _inline(name: str, title: str, picture: str) -> str:
     """A figure inside a page: named, with identifiers that no other figure has."""
     # Its marks are not pictures of their own: the title says what it shows.
-    picture = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", svg(spec))
+    picture = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", picture)
     for what in ('id="part', "#part"):
         picture = picture.replace(what, what.replace("part", f"{name}-part"))
     return picture.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)

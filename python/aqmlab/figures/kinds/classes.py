@@ -105,7 +105,7 @@ def classes(
         )
         return alt.layer(lines, values) if is_log else alt.layer(values, lines)
 
-    return Figure(heading, build).chart(look)
+    return Figure(heading, build, margin=4.4).chart(look)
 
 
 def _above(row: curves.Row, least: float) -> curves.Row:

@@ -67,7 +67,7 @@ def comparison(
         return together
 
     heading = Heading(title, tuple(dict.fromkeys(notes)))
-    return finish(build, look, heading, margin=7 if side else 6)
+    return finish(build, look, heading, margin=7.5 if side else 6)
 
 
 def _titled(one: Figure, room: float, look: Look) -> Chart:

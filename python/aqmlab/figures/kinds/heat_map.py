@@ -92,7 +92,7 @@ def heat_map(
         )
         return alt.layer(fields, texts)
 
-    return Figure(heading, build).chart(look)
+    return Figure(heading, build, margin=7).chart(look)
 
 
 def _fields(

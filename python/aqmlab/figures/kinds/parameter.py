@@ -197,7 +197,7 @@ def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -
             return drawn[0]
         return alt.concat(*drawn, columns=columns, spacing=look.size.text)
 
-    return Figure(heading, build)
+    return Figure(heading, build, margin=5.2)
 
 
 def _in_order(known: Sequence[Configuration], plots: str | None) -> Iterable[Configuration]:

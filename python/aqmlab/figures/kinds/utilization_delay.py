@@ -93,7 +93,7 @@ def utilization_delay(
         up = rule.encode(x=x.x("x"), y=y.y("y0"), y2="y1:Q")
         return alt.layer(line, across, up, tradeoffs.names_at(places, names, look, x, y))
 
-    return Figure(heading, build).chart(look)
+    return Figure(heading, build, margin=5.4).chart(look)
 
 
 def _title(places: list[tradeoffs.Place]) -> str:

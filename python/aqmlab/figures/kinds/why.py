@@ -177,7 +177,7 @@ def _view(bars: Sequence[_Bar], heading: Heading, along: str | None, look: Look)
     def build(room: float) -> Chart:
         # Each plot has an axis of its own beside it. Widths are whole: rounded up they would not
         # fit, so the first plots take what is left.
-        each, left = divmod(math.floor(room - (columns - 1) * 5.5 * look.size.text), columns)
+        each, left = divmod(math.floor(room - (columns - 1) * 4.1 * look.size.text), columns)
         drawn = [
             _plot(
                 [bar for bar in bars if bar.plot == plot],

@@ -6,7 +6,7 @@ use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
 use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 use aqmlab_record::LinkDirection;
-use aqmlab_scenario::{DelayChange, Link, Measure, Outage, Trace};
+use aqmlab_scenario::{DelayChange, Framing, Link, Measure, Outage, Trace};
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
@@ -105,6 +105,16 @@ fn packets_share_opportunities_and_large_ones_take_several() {
     // 500 + 500 + 500 bytes at 2 ms; 40 at 5 ms, and 1460 of the next 1500, whose rest goes at 6 ms.
     let packets = [500, 500, 500, 40, 1500, 1460].map(|size| (0, size));
     assert_eq!(arrivals(&link, &packets), [2, 2, 2, 5, 6, 6]);
+}
+
+#[test]
+fn framing_takes_its_part_of_opportunities() {
+    let mut link = traced(&[2, 5, 6], 1);
+    link.framing = Framing(38);
+    // Ten of 150 bytes on the wire.
+    let packets = [(0, 112); 25];
+    let expected = [[2; 10].as_slice(), &[5; 10], &[6; 5]].concat();
+    assert_eq!(arrivals(&link, &packets), expected);
 }
 
 #[test]

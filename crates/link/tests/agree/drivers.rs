@@ -31,6 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) stats: String,
     /// Departures until then for which the port was not woken though it can be.
     pub(crate) computed: u64,
+    /// Departures until then for which it was woken.
+    pub(crate) woken: u64,
 }
 
 impl Outcome {
@@ -53,6 +55,7 @@ struct Driven<'a> {
     dropped: Vec<Dropped<usize>>,
     stats: Option<String>,
     computed: u64,
+    woken: u64,
 }
 
 impl<'a> Driven<'a> {
@@ -64,6 +67,7 @@ impl<'a> Driven<'a> {
             dropped: Vec::new(),
             stats: None,
             computed: 0,
+            woken: 0,
         }
     }
 
@@ -86,6 +90,7 @@ impl<'a> Driven<'a> {
     }
 
     fn depart(&mut self, at: Time) {
+        self.woken += u64::from(self.stats.is_none());
         let sent = self.port.depart(at, &mut self.dropped);
         self.sent(at, sent);
     }
@@ -128,6 +133,7 @@ impl<'a> Driven<'a> {
                 .collect(),
             stats: self.stats.expect("the measured span has ended"),
             computed: self.computed,
+            woken: self.woken,
         }
     }
 }

@@ -170,6 +170,9 @@ fn computed_departures_are_those_of_stored_packets() {
         let some = is_codel && is_plain && is_perfect;
         assert_eq!(found.computed > 0, some, "{what}: {}", found.computed);
         assert_eq!(expected.computed, 0, "{what}");
+        if some {
+            assert_eq!(found.computed + found.woken, expected.woken, "{what}");
+        }
     });
 }
 

@@ -248,8 +248,11 @@ def _papers_table(whole: Fidelity) -> str:
         if missing
         else ""
     )
+    by_value = _part(whole.cells.by_value or 0, whole.cells.total) if whole.scored else "-"
     return (
         f"{titles}\n\n{markdown(head, lines)}\n\n{note}"
+        "A percentile is within by value or, where the distribution is flat, by rank. "
+        f"By value alone, within are {by_value} cells.\n\n"
         "Rows that have not been run have no cells, and claims that need them are undecided; the "
         "share of the claims that hold is that of the decided. "
         "Undecidable: another run of the paper's own laboratory would often have said otherwise. "

@@ -387,13 +387,17 @@ def _queue_in_words(entry: Group, at: LinkDirection) -> str:
     marked = f" and marked {_of(marks, 2, 100)} %" if marks and marks.mean > 0 else ""
     delay = f" ({_of(wait, 1, 1000)} ms)" if wait else ""
     return (
-        f"The queue of {at} held {_of(queue, 1)} packets on average{delay}, dropped "
-        f"{_of(loss, 2, 100)} % of what arrived{marked}."
+        f"The queue of {at} held {_of(queue, 1)} packets on average{delay} and dropped "
+        f"{_of(loss, 2, 100)} %{marked}."
     )
 
 
 def _transfer_in_words(entry: Group, name: str) -> str:
-    """What a class that gets no responses got: its rate; what its datagrams met."""
+    """What a class that gets no responses got: what its users notice, or its rate."""
+    if (score := entry.estimate("quality", name, "mos_mean")) is not None:
+        return f"Calls of {name} have a mean opinion score of {_of(score, 2)}."
+    if (late := entry.estimate("quality", name, "frame_delay_p99_s")) is not None:
+        return f"The 99 % frame delay of {name} is {_of(late, 0, 1e3)} ms."
     rate = f"Class {name} got {_of(entry.estimate('flows', name, 'goodput_bps'), 2, 1e-6)} Mbit/s"
     keys = ("datagram_loss_rate", "datagram_delay_p50_s", "datagram_delay_p95_s")
     loss, half, most = (entry.estimate("flows", name, key) for key in keys)

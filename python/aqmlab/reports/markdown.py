@@ -81,7 +81,9 @@ def _opening(report: Report) -> Iterator[str]:
 def _results(report: Report, shown: dict[str, str]) -> Iterator[str]:
     """What the runs of one scenario say."""
     yield _heading("summary")
-    yield "\n".join(f"- {markdown_text(line)}" for line in report.verdict)
+    head, *lines = [markdown_text(line) for line in report.verdict] or [""]
+    yield head
+    yield "\n".join(f"- {line}" for line in lines)
     for label, words in report.words:
         yield f"**{markdown_text(label)}.** {markdown_text(words)}"
     for part in report.summary:

@@ -186,7 +186,7 @@ def _quality_tables(groups: Sequence[Group], title: str) -> list[TableModel]:
     metrics = [metric for metric in QUALITY if metric.short]
     return [
         _estimates(
-            title,
+            f"{title}: {', '.join(names)}" if len(kinds) > 1 else title,
             ("run", "class"),
             metrics,
             [

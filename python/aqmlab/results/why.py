@@ -196,7 +196,7 @@ def _paragraph(group: Group, traffic: str) -> str:
         f"{who} take {in_words(whole)} on average{over}, all responses {all_take}.",
         f"The slowest spend {_joined(clauses)}.",
         named[0].gloss,
-        f"{lost_tail} of these wait for at least one lost packet, and {lost_all} of all responses.",
+        f"{lost_tail} of the slowest wait for at least one lost packet; of all, {lost_all}.",
     ]
     return " ".join(filter(None, sentences))
 

@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use aqmlab_scenario::{Dumbbell, Link, Scenario, Topology};
+use aqmlab_scenario::{Dumbbell, Link, ResponseTime, Scenario, Topology};
 use aqmlab_traffic::Model;
 use aqmlab_traffic::cbr::Ect;
 
@@ -131,6 +131,13 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
         return refuse(
             "measure.breakdown: found true, but nobody sees what a kernel's connections wait for; \
              leave it out"
+                .to_owned(),
+        );
+    }
+    if scenario.measure.response_time != ResponseTime::Connect {
+        return refuse(
+            "measure.response_time: found another than connect, but the live bed sees a client \
+             connect, not what its kernel sends; leave it out"
                 .to_owned(),
         );
     }

@@ -8,6 +8,8 @@ use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
+#[cfg(feature = "breakdown")]
+use crate::ResponseTime;
 use crate::{
     DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, limits,
     variable,
@@ -118,6 +120,12 @@ fn breakdown(scenario: &Scenario) -> Checked {
     {
         let message = format!("found {flow}, but measure.breakdown is false; set it to true");
         return wrong("measure.story", message);
+    }
+    if scenario.measure.response_time != ResponseTime::Connect && scenario.measure.breakdown {
+        let why =
+            "found another than connect, but measure.breakdown divides all of what users wait";
+        let message = format!("{why}; leave one of them out");
+        return wrong("measure.response_time", message);
     }
     Ok(())
 }

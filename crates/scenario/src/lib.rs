@@ -45,6 +45,8 @@ pub use change::Change;
 pub use changes::{Changed, Changes, LinkChange};
 pub use error::ScenarioError;
 pub use link::{Input, Link, RateChange, Reordering};
+#[cfg(feature = "breakdown")]
+pub use model::ResponseTime;
 pub use model::{FlowTrace, Measure, Record, Scenario};
 pub use sources::ClassError;
 pub use stacks::Stacks;

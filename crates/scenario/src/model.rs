@@ -72,6 +72,11 @@ pub struct Measure {
     #[cfg(feature = "breakdown")]
     #[param(unwritten)]
     pub story: Option<u64>,
+    /// From when on the response time of a connection's first exchange is counted; `connect` is what a
+    /// user waits.
+    #[cfg(feature = "breakdown")]
+    #[param(default, unwritten)]
+    pub response_time: ResponseTime,
     /// Connections to follow in `flow_trace.parquet`; left out: none.
     #[param(table, unwritten)]
     pub flow_trace: Option<FlowTrace>,
@@ -85,6 +90,22 @@ pub struct Measure {
 fn duration(key: &str, found: Time) -> Result<(), Problem> {
     limits::positive(key, found)?;
     limits::time(key, found)
+}
+
+/// When the first exchange of a connection begins.
+#[cfg(feature = "breakdown")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResponseTime {
+    /// With the client's first SYN.
+    #[default]
+    Connect,
+    /// With its last SYN: waiting for the retransmission timer of a SYN does not count. QUIC has no
+    /// SYN, so there it is the first packet.
+    LastSyn,
+    /// With the request, which the client sends once its connection is open: the handshake does not
+    /// count.
+    Request,
 }
 
 /// A table of a run directory.

@@ -21,6 +21,8 @@ use aqmlab_record::{
     Exchange, Flow, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, TraceRow,
     View,
 };
+#[cfg(feature = "breakdown")]
+use aqmlab_scenario::ResponseTime;
 use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_stacks::Stack as _;
 use aqmlab_tcp::{Delivered, Events};
@@ -114,6 +116,8 @@ pub(crate) struct World<E: Engine> {
     flows_opened: u64,
     shifted_clocks: bool,
     metrics: Metrics,
+    #[cfg(feature = "breakdown")]
+    response_time: ResponseTime,
     tracer: Tracer,
     schedule: Schedule,
     events: u64,
@@ -230,6 +234,8 @@ impl<E: Engine> World<E> {
             classes,
             flows_opened: 0,
             metrics,
+            #[cfg(feature = "breakdown")]
+            response_time: scenario.measure.response_time,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), scenario.traffic.len()),
             schedule,
             events: 0,
@@ -496,6 +502,10 @@ impl<E: Engine> World<E> {
         self.now = now;
         if timeouts > 0 {
             self.metrics.on_timeouts(class, now, timeouts);
+            #[cfg(feature = "breakdown")]
+            if role == Role::Client && self.response_time == ResponseTime::LastSyn {
+                self.application(event.conn).player.begin(now);
+            }
         }
         self.after_input(event.conn, role, events);
     }
@@ -710,6 +720,11 @@ impl<E: Engine> World<E> {
 
     /// An application goes on in its program until it has to wait.
     fn play(&mut self, index: u32, role: Role) {
+        #[cfg(feature = "breakdown")]
+        if role == Role::Client && self.response_time == ResponseTime::Request {
+            let now = self.now;
+            self.application(index).player.begin(now);
+        }
         loop {
             let now = self.now;
             match self.application(index).player.next(role, now) {

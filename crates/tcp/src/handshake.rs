@@ -6,7 +6,7 @@ use aqmlab_net::Ecn;
 use crate::accecn::{self, ASKING_SYNS, Offer};
 use crate::agreed::Agreed;
 use crate::context::Context;
-use crate::profile::EcnEcho;
+use crate::profile::{EcnEcho, EctOn};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 use crate::sender::Sender;
@@ -101,7 +101,8 @@ impl Handshake {
         } else {
             Flags::default()
         };
-        let capable = agreed.has(Agreed::ECN) || (!answers && profile.ecn);
+        let asks = profile.ecn && profile.ect_on == EctOn::AllPackets;
+        let capable = agreed.has(Agreed::ECN) || (!answers && asks);
         out.send(Segment {
             seq: 0,
             ack: receiver.next(),

@@ -118,6 +118,13 @@ impl<S: Borrow<Script>> Player<S> {
         }
     }
 
+    /// The first exchange counts from `now` on, if the client has not sent any of it.
+    pub fn begin(&mut self, now: Time) {
+        if self.ends[Role::Client as usize].step == 0 {
+            self.asked_at = now;
+        }
+    }
+
     /// Bytes that an end has received.
     pub const fn received(&self, end: Role) -> u64 {
         self.ends[end as usize].received

@@ -205,9 +205,19 @@ pub enum EctOn {
     NewData,
     /// Retransmissions too (ns).
     AllData,
+    /// Every packet behind the client's SYN: SYN-ACK, ACKs and FIN as well (ns's two-way TCP of 2001).
+    AllButSyn,
     /// SYNs and ACKs as well, from the client's SYN on: hosts of data centres, whose switches drop what
     /// is not ECN-capable where they mark the rest (Linux where the congestion control needs ECN).
     AllPackets,
+}
+
+impl EctOn {
+    /// Whether SYN-ACKs, ACKs and FINs are sent as ECN-capable.
+    #[inline]
+    pub(crate) const fn covers_control(self) -> bool {
+        matches!(self, Self::AllButSyn | Self::AllPackets)
+    }
 }
 
 /// How the sender reacts to an ECN echo: at most once per window of data, as to a loss, except

@@ -499,7 +499,7 @@ impl Space {
     /// The same for a SYN that offers ECN, or a SYN-ACK that agrees on it.
     #[inline]
     pub(crate) fn code_point_of_opening(&self, capable: bool, cx: &Context<'_>) -> Ecn {
-        if capable && cx.profile.ect_on == EctOn::AllPackets {
+        if capable && cx.profile.ect_on.covers_control() {
             self.code_point(cx)
         } else {
             Ecn::NotEct

@@ -8,7 +8,7 @@ use aqmlab_net::{Ecn, Time};
 use super::ClassicSender;
 use crate::agreed::Agreed;
 use crate::context::Context;
-use crate::profile::{Ect, EctOn};
+use crate::profile::Ect;
 use crate::receiver::{Delivered, Receiver};
 use crate::segment::{Flags, NO_NUMBER, Outbox, Segment};
 use crate::sender::space::Space;
@@ -106,8 +106,8 @@ impl ClassicSender {
             if len < mss && !fin && !space.may_send_short(seq, len, idle, cx) {
                 break;
             }
-            let is_capable = space.agreed.has(Agreed::ECN)
-                && (len > 0 || cx.profile.ect_on == EctOn::AllPackets);
+            let is_capable =
+                space.agreed.has(Agreed::ECN) && (len > 0 || cx.profile.ect_on.covers_control());
             let ecn = match cx.profile.ect {
                 _ if !is_capable => Ecn::NotEct,
                 Ect::Ect0 => Ecn::Ect0,

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from aqmlab import _native
 from aqmlab._util.expressions import Expression
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import judge, noise, rule
+from aqmlab.papers.calibration import cases_of
 from aqmlab.papers.claim import Claim, Further
 from aqmlab.papers.judge import ClaimScore, Judged
 from aqmlab.papers.paper import Column, Paper
@@ -122,19 +124,18 @@ def test_schemes_are_those_of_table_i() -> None:
 
 def test_the_experiments_are_those_of_table_1() -> None:
     source = paper("weigle2003")
-    plan = Plan(source, [1])
+    plan = Plan(source, source.seeds[:1])
     again = {name for reading in source.interpretations for name in reading.replaces.values()}
     plan.add_tables([table for table in source.tables if table.id not in again])
     # Twelve experiments at nine loads, six runs of RED, twelve one way, the traffic alone.
     assert len(plan.scenarios) == 12 * 9 + 6 + 12 + 1
     for row in source.table("table1").rows:
         data, printed = plan.scenarios[plan.rows["table1", row.label][0]].data, row.published
-        [traffic] = data["traffic"]
-        stack = traffic["tcp"]
-        assert (stack["recovery"], stack["ecn"]) == (
-            {"reno": "reno", "sack": "sack-pipe"}[printed["tcp"]],
-            printed["ecn"] == "true",
-        )
+        for stack in (traffic["tcp"] for traffic in data["traffic"]):
+            assert (stack["recovery"], stack["ecn"]) == (
+                {"reno": "reno", "sack": "sack-pipe"}[printed["tcp"]],
+                printed["ecn"] == "true",
+            )
         for direction in ("forward", "reverse"):
             law = data["topology"]["bottleneck"][direction]["discipline"]
             assert (law["kind"], law["limit"]) == (
@@ -146,9 +147,36 @@ def test_the_experiments_are_those_of_table_1() -> None:
                 assert float(law["target_delay"].removesuffix(" ms")) == pytest.approx(
                     1000 * float(printed["target_delay_s"])
                 )
-        exchanges = number(traffic["rate"]) * number(data["measure"]["duration"])
+        rate = sum(number(traffic["rate"]) for traffic in data["traffic"])
+        exchanges = rate * number(data["measure"]["duration"])
         # The paper's 250,000, and not many more.
         assert 250_000 <= exchanges <= 1.01 * 250_000
+
+
+def test_rates_by_seed_cause_the_loads_of_the_paper() -> None:
+    """Section V.D: so much each way, and a response of 10 MB that begins before 1,000 s."""
+    source = paper("weigle2003")
+    assert source.by_seed is not None
+    for case in cases_of(source, source.seeds):
+        line = case.row.by_seed[case.seed]
+        ways = [key for key in line if key.endswith("_load_pct") and line[key]]
+        assert len(ways) == {"two-way": 2, "one-way": 1}[line["traffic"]]
+        for way in ways:
+            assert float(line[way]) == pytest.approx(case.target_pct, rel=0.02)
+        if line["traffic"] == "two-way":
+            assert float(line["large_s"]) < 1000
+
+
+def test_a_line_of_rates_by_seed_is_what_runs_give() -> None:
+    source = paper("weigle2003")
+    case = next(one for one in cases_of(source, source.seeds) if one.target_pct == 105)
+    line = case.row.by_seed[case.seed]
+    rates = {name: float(line[f"{name}_rate"]) for name in ("forward", "reverse")}
+    again = case.line(rates)
+    if line["engine"] == _native.engine():
+        assert again.to_row() == {key: line[key] for key in again.to_row()}
+    for load in again.loads_pct.values():
+        assert load == pytest.approx(105, rel=0.02)
 
 
 def number(quantity: str) -> float:

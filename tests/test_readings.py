@@ -157,6 +157,10 @@ def test_a_reading_without_rows_is_refused(tmp_path: Path) -> None:
     ("name", "reading", "rows", "field"),
     [
         ("weigle2003", "by-size", 150, "scale_by_size"),
+        ("weigle2003", "ect", 80, "all-but-syn"),
+        ("weigle2003", "no-delay", 200, "'server_delay': False"),
+        ("weigle2003", "request", 120, "'response_time': 'request'"),
+        ("weigle2003", "last-syn", 120, "'response_time': 'last-syn'"),
         ("le2005", "router", 60, "packet_time"),
         ("zhangqiu2000", "kept", 139, "transfers_per_connection"),
     ],
@@ -166,7 +170,7 @@ def test_readings_of_the_papers_set_what_they_say(
 ) -> None:
     paper = Paper.load(str(ROOT / "papers" / name))
     [one] = [one for one in paper.interpretations if one.id == reading]
-    plan = Plan(paper, [1])
+    plan = Plan(paper, paper.seeds[:1])
     plan.add_tables([paper.table(other) for other in one.replaces.values()])
     assert len(plan.rows) >= rows
     for scenario in plan.scenarios.values():

@@ -115,7 +115,11 @@ def quantities(
     found: dict[str, set[Quantity]] = {}
     for table in tables:
         for row in table.rows:
-            of_row = {Quantity.of(column, published) for column, published in wanted(table, row)}
+            of_row = {
+                Quantity.of(column, published)
+                for column, published in wanted(table, row)
+                if not column.by_seed
+            }
             for name in plan.rows.get((table.id, row.label), ()):
                 found.setdefault(name, set()).update(of_row)
     for fit in fits:
@@ -245,7 +249,12 @@ def _names(paper: Paper) -> dict[_Terms, str]:
 
     Other terms whose column is called the same get a number behind it.
     """
-    columns = [(column.name, column.terms) for table in paper.tables for column in table.columns]
+    columns = [
+        (column.name, column.terms)
+        for table in paper.tables
+        for column in table.columns
+        if not column.by_seed
+    ]
     found: dict[_Terms, str] = {}
     taken: set[str] = set()
     for name, terms in [*columns, *((fit.id, fit.terms) for fit in paper.fits)]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aqmlab._util.fields import toml_table
 from aqmlab.errors import AqmlabError
+from aqmlab.papers.by_seed import BySeed, line_of
 from aqmlab.papers.claim import Claims, combinations
 from aqmlab.papers.names import folder_of
 from aqmlab.results.distributions import Of
@@ -23,6 +24,8 @@ from aqmlab.results.terms import Percentile, Term, Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from aqmlab.scenario.scenario import Override
 
 __all__ = [
     "Column",
@@ -52,6 +55,8 @@ class Column:
     """None: the column is shown but not scored."""
     percentile: Percentile | None = None
     """What is judged by rank too, if the tolerance has one."""
+    by_seed: str = ""
+    """Column of the paper's file by seed that it shows, in place of something measured."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,23 @@ class Row:
     """Readable and unique within its table."""
     published: Mapping[str, str]
     """The CSV's columns as printed; an empty one is not published."""
-    overrides: tuple[tuple[str, str], ...] = ()
+    overrides: tuple[Override, ...] = ()
     """What turns the table's scenario into this row's."""
+    templates: tuple[tuple[str, str], ...] = ()
+    """The same, where it differs from seed to seed: texts that columns of `by_seed` fill in."""
+    by_seed: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """Lines of the paper's file by seed."""
+
+    def of_seed(self, seed: int) -> tuple[Override, ...]:
+        """What turns the table's scenario into this row's with a seed."""
+        if not self.templates:
+            return self.overrides
+        return self.filled(line_of(self.by_seed, seed, self.label))
+
+    def filled(self, line: Mapping[str, str]) -> tuple[Override, ...]:
+        """The same with a line of the file by seed."""
+        own = ((path, Template(text).substitute(line)) for path, text in self.templates)
+        return (*own, *self.overrides)
 
 
 @dataclass(frozen=True)
@@ -171,6 +191,8 @@ class Paper:
     claims: Claims
     figures: tuple[Figure, ...] = ()
     """What ``figures.toml`` asks for."""
+    by_seed: BySeed | None = None
+    """Where rates by seed are; None: no row has any."""
     interpretations: tuple[Interpretation, ...] = ()
     """Other interpretations of what the paper leaves open; their tables are among ``tables``."""
 
@@ -185,8 +207,10 @@ class Paper:
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
+            seeded = BySeed.read(source["by_seed"], folder) if "by_seed" in source else None
             tables = [
-                _table(_complete(spec, specs, source), columns, folder) for spec in source["tables"]
+                _table(_complete(spec, specs, source), columns, folder, seeded)
+                for spec in source["tables"]
             ]
             interpretations = _interpretations(source.get("readings", []), tables)
             return cls(
@@ -204,6 +228,7 @@ class Paper:
                 reference=source.get("reference", {}),
                 claims=Claims.load(folder),
                 figures=_figures_of(_toml(figures), tables) if figures.exists() else (),
+                by_seed=seeded,
                 interpretations=interpretations,
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -293,6 +318,7 @@ def column(name: str, spec: Mapping[str, Any]) -> Column:
         terms=terms,
         tolerance=tolerance,
         percentile=Percentile.named(" + ".join(term.key for term in terms)) if ranked else None,
+        by_seed=spec.get("by_seed", ""),
     )
 
 
@@ -305,13 +331,15 @@ def _complete(
     return {**shared, **like, "shows": [], **spec}
 
 
-def _table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
+def _table(
+    spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path, seeded: BySeed | None
+) -> Table:
     """A table as ``tables.toml`` describes it, with its published rows."""
     return Table(
         id=spec["id"],
         title=spec["title"],
         columns=tuple(columns[name] for name in spec["compare"]),
-        rows=_rows(spec, folder),
+        rows=tuple(_seeded(row, spec, seeded) for row in _rows(spec, folder)),
         scenario=folder / spec["scenario"],
         quick_rows=spec.get("quick_rows", "*"),
         shows=tuple(spec["shows"]),
@@ -419,6 +447,14 @@ def _row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
             (path, _setting(value, filled)) for path, value in spec.get("set", {}).items()
         ),
     )
+
+
+def _seeded(row: Row, spec: Mapping[str, Any], seeded: BySeed | None) -> Row:
+    """A row with what its table's ``set_by_seed`` gives it."""
+    templates = tuple(spec.get("set_by_seed", {}).items())
+    if not templates or seeded is None:
+        return row
+    return replace(row, templates=templates, by_seed=seeded.of(row.published))
 
 
 def _setting(value: str | Mapping[str, Any], line: Mapping[str, str]) -> str:

@@ -74,7 +74,7 @@ class Plan:
         """Plans a run and returns its name."""
         paper = self.paper
         length = paper.quick if self.quick else paper.full if self.full else ()
-        overrides = [*paper.common, *row.overrides, *length, ("seed", str(seed))]
+        overrides = [*paper.common, *row.of_seed(seed), *length, ("seed", str(seed))]
         scenario = Scenario.load(table.scenario, overrides)
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
@@ -148,4 +148,5 @@ def further_seeds(paper: Paper) -> dict[tuple[str, str], tuple[int, ...]]:
 
 def _experiment(table: Table, row: Row) -> Hashable:
     """What makes the runs of a row."""
-    return table.scenario, row.overrides
+    seeds = sorted(row.by_seed)
+    return table.scenario, row.overrides, tuple(row.of_seed(seed) for seed in seeds)

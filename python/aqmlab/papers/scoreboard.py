@@ -198,9 +198,16 @@ def table_cells(table: Table, plan: Plan, measurements: Mapping[str, Measurement
         if (table.id, row.label) not in plan.rows:
             continue
         names = plan.rows[table.id, row.label]
-        done = [measurements[name] for name in names if name in measurements]
+        done = [name for name in names if name in measurements]
         for column, published in wanted(table, row):
-            given = [of_run[Quantity.of(column, published)] for of_run in done]
+            if column.by_seed:
+                lines = [row.by_seed[plan.scenarios[name].seed] for name in done]
+                given: list[tuple[float, Rank | None]] = [
+                    (float(line[column.by_seed]), None) for line in lines
+                ]
+            else:
+                quantity = Quantity.of(column, published)
+                given = [measurements[name][quantity] for name in done]
             ranks = tuple(rank for _, rank in given if rank is not None)
             cells.append(
                 Cell(

@@ -15,6 +15,8 @@ from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seed, Seeds, chosen_
 from aqmlab.errors import AqmlabError, RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aqmlab.papers.fidelity import Fidelity
     from aqmlab.papers.reproduction import Reproduction, Reused
 
@@ -49,6 +51,12 @@ def command(
             "--measured", help="Use the numbers of the paper's measured.json in place of runs."
         ),
     ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate", help="Find the rates by seed that its runs need, and run nothing else."
+        ),
+    ] = False,
     seed: Seed = None,
     seeds: Seeds = None,
     directory: Annotated[
@@ -72,6 +80,9 @@ def command(
         raise AqmlabError(f"found {chosen[0]} after all; expected one paper when tables are named")
     check_output_folder(directory or Path("out"))
     wanted = chosen_seeds(seed, seeds)
+    if calibrate:
+        _calibrate(paper, wanted, directory, jobs or available_cpus())
+        return
     with Progress("running") as progress:
         options: dict[str, Any] = {
             "out": directory,
@@ -101,6 +112,24 @@ def command(
     if failed := result.failed:
         name, reason = next(iter(failed.items()))
         raise RunError(f"{len(failed)} of {result.runs} runs failed; the first, {name}: {reason}")
+
+
+def _calibrate(paper: str, seeds: Sequence[int] | None, folder: Path | None, jobs: int) -> None:
+    """Finds rates by seed, and says what they cause."""
+    from aqmlab.papers.calibration import calibrate, to_csv
+    from aqmlab.papers.paper import Paper
+
+    source = Paper.load(paper)
+    where = (folder or Path("out") / "reproduce" / source.name) / "loads.csv"
+    with Progress("calibrating") as progress:
+        lines, failed = calibrate(
+            source, seeds or source.seeds, where, jobs=jobs, progress=progress.update
+        )
+    out(to_csv(lines).rstrip())
+    out(f"loads: {where}")
+    if failed:
+        name, reason = next(iter(failed.items()))
+        raise RunError(f"{len(failed)} were not found; the first, {name}: {reason}")
 
 
 def _reused(found: Reused, runs: int) -> str:

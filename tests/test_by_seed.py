@@ -106,8 +106,8 @@ def test_every_seed_has_its_own_rates(folder: Path) -> None:
 def test_a_seed_without_rates_is_refused(folder: Path) -> None:
     plan = Plan(Paper.load(str(folder)), [3])
     message = (
-        r"row 50 %: found no rates for seed 3, but for seeds 1, 2; choose one of these, or let "
-        r"--calibrate find them"
+        r"row 50 %: found no rates for seed 3; there are some for seeds 1, 2: choose one of "
+        r"these, or let --calibrate find them"
     )
     with pytest.raises(AqmlabError, match=message):
         plan.add_tables(plan.paper.tables)

@@ -41,7 +41,7 @@ class BySeed:
     """What makes the network of a row one without congestion."""
     large_mb: float
     large_before_s: float
-    """A response of at least this size begins in every run before this time."""
+    """In every run a response of at least this size begins by then."""
     lines: Mapping[tuple[str, ...], Lines] = field(default_factory=dict)
     """What the file holds, by the values of the keys."""
 
@@ -83,8 +83,8 @@ def line_of(lines: Mapping[int, Mapping[str, str]], seed: int, row: str) -> Mapp
     """
     if seed not in lines:
         raise AqmlabError(
-            f"row {row}: found no rates for seed {seed}, but for seeds {_listed(sorted(lines))}; "
-            "choose one of these, or let --calibrate find them"
+            f"row {row}: found no rates for seed {seed}; there are some for seeds "
+            f"{_listed(sorted(lines))}: choose one of these, or let --calibrate find them"
         )
     return lines[seed]
 

@@ -133,6 +133,29 @@ def test_the_summary_says_what_the_run_measured(pair: list[Run], tmp_path: Path)
     assert "How long do fetches and pages wait behind droptail 20 or red (5,15)?" in page.text
 
 
+def test_calls_are_described_by_what_people_hear(tmp_path: Path) -> None:
+    call = '[[traffic]]\nname = "call"\nkind = "voip"\ncalls = 1\n'
+    call += 'rtt = { kind = "constant", rtt = "40 ms" }\n'
+    made = execute(Scenario.from_toml(f"{SMALL}\n{call}"), tmp_path / "call")
+    page = Page(report.write([made], tmp_path / "report.html"))
+    score = made.summary["quality"]["call"]["mos_mean"]
+    assert f"Calls of call have a mean opinion score of {score:.2f}." in page.text
+    assert "Class call got" not in page.text
+
+
+def test_many_configurations_are_left_to_the_tables(tmp_path: Path) -> None:
+    own = "topology.bottleneck.discipline.limit"
+    made = [
+        execute(Scenario.from_toml(SMALL, [(own, f"{limit} packets")]), tmp_path / f"r{limit}")
+        for limit in range(10, 17)
+    ]
+    few = Page(report.write(made[:6], tmp_path / "few.html"))
+    assert few.text.count("Half of the responses") == 6
+    many = Page(report.write(made, tmp_path / "many.html"))
+    assert "Half of the responses" not in many.text
+    assert len(many.tables["table-summary"]) == 8
+
+
 def test_a_report_is_about_the_loaded_link(tmp_path: Path) -> None:
     """A full upload is not said to have held nothing."""
     office = SMALL.replace("[[traffic]]", '[[traffic]]\ndirection = "reverse"')

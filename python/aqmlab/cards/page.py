@@ -44,7 +44,8 @@ def page(card: Card, weights: Mapping[str, float] | None = None) -> Iterator[str
         weights: of areas, for an overall grade; None: there is none.
     """
     yield strong(f"{card.name}: report card")
-    yield from head(card)
+    for line in head(card):
+        yield from _wrapped(line)
     yield ""
     yield from _wrapped(card.sentence)
     yield ""
@@ -101,7 +102,10 @@ def notes(card: Card) -> str:
     """What the table of tests shows."""
     star = "* = its 95 % interval leaves out zero, which one in twenty does by chance."
     if card.about is QUEUE:
-        return f"Change: from the median of the baselines, same seeds; {star} - = no score."
+        return (
+            f"Change: from the median of the baselines, same seeds; {star} The score is of the "
+            "whole test; - = none."
+        )
     return (
         f"Change: from CUBIC in the same place, same seeds; {star} Harm: what others lose beside "
         "the control, as a share of what they have alone."
@@ -151,7 +155,7 @@ def head(card: Card) -> list[str]:
     lines = [
         f"card {VERSION}, {card.tier} tier, {about_seeds(card.seeds)}, engine {card.engine[:16]}"
     ]
-    lines += _wrapped(f"parameters: {own or 'none'}")
+    lines.append(f"parameters: {own or 'none'}")
     if card.about is not QUEUE:
         lines.append(f"ECN: {card.ecn}; TCP of Linux with this control")
     if card.sha256:

@@ -203,7 +203,7 @@ def _repeat(groups: Sequence[Group], folder: Path) -> list[str]:
         command = f"aqmlab run {names[0]} --seeds {listed}"
     about = f"seeds {listed}; "
     if len(groups) > _MOST_COMMANDS:
-        about += f"so for each of the {len(groups)} configurations; "
+        about += f"the same for each of the {len(groups)} configurations; "
     versions = look_up(groups[0].first.metadata, ("versions",)) or {}
     engines = {
         str(look_up(run.metadata, ("versions", "engine")) or "unknown")

@@ -41,7 +41,7 @@ _MOST_SHOWN = 8
 _MOST_LINKS = 3
 """Loaded links that are described in words."""
 _MOST_WORDS = 6
-"""Configurations that are described in words."""
+"""More configurations than this are not described in words: the tables are shorter."""
 _SCENARIO_BYTES = 24_000
 """Longest scenario that is shown in full."""
 _SCENARIOS_BYTES = 250_000
@@ -244,7 +244,8 @@ def _of_scenario(
         facts=_facts(groups),
         words=[
             (entry.label, " ".join([_in_words(entry, changes), *_why(entry)]))
-            for entry in groups[:_MOST_WORDS]
+            for entry in groups
+            if len(groups) <= _MOST_WORDS
         ],
         summary=tables.comparison(groups),
         details=tables.all_numbers(groups),
@@ -419,6 +420,8 @@ def _against(median: Difference, second: Difference, whose: str) -> str:
     if median.interval is None:
         change = f"{median.difference:+.3f} s"
         return f"Against {median.baseline}, the median{whose} changes by {change}."
+    if not median.clear and not second.clear:
+        return f"Against {median.baseline}, neither clearly differs."
     word = "longer" if median.difference > 0 else "shorter"
     what = (
         f"the median{whose} is {abs(median.difference):.3f} s {word}"

@@ -296,7 +296,7 @@ card-rows: build  ## ten tests of the card in ns-3 and, as root, on the live bed
 	$(BIN)/python -m aqmlab.validation.card_rows $(ARGS)
 
 .PHONY: mutants
-mutants: $(STAMPS)/venv  ## what share of small changes to aqm, tcp, link and record their tests notice: records/mutants.md; hours, ARGS="--each 40"
+mutants: $(STAMPS)/venv  ## what share of small changes to aqm, tcp, link and record their tests notice: records/mutants.md; hours, ARGS="--sample 2"
 	$(BIN)/python .ci/mutants.py $(ARGS)
 
 # Apart from `make test`: they need namespaces, a quiet machine and an hour.

@@ -2,9 +2,10 @@
 
 `make mutants` runs cargo-mutants over the crates below and writes records/mutants.md: how many
 changes were caught, and each that was not. A crate has up to 5,000 of them, 20 s each, so `--each`
-are taken of a crate, spread over its files. What was tried is in out/mutants; remove it after the
-code has changed. It needs a machine without other work: a mutant whose tests take five times as
-long as they should counts as caught, because it may never end.
+are taken of a crate, spread over its files. Tests that were written for what one sample missed show
+little by it: `--sample` takes another. What was tried is in out/mutants; remove it after the code
+has changed. It needs a machine without other work: a mutant whose tests take five times as long as
+they should counts as caught, because it may never end.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ A mutant is a small change of the code: another operator, another value that a f
 tries a part of each crate's, spread over its files; what does not compile is left out. A mutant
 whose tests do not end counts as caught. What tests of other crates notice, such as the pinned runs
 of the simulator, does not count. The aim is 90 %. Forty tried give the share of all mutants to some
-ten points. {counted}
+ten points.
+
+{counted} Sample {sample}: of each crate's list every n-th mutant, from number {sample} on.
 
 | crate | mutants | tried | tests fail | do not end | missed | caught |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -75,11 +78,13 @@ def name(mutant: Outcome) -> str:
     return str(mutant["scenario"]["Mutant"]["name"])
 
 
-def of_crate(crate: str, parts: int) -> Row:
+def of_crate(crate: str, sample: int, parts: int) -> Row:
     """Tries one of so many parts of a crate's mutants."""
-    part = ("--shard", f"0/{parts}", "--sharding", "round-robin")
+    number = (sample - 1) % parts
+    part = ("--shard", f"{number}/{parts}", "--sharding", "round-robin")
     found = tried(
-        OUT / f"{crate}-1-of-{parts}", *("--package", f"aqmlab-{crate}", *part, "--", "--locked")
+        OUT / f"{crate}-{number + 1}-of-{parts}",
+        *("--package", f"aqmlab-{crate}", *part, "--", "--locked"),
     )
     summaries = Counter(one["summary"] for one in found)
     missed = [name(one) for one in found if one["summary"] == MISSED]
@@ -102,18 +107,18 @@ class Row:
         return " | ".join(map(str, (caught + missed, self.caught, self.endless, missed, share)))
 
 
-def page(found: dict[str, tuple[int, Row]]) -> str:
+def page(found: dict[str, tuple[int, Row]], sample: int) -> str:
     """The record."""
     commit = ["git", "log", "-1", "--format=Counted at commit %h of %cs."]
     counted = subprocess.check_output(commit, cwd=ROOT, text=True).strip()
     lines = [f"| {crate} | {count} | {row.cells} |" for crate, (count, row) in found.items()]
     missed = sorted(one for _, row in found.values() for one in row.missed)
     lines += ["", "## Missed", "", *([f"- `{one}`" for one in missed] or ["None."])]
-    return HEAD.format(counted=counted) + "\n".join(lines) + "\n"
+    return HEAD.format(counted=counted, sample=sample) + "\n".join(lines) + "\n"
 
 
 def count(text: str) -> int:
-    """How many mutants to take of a crate."""
+    """How many mutants to take of a crate, or the number of a sample."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
@@ -123,6 +128,7 @@ def main() -> None:
     """Runs what is missing, prints the table and writes it."""
     parser = argparse.ArgumentParser(description="Mutation testing of the crates.")
     parser.add_argument("--each", type=count, default=40, help="mutants of a crate (40)")
+    parser.add_argument("--sample", type=count, default=1, help="which mutants of a crate (1)")
     parser.add_argument("--crates", nargs="+", choices=CRATES, default=CRATES)
     chosen = parser.parse_args()
     if mutants("--version", listed=True).returncode:
@@ -131,8 +137,8 @@ def main() -> None:
     for crate in chosen.crates:
         listed = mutants("--package", f"aqmlab-{crate}", "--list", listed=True).stdout.splitlines()
         parts = max(1, round(len(listed) / chosen.each))
-        found[crate] = (len(listed), of_crate(crate, parts))
-    content = page(found)
+        found[crate] = (len(listed), of_crate(crate, chosen.sample, parts))
+    content = page(found, chosen.sample)
     sys.stdout.write(content)
     if set(chosen.crates) == set(CRATES):
         RECORD.write_text(content)

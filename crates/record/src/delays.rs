@@ -219,6 +219,8 @@ mod tests {
         }
         let histogram = added([1 << 60, 1 << 61]);
         assert_eq!((histogram.count(), histogram.bins[BINS - 1]), (2, 2));
+        let longest = ((1_u64 << 38) - 1) as f64 / 1e9;
+        assert_eq!(histogram.quantiles_s([0.5]), [Some(longest)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod congestion_controls;
 mod pair;
+mod table;
 
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use aqmlab_tcp::{Context, DelayedAck, Endpoint, Flags, HostClock, Profile, Recovery};

@@ -119,6 +119,9 @@ impl<'a> Pair<'a> {
             host: &self.hosts[0],
         };
         self.client = Endpoint::connect(cx, &mut out);
+        if self.client.is_established() {
+            self.client.write(request, cx, &mut out); // There is no handshake.
+        }
         self.send(Way::ToServer, &out);
         self.go_on(until);
     }

@@ -441,7 +441,7 @@ MODULE = "import runpy; runpy.run_module('aqmlab', run_name='__main__')"
         "numpy._core",
         "pyarrow",
         "pyarrow.lib",
-        "altair",
+        "vl_convert",
     ],
 )
 @pytest.mark.parametrize("begin", [COMMAND, MODULE], ids=["command", "module"])

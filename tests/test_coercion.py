@@ -108,8 +108,23 @@ def test_a_figure_needs_no_pydantic(small: Path) -> None:
     """The words of its options are looked up."""
     loaded(["run", "small.toml", "--out", "run"], small.parent)
     found = loaded(["plot", "cdf", "run", "-o", "cdf.svg", "--width", "column"], small.parent)
-    assert "altair" in found
+    assert "vl_convert" in found
     assert not {"pydantic", "rich"} & found
+
+
+def test_commands_draw_without_altair(small: Path) -> None:
+    """It makes charts for Python; importing it takes longer than most commands."""
+    for seed in ("3", "4"):
+        loaded(["run", "small.toml", "--seed", seed, "--out", f"runs/{seed}"], small.parent)
+    for arguments, most in (
+        (["plot", "ccdf", "runs", "-o", "figure.svg"], 380),
+        (["compare", "runs/3", "runs/4", "-o", "figure.png"], 430),
+        (["report", "runs", "-o", "report.html"], 600),
+    ):
+        found = loaded(arguments, small.parent)
+        assert "vl_convert" in found
+        assert not {"altair", "jsonschema", "narwhals"} & found
+        assert len(found) <= most, arguments
 
 
 def test_a_command_of_a_group_is_made_when_it_is_asked_for() -> None:

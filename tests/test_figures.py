@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import altair
 import numpy as np
 import pyarrow.compute as pc
 import pytest
@@ -18,9 +19,10 @@ from aqmlab.figures import curves, kinds
 from aqmlab.figures.axes import linear, logarithmic, ticks_between
 from aqmlab.figures.files import svg
 from aqmlab.figures.findings import Finding, finding, shown
+from aqmlab.figures.grammar import Chart, inline
 from aqmlab.figures.kinds.fairness import jain, windows
 from aqmlab.figures.queues import delays
-from aqmlab.figures.theme import PATTERNS, THEMES, Data, Heading, Plot, finish
+from aqmlab.figures.theme import PATTERNS, THEMES, Heading, finish
 from aqmlab.figures.timelines import Panel, stacked
 from aqmlab.figures.tradeoffs import Place, ellipse, front, possibly_on_front
 from aqmlab.results.configurations import chosen_links, configurations
@@ -210,7 +212,7 @@ def test_every_kind_fits_its_width_and_its_ticks_each_other(
 @pytest.mark.parametrize("name", kinds.names())
 def test_every_kind_is_an_exported_function_with_all_its_options_explained(name: str) -> None:
     kind = kinds.kind(name)
-    assert getattr(figures, name.replace("-", "_")) is kind.draw
+    assert getattr(figures, name.replace("-", "_")).__wrapped__ is kind.draw
     assert kind.summary.endswith(".")
     assert all(option.help.endswith(".") for option in kind.options.values()), kind.options
 
@@ -830,9 +832,9 @@ def test_a_picture_states_the_width_of_its_look(off: float, rooms: int) -> None:
     """Shown 1 % smaller if it comes out 1 % wider; drawn anew if it comes out far wider."""
     asked: list[float] = []
 
-    def build(room: float) -> Any:
+    def build(room: float) -> Chart:
         asked.append(room)
-        return Plot(Data(values=[{"x": 1}]), width=room + off).mark_point()
+        return Chart(inline([{"x": 1}]), width=room + off).mark("point")
 
     # A plot without axes takes its own width and the padding around it.
     chart = finish(build, figures.Look(), Heading("words"), margin=2 * 7 / 12)
@@ -840,3 +842,15 @@ def test_a_picture_states_the_width_of_its_look(off: float, rooms: int) -> None:
     [[width, inner]] = re.findall(r'width="(\d+)".* viewBox="0 0 (\d+) ', svg(chart.to_dict()))
     assert width == "900"
     assert int(inner) == 900 + (off if rooms == 1 else 0)
+
+
+def test_a_figure_in_python_is_an_altair_chart(runs: list[Run]) -> None:
+    """It can be changed, and is shown by what shows Altair's."""
+    one = figures.cdf(runs[:2])
+    assert isinstance(one, altair.LayerChart)
+    wide = one.properties(title="words", width=300)
+    assert isinstance(figures.comparison(runs[:2]), altair.VConcatChart)
+    with altair.renderers.enable("svg"):
+        assert "image/svg+xml" in str(one._repr_mimebundle_())
+    figures.save(wide, "changed.svg")
+    assert ">words<" in Path("changed.svg").read_text()

@@ -11,7 +11,6 @@ from aqmlab.errors import AqmlabError
 __all__ = ["DRAWING", "needed", "undrawable"]
 
 DRAWING = {
-    "altair": "altair>=6.0",
     "jinja2": "jinja2>=3.1",
     "pypdf": "pypdf>=5.0",
     "vl_convert": "vl-convert-python>=1.8",

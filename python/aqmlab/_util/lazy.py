@@ -12,10 +12,9 @@ import sys
 
 TYPE_CHECKING = False
 
-__all__ = ["alt", "np", "pa", "pc", "pq", "tomllib"]
+__all__ = ["np", "pa", "pc", "pq", "tomllib"]
 
 if TYPE_CHECKING:
-    import altair as alt
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -38,7 +37,6 @@ else:
             self.__dict__[attribute] = found
             return found
 
-    alt = _Library("altair")
     np = _Library("numpy")
     pa = _Library("pyarrow")
     pc = _Library("pyarrow.compute")

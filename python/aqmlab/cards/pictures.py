@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from aqmlab.cards.card import Card
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, Area, Test
-from aqmlab.figures.files import Chart, definition, svg
-from aqmlab.figures.theme import THEMES, Plot, Theme, ThemeName
+from aqmlab.figures.files import svg
+from aqmlab.figures.grammar import Channel, Chart, inline, layer
+from aqmlab.figures.theme import THEMES, Theme, ThemeName
 
 __all__ = ["areas_svg", "waits_svg"]
 
@@ -29,47 +28,48 @@ def areas_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
     for baseline in others:
         rows += _scores(baseline, card.areas_of(baseline))
     low, high = CONSTANTS["lowest_score"], CONSTANTS["highest_score"]
-    x = alt.X(
+    x = Channel(
         "score:Q",
-        scale=alt.Scale(domain=[low, high]),
-        axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]),
+        scale={"domain": [low, high]},
+        axis={"values": [-1, -0.5, 0, 0.5, 1]},
         title="score: 0 drop-tail, 1 deployed queues"
         if card.about is QUEUE
         else "score: 1 is CUBIC",
     )
-    y = alt.Y("area:N", sort=names, title=None)
-    colours = alt.Scale(
-        domain=["candidate", *others], range=[theme.text, *theme.series[: len(others)]]
-    )
-    shapes = alt.Scale(
-        domain=["candidate", *others],
-        range=["circle", *["square", "triangle-up", "diamond", "cross", "triangle-down"] * 4][
+    y = Channel("area:N", sort=names, title=None)
+    colours = {
+        "domain": ["candidate", *others],
+        "range": [theme.text, *theme.series[: len(others)]],
+    }
+    shapes = {
+        "domain": ["candidate", *others],
+        "range": ["circle", *["square", "triangle-up", "diamond", "cross", "triangle-down"] * 4][
             : len(others) + 1
         ],
-    )
-    data = alt.InlineData(values=rows)
+    }
+    data = inline(rows)
     zero = (
-        Plot(alt.InlineData(values=[{"score": 0.0}, {"score": 1.0}]))
-        .mark_rule(color=theme.axis, strokeDash=[3, 3])
+        Chart(inline([{"score": 0.0}, {"score": 1.0}]))
+        .mark("rule", color=theme.axis, strokeDash=[3, 3])
         .encode(x="score:Q")
     )
     spans = (
-        Plot(data)
-        .transform_filter("datum.queue === 'candidate' && isValid(datum.low)")
-        .mark_rule(strokeWidth=3, color=theme.text)
-        .encode(x=alt.X("low:Q"), x2="high:Q", y=y)
+        Chart(data)
+        .keep("datum.queue === 'candidate' && isValid(datum.low)")
+        .mark("rule", strokeWidth=3, color=theme.text)
+        .encode(x=Channel("low:Q"), x2="high:Q", y=y)
     )
     points = (
-        Plot(data)
-        .mark_point(filled=True, size=70, opacity=0.9)
+        Chart(data)
+        .mark("point", filled=True, size=70, opacity=0.9)
         .encode(
             x=x,
             y=y,
-            color=alt.Color("queue:N", scale=colours, title=None),
-            shape=alt.Shape("queue:N", scale=shapes, title=None),
+            color=Channel("queue:N", scale=colours, title=None),
+            shape=Channel("queue:N", scale=shapes, title=None),
         )
     )
-    chart = alt.layer(zero, spans, points).properties(width=width, height=30 * max(1, len(names)))
+    chart = layer(zero, spans, points).properties(width=width, height=30 * max(1, len(names)))
     return _drawn(chart, theme)
 
 
@@ -110,34 +110,34 @@ def waits_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
         "candidate": (theme.text, "circle"),
     }
     domain = [name for name in looks if name]
-    colours = alt.Scale(domain=domain, range=[looks[name][0] for name in domain])
-    shapes = alt.Scale(domain=domain, range=[looks[name][1] for name in domain])
-    data = alt.InlineData(values=pairs)
-    x = alt.X("wait:Q", scale=alt.Scale(type="log"), title="wait p95 (ms)")
-    y = alt.Y("goodput:Q", scale=alt.Scale(zero=False), title=f"goodput (% of {start}'s)")
+    colours = {"domain": domain, "range": [looks[name][0] for name in domain]}
+    shapes = {"domain": domain, "range": [looks[name][1] for name in domain]}
+    data = inline(pairs)
+    x = Channel("wait:Q", scale={"type": "log"}, title="wait p95 (ms)")
+    y = Channel("goodput:Q", scale={"zero": False}, title=f"goodput (% of {start}'s)")
     lines = (
-        Plot(data)
-        .transform_filter("datum.place !== 1")
-        .mark_line(color=theme.axis, strokeWidth=1)
+        Chart(data)
+        .keep("datum.place !== 1")
+        .mark("line", color=theme.axis, strokeWidth=1)
         .encode(x=x, y=y, detail="test:N", order="place:Q")
     )
     points = (
-        Plot(data)
-        .mark_point(filled=True, size=60)
+        Chart(data)
+        .mark("point", filled=True, size=60)
         .encode(
             x=x,
             y=y,
-            color=alt.Color("queue:N", scale=colours, title=None),
-            shape=alt.Shape("queue:N", scale=shapes, title=None),
+            color=Channel("queue:N", scale=colours, title=None),
+            shape=Channel("queue:N", scale=shapes, title=None),
         )
     )
     words = (
-        Plot(data)
-        .transform_filter("datum.queue === 'candidate'")
-        .mark_text(align="left", dx=7, dy=3, color=theme.text, fontSize=10)
+        Chart(data)
+        .keep("datum.queue === 'candidate'")
+        .mark("text", align="left", dx=7, dy=3, color=theme.text, fontSize=10)
         .encode(x=x, y=y, text="test:N")
     )
-    return _drawn(alt.layer(lines, points, words).properties(width=width, height=220), theme)
+    return _drawn(layer(lines, points, words).properties(width=width, height=220), theme)
 
 
 def _pair(test: Test, start: str, middle: str) -> list[dict[str, Any]] | None:
@@ -170,20 +170,24 @@ def _pair(test: Test, start: str, middle: str) -> list[dict[str, Any]] | None:
 
 def _drawn(chart: Chart, theme: Theme) -> str:
     """A chart as SVG."""
-    configured = chart.configure(
-        font=_FONT,
-        background="transparent",
-        view=alt.ViewConfig(stroke=None),
-        axis=alt.AxisConfig(
-            labelColor=theme.text,
-            titleColor=theme.text,
-            gridColor=theme.grid,
-            labelFontSize=11,
-            titleFontSize=11,
-            titleFontWeight="normal",
-        ),
-        legend=alt.LegendConfig(
-            orient="bottom", columns=3, labelColor=theme.text, labelFontSize=11, columnPadding=18
-        ),
-    )
-    return svg(definition(configured))
+    config = {
+        "font": _FONT,
+        "background": "transparent",
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": theme.text,
+            "titleColor": theme.text,
+            "gridColor": theme.grid,
+            "labelFontSize": 11,
+            "titleFontSize": 11,
+            "titleFontWeight": "normal",
+        },
+        "legend": {
+            "orient": "bottom",
+            "columns": 3,
+            "labelColor": theme.text,
+            "labelFontSize": 11,
+            "columnPadding": 18,
+        },
+    }
+    return svg(chart.properties(config=config).to_dict())

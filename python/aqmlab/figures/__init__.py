@@ -11,23 +11,35 @@ returns can be shown in a notebook, changed, or saved with :func:`save`::
 `aqmlab plot` draws the same on the command line; see docs/figures.md.
 """
 
+from __future__ import annotations
+
+import importlib
+
 from aqmlab._util import drawing as _drawing  # noqa: F401 - says what is not installed
 from aqmlab._util.deprecated import old_names
-from aqmlab.figures.files import Chart, save
-from aqmlab.figures.kinds.ccdf import ccdf
-from aqmlab.figures.kinds.cdf import cdf
-from aqmlab.figures.kinds.classes import classes
-from aqmlab.figures.kinds.comparison import comparison
-from aqmlab.figures.kinds.delay import delay
-from aqmlab.figures.kinds.fairness import fairness
-from aqmlab.figures.kinds.flows import flows
-from aqmlab.figures.kinds.heat_map import heat_map
-from aqmlab.figures.kinds.parameter import parameter
-from aqmlab.figures.kinds.throughput_delay import throughput_delay
-from aqmlab.figures.kinds.utilization_delay import utilization_delay
-from aqmlab.figures.kinds.why import why
-from aqmlab.figures.theme import Look
-from aqmlab.results.configurations import select
+from aqmlab._util.extras import needed
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from aqmlab.figures.altair_charts import (
+        Chart,
+        ccdf,
+        cdf,
+        classes,
+        comparison,
+        delay,
+        fairness,
+        flows,
+        heat_map,
+        parameter,
+        throughput_delay,
+        utilization_delay,
+        why,
+    )
+    from aqmlab.figures.files import save
+    from aqmlab.figures.theme import Look
+    from aqmlab.results.configurations import select
 
 __all__ = [
     "Chart",
@@ -48,9 +60,31 @@ __all__ = [
     "why",
 ]
 
+# Commands draw without Altair, whose import takes as long as most of them: a name is looked up when
+# it is first used.
+_PLACES = {
+    "Look": "aqmlab.figures.theme",
+    "save": "aqmlab.figures.files",
+    "select": "aqmlab.results.configurations",
+}
 # What 0.2 called them.
-__getattr__ = old_names(
+_old = old_names(
     __name__,
     {"queue_length": "delay", "response_ccdf": "ccdf", "response_cdf": "cdf"},
     last="0.4",
 )
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        return _old(name)
+    place = _PLACES.get(name, "aqmlab.figures.altair_charts")
+    if name not in _PLACES:
+        needed("altair", "figures in Python", "altair>=6.0")
+    found: object = getattr(importlib.import_module(place), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

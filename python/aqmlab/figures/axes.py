@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
+from aqmlab.figures.grammar import Channel
 
 __all__ = ["Axis", "limit_above", "linear", "logarithmic", "name_axis", "ticks_between"]
 
@@ -37,7 +37,7 @@ class Axis:
         lines = textwrap.wrap(self.title, letters, break_long_words=False)
         return lines if len(lines) > 1 else self.title
 
-    def scale(self, **more: Any) -> alt.Scale:  # noqa: ANN401 - what Altair takes
+    def scale(self, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - what Altair takes
         """Its scale."""
         options: dict[str, Any] = {"domain": [self.low, self.high], "nice": False, **more}
         if self.log:
@@ -46,21 +46,21 @@ class Axis:
             options["zero"] = False
         if self.reverse:
             options["reverse"] = True
-        return alt.Scale(**options)
+        return dict(**options)
 
-    def axis(self, **more: Any) -> alt.Axis:  # noqa: ANN401 - what Altair takes
+    def axis(self, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - what Altair takes
         """Its ticks."""
         options = {"values": list(self.ticks), "format": _format(self.ticks), **more}
-        return alt.Axis(**options)
+        return dict(**options)
 
-    def x(self, field: str, **more: Any) -> alt.X:  # noqa: ANN401 - what Altair takes
+    def x(self, field: str, **more: Any) -> Channel:  # noqa: ANN401 - what Altair takes
         """It as the horizontal axis of a field."""
         axis = self.axis(labelOverlap="greedy", labelFlush=False, **more)
-        return alt.X(f"{field}:Q", title=self.title, scale=self.scale(), axis=axis)
+        return Channel(f"{field}:Q", title=self.title, scale=self.scale(), axis=axis)
 
-    def y(self, field: str, **more: Any) -> alt.Y:  # noqa: ANN401 - what Altair takes
+    def y(self, field: str, **more: Any) -> Channel:  # noqa: ANN401 - what Altair takes
         """It as the vertical axis of a field."""
-        return alt.Y(f"{field}:Q", title=self.title, scale=self.scale(), axis=self.axis(**more))
+        return Channel(f"{field}:Q", title=self.title, scale=self.scale(), axis=self.axis(**more))
 
 
 def linear(
@@ -121,12 +121,12 @@ def ticks_between(low: float, high: float, count: int = 5) -> tuple[float, ...]:
     return tuple(float(f"{k * step:.12g}") for k in range(first, last + 1))
 
 
-def name_axis(names: Sequence[str], width: float, font: float) -> alt.Axis:
+def name_axis(names: Sequence[str], width: float, font: float) -> dict[str, Any]:
     """A horizontal axis of names, which are slanted where they do not fit beside each other."""
     each = width / max(len(names), 1)
     if max(map(len, names), default=0) * 0.56 * font < each - 0.5 * font:
-        return alt.Axis(labelAngle=0, labelOverlap=False)
-    return alt.Axis(labelAngle=-30, labelAlign="right", labelOverlap=False, labelLimit=width)
+        return {"labelAngle": 0, "labelOverlap": False}
+    return {"labelAngle": -30, "labelAlign": "right", "labelOverlap": False, "labelLimit": width}
 
 
 def limit_above(value: float) -> float:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-import altair as alt
 import numpy as np
 
 from aqmlab.figures.axes import Axis
-from aqmlab.figures.theme import Data, Look, Plot
+from aqmlab.figures.grammar import Channel, Chart, inline, layer, named_data
+from aqmlab.figures.theme import Look
 from aqmlab.results.distributions import Distribution
 
 __all__ = [
@@ -94,7 +94,7 @@ def banded(
     steps: Literal["step-after", "step-before", "linear"] = "linear",
     legend: bool | None = None,
     labelled: bool = True,
-) -> alt.LayerChart:
+) -> Chart:
     """One curve with its band per name, from rows of ``series``, ``x``, ``y``, ``low``, ``high``.
 
     Args:
@@ -110,31 +110,31 @@ def banded(
         legend: Whether there is one; default: with several curves.
         labelled: Whether the horizontal axis has labels and a title: the lowest of several has.
     """
-    data = alt.NamedData(rows) if isinstance(rows, str) else Data(values=list(rows))
+    data = named_data(rows) if isinstance(rows, str) else inline(list(rows))
     suffix = f" ({unit})" if unit else ""
-    horizontal = x.x("x") if labelled else x.x("x", labels=False).title(None)
+    horizontal = x.x("x") if labelled else x.x("x", labels=False).but(title=None)
     extent = 3.2 * look.size.text
     named = y.lines(height, look.size.text)
-    base = Plot(width=width, height=height).encode(
+    base = Chart(width=width, height=height).encode(
         x=horizontal,
         color=look.colour(names, legend=legend),
         tooltip=[
-            alt.Tooltip("series:N", title="runs"),
-            alt.Tooltip("x:Q", title=x.title, format=".4~g"),
-            alt.Tooltip("y:Q", title=f"value{suffix}", format=".4~g"),
-            alt.Tooltip("low:Q", title=f"from{suffix}", format=".4~g"),
-            alt.Tooltip("high:Q", title=f"to{suffix}", format=".4~g"),
+            Channel("series:N", title="runs"),
+            Channel("x:Q", title=x.title, format=".4~g"),
+            Channel("y:Q", title=f"value{suffix}", format=".4~g"),
+            Channel("low:Q", title=f"from{suffix}", format=".4~g"),
+            Channel("high:Q", title=f"to{suffix}", format=".4~g"),
         ],
     )
     band = (
-        base.mark_area(interpolate=steps, opacity=0.22, clip=True)
-        .encode(y=y.y("low", minExtent=extent).title(named), y2="high:Q")
-        .transform_filter("isValid(datum.low)")
+        base.mark("area", interpolate=steps, opacity=0.22, clip=True)
+        .encode(y=y.y("low", minExtent=extent).but(title=named), y2="high:Q")
+        .keep("isValid(datum.low)")
     )
-    line = base.mark_line(interpolate=steps, strokeWidth=look.size.stroke, clip=True).encode(
-        y=y.y("y", minExtent=extent).title(named), strokeDash=look.pattern(names, legend=legend)
+    line = base.mark("line", interpolate=steps, strokeWidth=look.size.stroke, clip=True).encode(
+        y=y.y("y", minExtent=extent).but(title=named), strokeDash=look.pattern(names, legend=legend)
     )
-    return alt.LayerChart(layer=[band, line], data=data)
+    return layer(band, line, data=data)
 
 
 def number(value: float) -> float | None:

@@ -6,19 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-import altair as alt
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, limit_above, linear, logarithmic, ticks_between
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.grammar import Channel, Chart, inline, vconcat
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import Configuration, chosen_links, seeds_in_words
-from aqmlab.results.distributions import Distribution
+from aqmlab.results.distributions import Distribution, rows_with
 from aqmlab.results.groups import band, headline_class
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import ALL
@@ -149,7 +146,7 @@ def view(
     def build(room: float) -> Chart:
         height = look.size.height if len(drawn) < 3 else 1.4 * look.size.low
         plots = [_plot(one, names, look, tail, (room, height), published or {}) for one in drawn]
-        return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=look.size.text)
+        return plots[0] if len(plots) == 1 else vconcat(*plots, spacing=look.size.text)
 
     return Figure(heading, build)
 
@@ -239,11 +236,9 @@ def _times(run: Run, selection: Selection, at: LinkDirection | None) -> Distribu
         table = run.read("sojourn")
         if table is None:
             return Distribution.together([])
-        chosen = pc.and_(
-            pc.equal(table["link"].cast(pa.string()), at[0]),
-            pc.equal(table["direction"].cast(pa.string()), at[1]),
-        )
-        return Distribution.of_table(table.filter(chosen))
+        chosen = rows_with(table["link"], at[0]) & rows_with(table["direction"], at[1])
+        own = [table[name].to_numpy()[chosen] for name in ("below_s", "count")]
+        return Distribution.together([Distribution(*own)])
     of: Literal["response", "flow"] = "flow" if selection.of == "flow" else "response"
     if selection.traffic is None:
         return Distribution.known_of(run, of)
@@ -283,7 +278,7 @@ def _plot(
     tail: Tail,
     room: tuple[float, float],
     published: Mapping[str, Points],
-) -> alt.LayerChart:
+) -> Chart:
     """One plot of a width and height."""
     x, y, scale = drawn.x, drawn.y, drawn.scale
     chart = curves.banded(
@@ -305,8 +300,9 @@ def _plot(
     ]
     if dots:
         chart += (
-            Plot(Data(values=dots))
-            .mark_point(
+            Chart(inline(dots))
+            .mark(
+                "point",
                 filled=True,
                 opacity=1,
                 size=5 * look.size.text,
@@ -317,7 +313,7 @@ def _plot(
                 x=x.x("x"),
                 y=y.y("y"),
                 color=look.colour(names),
-                tooltip=[alt.Tooltip("series:N", title="published")],
+                tooltip=[Channel("series:N", title="published")],
             )
         )
     return chart.properties(title=drawn.title) if drawn.title else chart

@@ -7,17 +7,19 @@ import re
 import resource
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import vl_convert
 
 from aqmlab._util.files import write_bytes
 from aqmlab.errors import AqmlabError
+from aqmlab.figures.grammar import Chart
+
+if TYPE_CHECKING:
+    from aqmlab.figures.altair_charts import Chart as AltairChart
 
 __all__ = [
     "WRITERS",
-    "Chart",
     "check_address_space",
     "check_suffix",
     "definition",
@@ -26,16 +28,6 @@ __all__ = [
     "svg",
 ]
 
-
-Chart: TypeAlias = (
-    alt.Chart
-    | alt.LayerChart
-    | alt.FacetChart
-    | alt.VConcatChart
-    | alt.HConcatChart
-    | alt.ConcatChart
-)
-"""A figure."""
 
 _RESERVED = 66 << 30
 """Bytes of addresses that the renderer reserves, about; of memory it takes some hundred MB."""
@@ -47,7 +39,7 @@ _NEAR = 0.015
 """A picture is made this much wider or narrower as a whole: 12 pixels of text become 11.8."""
 
 
-def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
+def save(chart: Chart | AltairChart, path: str | os.PathLike[str]) -> Path:
     """Writes a figure; the name's suffix says how: .svg, .png, .pdf or .html (needs no network).
 
     Raises:
@@ -59,10 +51,9 @@ def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def definition(chart: Chart) -> dict[str, Any]:
+def definition(chart: Chart | AltairChart) -> dict[str, Any]:
     """A chart as Vega-Lite, unchecked: tests check all kinds, which takes longer than drawing."""
-    found: dict[str, Any] = chart.to_dict(validate=False)
-    return found
+    return chart.to_dict() if isinstance(chart, Chart) else chart.to_dict(validate=False)
 
 
 def check_address_space() -> None:

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, Values, finding, shown
+from aqmlab.figures.grammar import Chart
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, band_words, grouped, stacked
 from aqmlab.results.configurations import Configuration, chosen_links, seeds_in_words
+from aqmlab.results.distributions import rows_with
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
@@ -114,16 +113,11 @@ def delays(run: Run, at: LinkDirection) -> tuple[np.ndarray, np.ndarray] | None:
     table = run.read("queue", ["link", "direction", "time_s", "bytes"])
     if table is None:
         return None
-    chosen = table.filter(
-        pc.and_(
-            pc.equal(table["link"].cast(pa.string()), at[0]),
-            pc.equal(table["direction"].cast(pa.string()), at[1]),
-        )
-    )
-    if not chosen.num_rows:
+    chosen = rows_with(table["link"], at[0]) & rows_with(table["direction"], at[1])
+    if not chosen.any():
         return None
-    time = chosen["time_s"].to_numpy()
-    return time, 8e3 * chosen["bytes"].to_numpy() / _rate_bps(run, at, time)
+    time = table["time_s"].to_numpy()[chosen]
+    return time, 8e3 * table["bytes"].to_numpy()[chosen] / _rate_bps(run, at, time)
 
 
 def _rate_bps(run: Run, at: LinkDirection, time: np.ndarray) -> np.ndarray:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import altair as alt
-
 from aqmlab.figures.axes import Axis, linear, logarithmic
-from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.grammar import Channel, Chart, inline, layer
+from aqmlab.figures.theme import Figure, Heading, Look
 
 __all__ = ["Point", "search"]
 
@@ -70,32 +68,34 @@ def search(
     def build(room: float) -> Chart:
         size, colours = look.size, look.colours
         dots = (
-            Plot(Data(values=rows), width=room, height=1.25 * size.height)
-            .mark_point(filled=True, size=3.5 * size.text, opacity=0.75)
+            Chart(inline(rows), width=room, height=1.25 * size.height)
+            .mark("point", filled=True, size=3.5 * size.text, opacity=0.75)
             .encode(
                 x=x.x("x"),
                 y=y.y("y"),
-                color=alt.Color(
+                color=Channel(
                     "state:N",
-                    scale=alt.Scale(
-                        domain=["tried", "misses a constraint"],
-                        range=[look.stroke(5), colours.axis],
-                    ),
+                    scale={
+                        "domain": ["tried", "misses a constraint"],
+                        "range": [look.stroke(5), colours.axis],
+                    },
                     legend=None,
                 ),
-                shape=alt.Shape(
+                shape=Channel(
                     "state:N",
-                    scale=alt.Scale(
-                        domain=["tried", "misses a constraint"], range=["circle", "cross"]
-                    ),
+                    scale={
+                        "domain": ["tried", "misses a constraint"],
+                        "range": ["circle", "cross"],
+                    },
                     legend=None,
                 ),
-                tooltip=[alt.Tooltip("number:Q", title="setting"), "x:Q", "y:Q"],
+                tooltip=[Channel("number:Q", title="setting"), "x:Q", "y:Q"],
             )
         )
         line = (
-            Plot(Data(values=curve))
-            .mark_line(
+            Chart(inline(curve))
+            .mark(
+                "line",
                 # What lies between two corners of a front is no better than either.
                 interpolate="step-before" if is_plane and not minimized[0] else "step-after",
                 color=look.stroke(0),
@@ -104,21 +104,21 @@ def search(
             .encode(x=x.x("x"), y=y.y("y"), order="order:Q")
         )
         names = [str(row["name"]) for row in chosen]
-        colour = alt.Color(
+        colour = Channel(
             "name:N",
             sort=names,
-            scale=alt.Scale(
-                domain=names,
-                range=[colours.text, *map(look.stroke, range(1, len(names)))],
-            ),
-            legend=alt.Legend(title=None, symbolType="diamond", symbolStrokeWidth=0),
+            scale={
+                "domain": names,
+                "range": [colours.text, *map(look.stroke, range(1, len(names)))],
+            },
+            legend={"title": None, "symbolType": "diamond", "symbolStrokeWidth": 0},
         )
         picked = (
-            Plot(Data(values=chosen))
-            .mark_point(shape="diamond", filled=True, size=11 * size.text, opacity=1)
+            Chart(inline(chosen))
+            .mark("point", shape="diamond", filled=True, size=11 * size.text, opacity=1)
             .encode(x=x.x("x"), y=y.y("y"), color=colour, fill=colour)
         )
-        drawn: Chart = alt.layer(dots, line, picked).resolve_scale(color="independent")
+        drawn: Chart = layer(dots, line, picked).scales(color="independent")
         return drawn
 
     return Figure(heading, build).chart(look)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import altair as alt
-
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
-from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.grammar import Channel, Chart, inline, layer
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.breakdown import part
 from aqmlab.results.events import Events, Trip
 from aqmlab.results.story import Story
@@ -63,56 +61,54 @@ def _drawn(trips: Sequence[Trip], events: Events, look: Look, room: float) -> Ch
     whole = (events.end_ns - events.start_ns) / 1e6
     size, colours = look.size, look.colours
     height = min(3.2 * size.height, max(1.4 * size.height, 1.6 * size.text * len(trips)))
-    y = alt.Y(
+    y = Channel(
         "time:Q",
         title="time (ms)",
-        scale=alt.Scale(domain=[whole, 0], nice=False),
-        axis=alt.Axis(tickCount=8, format=",.0f" if whole >= 20 else ",.1f"),
+        scale={"domain": [whole, 0], "nice": False},
+        axis={"tickCount": 8, "format": ",.0f" if whole >= 20 else ",.1f"},
     )
-    x = alt.X("x:Q", title=None, scale=alt.Scale(domain=[-0.75, 1.75], nice=False), axis=None)
+    x = Channel("x:Q", title=None, scale={"domain": [-0.75, 1.75], "nice": False}, axis=None)
     kinds = [_PATH, _OTHER, _LOST]
-    colour = alt.Color(
+    colour = Channel(
         "kind:N",
         sort=kinds,
-        scale=alt.Scale(domain=kinds, range=[look.stroke(0), colours.axis, look.stroke(1)]),
-        legend=alt.Legend(title=None, offset=2.4 * size.text),
+        scale={"domain": kinds, "range": [look.stroke(0), colours.axis, look.stroke(1)]},
+        legend={"title": None, "offset": 2.4 * size.text},
     )
     lanes = (
-        Plot(Data(values=[{"x": at, "from": 0, "time": whole} for at in _LANES.values()]))
-        .mark_rule(color=colours.axis)
-        .encode(x=x, y=alt.Y("from:Q", scale=alt.Scale(domain=[whole, 0])), y2="time:Q")
+        Chart(inline([{"x": at, "from": 0, "time": whole} for at in _LANES.values()]))
+        .mark("rule", color=colours.axis)
+        .encode(x=x, y=Channel("from:Q", scale={"domain": [whole, 0]}), y2="time:Q")
     )
     names = (
-        Plot(Data(values=[{"x": at, "time": 0, "text": end} for end, at in _LANES.items()]))
-        .mark_text(dy=-size.text, fontSize=size.text, fontWeight="bold", color=colours.text)
+        Chart(inline([{"x": at, "time": 0, "text": end} for end, at in _LANES.items()]))
+        .mark("text", dy=-size.text, fontSize=size.text, fontWeight="bold", color=colours.text)
         .encode(x=x, y=y, text="text:N")
     )
     rows = [row for number, trip in enumerate(trips) for row in _line(trip, number, events)]
-    base = Plot(Data(values=rows))
-    lines = base.mark_line().encode(
+    base = Chart(inline(rows))
+    lines = base.mark("line").encode(
         x=x,
         y=y,
         color=colour,
         detail="number:N",
         order="place:Q",
-        strokeWidth=alt.StrokeWidth(
-            "width:Q", scale=alt.Scale(domain=[1, 2], range=[0.6, 2]), legend=None
-        ),
-        tooltip=[alt.Tooltip("segment:N"), alt.Tooltip("kind:N"), alt.Tooltip("time:Q")],
+        strokeWidth=Channel("width:Q", scale={"domain": [1, 2], "range": [0.6, 2]}, legend=None),
+        tooltip=[Channel("segment:N"), Channel("kind:N"), Channel("time:Q")],
     )
     crosses = (
-        Plot(Data(values=[row for row in rows if row["lost_here"]]))
-        .mark_text(text="✕", fontSize=1.3 * size.text, fontWeight="bold")
+        Chart(inline([row for row in rows if row["lost_here"]]))
+        .mark("text", text="✕", fontSize=1.3 * size.text, fontWeight="bold")
         .encode(x=x, y=y, color=colour)
     )
     bars = (
-        Plot(Data(values=_waits(events)))
-        .mark_bar(color=look.stroke(4), width=0.5 * size.text)
+        Chart(inline(_waits(events)))
+        .mark("bar", color=look.stroke(4), width=0.5 * size.text)
         .encode(
             x=x,
-            y=alt.Y("from:Q", scale=alt.Scale(domain=[whole, 0])),
+            y=Channel("from:Q", scale={"domain": [whole, 0]}),
             y2="to:Q",
-            tooltip=[alt.Tooltip("text:N", title="wait")],
+            tooltip=[Channel("text:N", title="wait")],
         )
     )
     words = _words(trips, events, height, size.text)
@@ -124,8 +120,9 @@ def _drawn(trips: Sequence[Trip], events: Events, look: Look, room: float) -> Ch
     for side, align in sides:
         chosen = [row for row in words if row["side"] == side]
         layers.append(
-            Plot(Data(values=chosen))
-            .mark_text(
+            Chart(inline(chosen))
+            .mark(
+                "text",
                 align=align,
                 dx=-size.text if side == "left" else size.text,
                 fontSize=0.92 * size.text,
@@ -133,7 +130,7 @@ def _drawn(trips: Sequence[Trip], events: Events, look: Look, room: float) -> Ch
             )
             .encode(x=x, y=y, text="text:N")
         )
-    return alt.layer(*layers).properties(width=room, height=height)
+    return layer(*layers).properties(width=room, height=height)
 
 
 def _line(trip: Trip, number: int, events: Events) -> list[curves.Row]:

@@ -9,84 +9,31 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import altair as alt
-from altair.utils.schemapi import debug_mode
-
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.files import Chart, definition, excess
+from aqmlab.figures.files import definition, excess
+from aqmlab.figures.grammar import Channel, Chart
 
 __all__ = [
     "MOST_SERIES",
     "PATTERNS",
     "THEMES",
-    "Data",
     "Figure",
     "Heading",
     "Look",
-    "Plot",
     "Theme",
     "ThemeName",
     "WidthName",
     "configured",
     "finish",
-    "unchecked",
 ]
 
 
 WidthName = Literal["column", "page", "screen"]
 ThemeName = Literal["light", "dark", "page"]
-
-
-def unchecked() -> AbstractContextManager[None]:
-    """Within it Altair does not check every part of a chart anew; tests check whole charts."""
-    return debug_mode(False)
-
-
-class Data(alt.InlineData):
-    """Rows inside a chart, as dictionaries.
-
-    Altair checks and copies whatever a chart is made of, again at every step of its making; of a
-    figure's thousands of rows that took ten times as long as drawing them. These pass untouched.
-    """
-
-    _class_is_valid_at_instantiation = False  # Altair's word for "do not check what is given"
-
-    def __deepcopy__(self, _memo: object) -> Data:
-        """The rows themselves: nothing changes them."""
-        return self
-
-
-class _Encoding(alt.FacetedEncoding):
-    """How a plot shows its data. Copies of the plot share it, for the same reason."""
-
-    _class_is_valid_at_instantiation = False
-
-    def __deepcopy__(self, _memo: object) -> _Encoding:
-        """The same: a plot that encodes something else gets another."""
-        return self
-
-
-class Plot(alt.Chart):
-    """A single plot, of which Altair's charts of several plots make cheap copies."""
-
-    def encode(self, *args: Any, **kwargs: Any) -> Plot:  # noqa: ANN401 - Altair's words
-        """The plot with more of its data shown; see ``altair.Chart.encode``."""
-        named = {name: _channel(name, value) for name, value in kwargs.items()}
-        found: Plot = super().encode(*args, **named)
-        found.encoding = _Encoding(**found.encoding._kwds)
-        return found
-
-
-def _channel(name: str, value: Any) -> Any:  # noqa: ANN401 - Altair's words
-    """A channel that is given by its column alone, for which Altair looks through all classes."""
-    if isinstance(value, list):
-        return [_channel(name, one) for one in value]
-    return getattr(alt, name[0].upper() + name[1:])(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
@@ -249,7 +196,7 @@ class Look:
         *,
         legend: bool | None = None,
         most: int | None = MOST_SERIES,
-    ) -> alt.Color:
+    ) -> Channel:
         """A colour per curve, in their order; an error if there are more than `most`.
 
         A single curve needs no legend: the title or the subtitle names it.
@@ -259,28 +206,24 @@ class Look:
                 f"a figure shows at most {most} curves, not {len(names)}; name fewer runs, or "
                 "keep some with --where NAME=VALUE"
             )
-        scale = alt.Scale(domain=list(names), range=[self.stroke(k) for k in range(len(names))])
+        scale = {"domain": list(names), "range": [self.stroke(k) for k in range(len(names))]}
         shown = len(names) > 1 if legend is None else legend
-        return alt.Color(
-            f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown)
-        )
+        return Channel(f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown))
 
     def pattern(
         self, names: Sequence[str], of: str = "series", *, legend: bool | None = None
-    ) -> alt.StrokeDash:
+    ) -> Channel:
         """A line pattern per curve: solid for as long as the colours last."""
-        scale = alt.Scale(domain=list(names), range=[self.dash(k) for k in range(len(names))])
+        scale = {"domain": list(names), "range": [self.dash(k) for k in range(len(names))]}
         shown = len(names) > 1 if legend is None else legend
-        return alt.StrokeDash(
-            f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown)
-        )
+        return Channel(f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown))
 
-    def _legend(self, names: Sequence[str], shown: bool) -> alt.Legend | None:
+    def _legend(self, names: Sequence[str], shown: bool) -> dict[str, Any] | None:
         """A legend in as many columns as the labels leave room for."""
         if not shown:
             return None
         label = max(map(len, names)) * 0.55 * self.size.text + 3.5 * self.size.text
-        return alt.Legend(title=None, columns=max(1, int(self.size.total / label)))
+        return {"title": None, "columns": max(1, int(self.size.total / label))}
 
     def letters(self, font: float, share: float = 0.54) -> int:
         """How many letters of a font stand beside each other in the figure."""
@@ -296,7 +239,7 @@ class Heading:
     subtitle: tuple[str, ...] = ()
     """What is drawn: link, direction, seeds, intervals."""
 
-    def params(self, look: Look) -> alt.TitleParams | None:
+    def params(self, look: Look) -> dict[str, Any] | None:
         """The heading in lines that fit; nothing if the look has no title."""
         if look.title == "":
             return None
@@ -307,27 +250,27 @@ class Heading:
             for text in self.subtitle
             for line in textwrap.wrap(text[:1].upper() + text[1:], look.letters(look.size.text))
         ]
-        return alt.TitleParams(
-            lines,
-            subtitle=below,
-            anchor="start",
-            frame="bounds",
-            offset=look.size.text * 0.8,
-            fontSize=look.size.heading,
-            subtitleFontSize=look.size.text,
-        )
+        return {
+            "text": lines,
+            "subtitle": below,
+            "anchor": "start",
+            "frame": "bounds",
+            "offset": look.size.text * 0.8,
+            "fontSize": look.size.heading,
+            "subtitleFontSize": look.size.text,
+        }
 
-    def within(self, look: Look, room: float) -> alt.TitleParams:
+    def within(self, look: Look, room: float) -> dict[str, Any]:
         """The heading above a part of a figure, in lines that fit its width."""
         font, small = look.size.text, 0.92 * look.size.text
         below = self.subtitle[0] if self.subtitle else ""
-        return alt.TitleParams(
-            textwrap.wrap(self.title, int(room / (0.54 * font))) or [""],
-            subtitle=textwrap.wrap(below[:1].upper() + below[1:], int(room / (0.5 * small))),
-            anchor="start",
-            fontSize=font,
-            subtitleFontSize=small,
-        )
+        return {
+            "text": textwrap.wrap(self.title, int(room / (0.54 * font))) or [""],
+            "subtitle": textwrap.wrap(below[:1].upper() + below[1:], int(room / (0.5 * small))),
+            "anchor": "start",
+            "fontSize": font,
+            "subtitleFontSize": small,
+        }
 
 
 @dataclass(frozen=True)
@@ -361,10 +304,9 @@ def finish(
     room = look.size.total - margin * look.size.text
 
     def drawn(room: float) -> Chart:
-        with unchecked():
-            plain = _with_axis_names(build(room), look)
-            titled = plain if params is None else plain.properties(title=params)
-            return configured(titled, look, width=look.size.total)
+        plain = _with_axis_names(build(room), look)
+        titled = plain if params is None else plain.properties(title=params)
+        return configured(titled, look, width=look.size.total)
 
     chart = drawn(room)
     # What axes, legends and labels take is known when they have been drawn.
@@ -380,11 +322,10 @@ def _with_axis_names(chart: Chart, look: Look) -> Chart:
             continue
         axes = [
             axis
-            for plot in _plots(chart)
-            if plot.encoding is not alt.Undefined
-            and isinstance(axis := plot.encoding[channel], alt.X | alt.Y)
+            for plot in chart.plots()
+            if isinstance(axis := plot.parts.get("encoding", {}).get(channel), Channel)
         ]
-        titled = [axis for axis in axes if isinstance(axis["title"], str)]
+        titled = [axis for axis in axes if isinstance(axis.get("title"), str)]
         titles = list(dict.fromkeys(str(axis["title"]) for axis in titled))
         if len(titles) > 1:
             raise AqmlabError(
@@ -396,16 +337,6 @@ def _with_axis_names(chart: Chart, look: Look) -> Chart:
     return chart
 
 
-def _plots(chart: Any) -> Iterator[Any]:  # noqa: ANN401 - any of Altair's charts
-    """The single plots of a chart, with their layers."""
-    kinds = ("layer", "hconcat", "vconcat", "concat")
-    inner = [part for kind in kinds if kind in chart._kwds for part in chart._kwds[kind]]
-    if not inner:
-        yield chart
-    for part in inner:
-        yield from _plots(part)
-
-
 def configured(chart: Chart, look: Look, width: float | None = None) -> Chart:
     """The style that all figures share; with a width, its file has that width."""
     colours, size = look.colours, look.size
@@ -413,50 +344,51 @@ def configured(chart: Chart, look: Look, width: float | None = None) -> Chart:
         "background": colours.background,
         "font": look.font,
         "padding": round(size.text * 0.6),
-        "axis": alt.AxisConfig(
-            labelFontSize=size.text,
-            titleFontSize=size.text,
-            titleFontWeight="normal",
-            labelColor=colours.soft,
-            titleColor=colours.text,
-            gridColor=colours.grid,
-            domainColor=colours.axis,
-            tickColor=colours.axis,
-            tickSize=size.text * 0.4,
-            labelPadding=size.text * 0.2,
-            titlePadding=size.text * 0.5,
-        ),
-        "axisX": alt.AxisConfig(grid=False),
-        "title": alt.TitleConfig(
-            fontSize=size.text * 1.08,
-            anchor="start",
-            fontWeight="bold",
-            color=colours.text,
-            subtitleColor=colours.soft,
-            offset=size.text * 0.4,
-        ),
-        "header": alt.HeaderConfig(
-            labelColor=colours.text, labelFontSize=size.text, titleColor=colours.text
-        ),
-        "legend": alt.LegendConfig(
-            labelFontSize=size.text,
-            labelColor=colours.text,
-            titleColor=colours.text,
-            titleFontSize=size.text,
-            orient="top",
-            symbolType="stroke",
-            symbolStrokeWidth=2.2 * size.stroke,
-            symbolSize=9 * size.text,
-            symbolOpacity=1,
-            labelLimit=size.total,
-            offset=size.text * 0.5,
-            rowPadding=2,
-            columnPadding=size.text,
-        ),
-        "view": alt.ViewConfig(stroke=None),
+        "axis": {
+            "labelFontSize": size.text,
+            "titleFontSize": size.text,
+            "titleFontWeight": "normal",
+            "labelColor": colours.soft,
+            "titleColor": colours.text,
+            "gridColor": colours.grid,
+            "domainColor": colours.axis,
+            "tickColor": colours.axis,
+            "tickSize": size.text * 0.4,
+            "labelPadding": size.text * 0.2,
+            "titlePadding": size.text * 0.5,
+        },
+        "axisX": {"grid": False},
+        "title": {
+            "fontSize": size.text * 1.08,
+            "anchor": "start",
+            "fontWeight": "bold",
+            "color": colours.text,
+            "subtitleColor": colours.soft,
+            "offset": size.text * 0.4,
+        },
+        "header": {
+            "labelColor": colours.text,
+            "labelFontSize": size.text,
+            "titleColor": colours.text,
+        },
+        "legend": {
+            "labelFontSize": size.text,
+            "labelColor": colours.text,
+            "titleColor": colours.text,
+            "titleFontSize": size.text,
+            "orient": "top",
+            "symbolType": "stroke",
+            "symbolStrokeWidth": 2.2 * size.stroke,
+            "symbolSize": 9 * size.text,
+            "symbolOpacity": 1,
+            "labelLimit": size.total,
+            "offset": size.text * 0.5,
+            "rowPadding": 2,
+            "columnPadding": size.text,
+        },
+        "view": {"stroke": None},
     }
-    # At once: every call copies the whole chart.
-    finished: Chart = chart.configure(**config)
     about = {"unit": size.unit, "scale": size.dots_per_unit}
-    finished.usermeta = {"aqmlab": about if width is None else {**about, "width": width}}
-    return finished
+    if width is not None:
+        about["width"] = width
+    return chart.properties(config=config, usermeta={"aqmlab": about})

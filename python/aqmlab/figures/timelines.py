@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import altair as alt
 import numpy as np
 
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, linear, logarithmic
-from aqmlab.figures.files import Chart
+from aqmlab.figures.grammar import Chart, vconcat
 from aqmlab.figures.theme import Look
 from aqmlab.results.statistics import estimates
 
@@ -74,7 +73,7 @@ def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: flo
     height = look.size.low if len(panels) > 2 else 1.4 * look.size.low
     legend = len(names) > 1 and any(len(panel.series) > 1 for panel in panels)
     rows = [_points(panel, np.linspace(begin, end, _bins(panel) + 1)) for panel in panels]
-    plots: list[alt.LayerChart] = []
+    plots: list[Chart] = []
     for number, panel in enumerate(panels):
         alike = [some for one, some in zip(panels, rows, strict=True) if one.axis == panel.axis]
         y = _vertical(panel.axis, alike, unlike=_are_unlike(panels, panel.axis))
@@ -92,7 +91,7 @@ def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: flo
             labelled=number == len(panels) - 1,
         )
         plots.append(plot.properties(title=panel.title) if panel.title else plot)
-    return alt.vconcat(*plots, spacing=look.size.text * 0.9)
+    return vconcat(*plots, spacing=look.size.text * 0.9)
 
 
 def band_words(panels: Sequence[Panel]) -> str:

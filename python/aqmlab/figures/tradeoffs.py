@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import altair as alt
 import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.axes import Axis, linear, logarithmic
 from aqmlab.figures.findings import Finding, Values, change
-from aqmlab.figures.theme import Data, Look, Plot
+from aqmlab.figures.grammar import Channel, Chart, inline
+from aqmlab.figures.theme import Look
 
 __all__ = ["Place", "axes", "ellipse", "front", "names_at", "placed", "possibly_on_front"]
 
@@ -122,21 +122,17 @@ def _clearly(one: Place, other: Place) -> bool:
     return change(one.cost, other.cost).clear or change(one.gain, other.gain).clear
 
 
-def names_at(
-    places: Sequence[Place], names: Sequence[str], look: Look, x: Axis, y: Axis
-) -> alt.Chart:
+def names_at(places: Sequence[Place], names: Sequence[str], look: Look, x: Axis, y: Axis) -> Chart:
     """Means as dots, each with its name beside it where the names are few."""
     rows = [{"series": one.name, "x": one.mean[0], "y": one.mean[1]} for one in places]
-    base = Plot(Data(values=rows)).encode(
-        x=x.x("x"), y=y.y("y"), color=look.colour(names, legend=True)
-    )
-    dots: alt.Chart = base.mark_point(
-        filled=True, opacity=1, size=7 * look.size.text, stroke=look.colours.background
+    base = Chart(inline(rows)).encode(x=x.x("x"), y=y.y("y"), color=look.colour(names, legend=True))
+    dots: Chart = base.mark(
+        "point", filled=True, opacity=1, size=7 * look.size.text, stroke=look.colours.background
     ).encode(
         tooltip=[
-            alt.Tooltip("series:N", title="runs"),
-            alt.Tooltip("x:Q", title=x.title, format=".4~g"),
-            alt.Tooltip("y:Q", title=y.title, format=".4~g"),
+            Channel("series:N", title="runs"),
+            Channel("x:Q", title=x.title, format=".4~g"),
+            Channel("y:Q", title=y.title, format=".4~g"),
         ]
     )
     return dots

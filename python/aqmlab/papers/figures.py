@@ -11,10 +11,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import altair as alt
-
 from aqmlab.figures.distributions import Points, Selection, view
-from aqmlab.figures.files import Chart, save
+from aqmlab.figures.files import save
+from aqmlab.figures.grammar import Chart, hconcat
 from aqmlab.figures.theme import Heading, Look, finish
 from aqmlab.papers.paper import Figure
 from aqmlab.results.configurations import Configuration
@@ -143,7 +142,7 @@ def _chart(
     def build(room: float) -> Chart:
         each = (room - 6 * look.size.text) / 2
         plots = [one.build(each).properties(title=one.heading.within(look, each)) for one in views]
-        pair: Chart = alt.hconcat(*plots, spacing=2 * look.size.text).resolve_scale(color="shared")
+        pair: Chart = hconcat(*plots, spacing=2 * look.size.text).scales(color="shared")
         return pair
 
     return finish(build, look, Heading(title, (*quickly, *dict.fromkeys(notes))))

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import altair as alt
-
 from aqmlab.figures.axes import linear, logarithmic
-from aqmlab.figures.files import Chart, definition, svg
-from aqmlab.figures.theme import PATTERNS, Look, Plot, configured
+from aqmlab.figures.files import definition, svg
+from aqmlab.figures.grammar import Channel, Chart, layer, named_data
+from aqmlab.figures.theme import PATTERNS, Look, configured
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
 
 if TYPE_CHECKING:
@@ -55,12 +54,12 @@ class Style:
         return Look(theme="page" if self.live else "light")
 
     @property
-    def colour(self) -> alt.Color:
+    def colour(self) -> Channel:
         """A colour per configuration; the page has a legend of its own."""
         return self.look.colour(self.names, "run", legend=not self.live, most=None)
 
     @property
-    def pattern(self) -> alt.StrokeDash:
+    def pattern(self) -> Channel:
         """A line pattern per configuration: solid for as long as the colours last."""
         return self.look.pattern(self.names, "run", legend=not self.live)
 
@@ -78,23 +77,23 @@ _LIVE_PADDING = {"left": 4, "right": 12, "top": 8, "bottom": 4}
 
 def cdf(found: Distributions, style: Style) -> dict[str, Any]:
     """Share of responses that ended within a time."""
-    end = alt.param(name="limit", value=found.limit)
+    end = {"name": "limit", "value": found.limit}
     return _distribution(
         found,
         style,
         "cdf",
         steps="step-after",
-        x=alt.X(
+        x=Channel(
             "time:Q",
             title="response time (s)",
-            scale=alt.Scale(domain=[0, {"expr": "limit"}], nice=False),
-            axis=alt.Axis(tickCount=8),
+            scale={"domain": [0, {"expr": "limit"}], "nice": False},
+            axis={"tickCount": 8},
         ),
-        y=alt.Y(
+        y=Channel(
             "share:Q",
             title="responses that ended within it (%)",
-            scale=alt.Scale(domain=[0, 100]),
-            axis=alt.Axis(tickCount=5),
+            scale={"domain": [0, 100]},
+            axis={"tickCount": 5},
         ),
         parameters=[end],
     )
@@ -122,22 +121,24 @@ def _distribution(
     which: Literal["cdf", "ccdf"],
     *,
     steps: Literal["step-after", "step-before"],
-    x: alt.X,
-    y: alt.Y,
-    parameters: list[alt.Parameter],
+    x: Channel,
+    y: Channel,
+    parameters: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """One step-wise curve per configuration."""
     data = rows(found, which) if style.live else rows(found, which, _STILL_POINTS)
-    chart: alt.Chart = (
-        Plot(alt.NamedData("rows"), width=style.width, height=320 if style.live else 270)
-        .mark_line(interpolate=steps, strokeWidth=2, clip=True)
+    chart: Chart = (
+        Chart(named_data("rows"), width=style.width, height=320 if style.live else 270)
+        .mark("line", interpolate=steps, strokeWidth=2, clip=True)
         .encode(x=x, y=y, color=style.colour, strokeDash=style.pattern)
-        .transform_filter("datum['class'] === traffic && indexof(hidden, datum.run) < 0")
-        .transform_flatten(["time", "share"])
-        .add_params(
-            alt.param(name="traffic", value=found.traffic),
-            alt.param(name="hidden", value=[]),
-            *parameters,
+        .keep("datum['class'] === traffic && indexof(hidden, datum.run) < 0")
+        .flatten("time", "share")
+        .properties(
+            params=[
+                {"name": "traffic", "value": found.traffic},
+                {"name": "hidden", "value": []},
+                *parameters,
+            ]
         )
     )
     if not style.live:
@@ -159,36 +160,37 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
 
     Queues share their axes over all configurations; each inner variable has its own.
     """
-    scale = alt.Scale(nice=True)
+    scale: dict[str, Any] = {"nice": True}
     if variable == PACKETS:
         peak = max(
             (max(trace.columns["max"]) for trace in found.traces if trace.variable == PACKETS),
             default=1,
         )
-        scale = alt.Scale(domain=[0, max(peak, 1)], nice=True)
+        scale = {"domain": [0, max(peak, 1)], "nice": True}
     base = (
-        Plot(alt.NamedData("rows"), width=style.width, height=110)
-        .transform_filter("datum.direction === direction && datum.variable === variable")
-        .transform_flatten(["time", "min", "mean", "max"])
+        Chart(named_data("rows"), width=style.width, height=110)
+        .keep("datum.direction === direction && datum.variable === variable")
+        .flatten("time", "min", "mean", "max")
         .encode(
             x=_time_axis(found),
             color=style.colour,
         )
     )
     name = variable or "value"
-    low = alt.Y("min:Q", title=name, scale=scale, axis=alt.Axis(tickCount=3, minExtent=38))
-    mean = alt.Y("mean:Q", title=name, scale=scale)
-    chart = alt.layer(
-        base.mark_area(opacity=0.25).encode(y=low, y2="max:Q"),
-        base.mark_line(strokeWidth=1.5).encode(y=mean),
-    ).add_params(
-        alt.param(name="direction", value=found.directions[0]),
-        alt.param(name="variable", value=variable or ""),
+    low = Channel("min:Q", title=name, scale=scale, axis={"tickCount": 3, "minExtent": 38})
+    mean = Channel("mean:Q", title=name, scale=scale)
+    chart = layer(
+        base.mark("area", opacity=0.25).encode(y=low, y2="max:Q"),
+        base.mark("line", strokeWidth=1.5).encode(y=mean),
+        params=[
+            {"name": "direction", "value": found.directions[0]},
+            {"name": "variable", "value": variable or ""},
+        ],
     )
     return style.spec(chart, [])
 
 
-def _time_axis(found: Traces) -> alt.X:
+def _time_axis(found: Traces) -> Channel:
     """The axis of simulated time that all traces share."""
     times = [value for trace in found.traces for value in trace.columns["time"]]
     return linear("simulated time (s)", [min(times), max(times)], count=8, tight=True).x("time")
@@ -203,28 +205,28 @@ def _still_traces(
         {**row, "head": row["run"] if queue else f"{row['run']}: {row['variable']}"}
         for row in trace_rows(chosen)
     ]
-    base = Plot(width=_TRACE_WIDTH, height=80).encode(
+    base = Chart(width=_TRACE_WIDTH, height=80).encode(
         x=_time_axis(found),
-        color=Style(style.names, live=False).colour.legend(None),
+        color=Style(style.names, live=False).colour.but(legend=None),
     )
-    band = base.mark_area(opacity=0.25).encode(
-        y=alt.Y("min:Q", title=PACKETS if queue else "value"), y2="max:Q"
+    band = base.mark("area", opacity=0.25).encode(
+        y=Channel("min:Q", title=PACKETS if queue else "value"), y2="max:Q"
     )
-    line = base.mark_line(strokeWidth=1.4).encode(y=alt.Y("mean:Q"))
+    line = base.mark("line", strokeWidth=1.4).encode(y=Channel("mean:Q"))
     chart = (
-        alt.layer(band, line, data=alt.NamedData("rows"))
-        .transform_flatten(["time", "min", "mean", "max"])
+        layer(band, line, data=named_data("rows"))
+        .flatten("time", "min", "mean", "max")
         .facet(
-            row=alt.Row(
+            row=Channel(
                 "head:N",
                 title=None,
                 sort=[row["head"] for row in data],
-                header=alt.Header(labelOrient="top", labelAnchor="start", labelFontSize=12),
+                header={"labelOrient": "top", "labelAnchor": "start", "labelFontSize": 12},
             ),
             title=title,
             spacing=8,
         )
-        .resolve_scale(y="shared" if queue else "independent")
+        .scales(y="shared" if queue else "independent")
     )
     return style.spec(chart, data)
 

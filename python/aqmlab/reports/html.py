@@ -14,7 +14,6 @@ from aqmlab._util.files import write_text
 from aqmlab._util.places import cache_folder
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.palette import PALETTE
-from aqmlab.figures.theme import unchecked
 from aqmlab.reports import charts
 from aqmlab.reports.charts import Style, address, stills, stroke
 from aqmlab.reports.data import PACKETS
@@ -43,18 +42,17 @@ def page(report: Report, playground: str | None = None) -> str:
         for name in ("css", "js")
     }
     single = not report.parts
-    with unchecked():
-        live = _live_charts(report) if single else {}
-        parts = [
-            environment.get_template("report.part.html").render(
-                report=part,
-                prefix=prefix,
-                single=single,
-                strokes=_strokes(part),
-                pictures=_pictures(part),
-            )
-            for prefix, part in _prefixed(report)
-        ]
+    live = _live_charts(report) if single else {}
+    parts = [
+        environment.get_template("report.part.html").render(
+            report=part,
+            prefix=prefix,
+            single=single,
+            strokes=_strokes(part),
+            pictures=_pictures(part),
+        )
+        for prefix, part in _prefixed(report)
+    ]
     return environment.get_template("report.html").render(
         report=report,
         parts=parts,

@@ -11,7 +11,8 @@ from html import escape
 
 from aqmlab._util.pool import OnProgress
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.files import Chart, definition, svg
+from aqmlab.figures.files import svg
+from aqmlab.figures.grammar import Chart
 from aqmlab.figures.kinds.cdf import cdf
 from aqmlab.figures.kinds.classes import classes
 from aqmlab.figures.kinds.delay import delay
@@ -70,7 +71,7 @@ def pictures(
 
 def drawn(name: str, draw: Callable[..., Chart], runs: Sequence[Run]) -> Picture:
     """A figure of some runs; an error if they have nothing that it could show."""
-    spec = definition(draw(runs, look=Look(theme="page")))
+    spec = draw(runs, look=Look(theme="page")).to_dict()
     picture, title = svg(spec), " ".join(spec["title"]["text"])
     return Picture(name, title, _on_white(picture), _inline(name, title, picture))
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 
 from aqmlab import _native
 from aqmlab._util.files import size_of
 from aqmlab._util.table import TableModel
-from aqmlab.figures.files import Chart
+from aqmlab.figures.grammar import Chart, concat
 from aqmlab.figures.theme import Look, configured
 from aqmlab.traffic.describe import BIN_S, Memory, memory
 from aqmlab.traffic.views import COLUMNS, logscale
@@ -114,9 +113,9 @@ def _hurst(memory: Memory) -> str:
 
 def arrivals_figure(found: list[Arrivals]) -> Chart:
     """A logscale diagram for each interface."""
-    views: list[alt.LayerChart] = [
+    views: list[Chart] = [
         logscale(one.memories).properties(title=f"{one.capture}, interface {one.interface}")
         for one in found
     ]
-    drawn = alt.concat(*views, columns=COLUMNS).resolve_scale(color="independent")
+    drawn = concat(*views, columns=COLUMNS).scales(color="independent")
     return configured(drawn, Look())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 
 from aqmlab._util.table import TableModel
 from aqmlab.figures.curves import CURVE_POINTS
-from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Data, Look, Plot, configured
+from aqmlab.figures.grammar import Channel, Chart, concat, inline, vconcat
+from aqmlab.figures.theme import Look, configured
 from aqmlab.traffic.describe import PROBABILITIES, Description, Memory, Quantity
 
 __all__ = ["COLUMNS", "describe_figure", "describe_tables", "logscale"]
@@ -80,7 +79,7 @@ def describe_figure(descriptions: list[Description]) -> Chart:
     """Several plots for each class: distributions on logarithmic axes, and the logscale diagram."""
     rows = []
     for description in descriptions:
-        views: list[alt.Chart | alt.LayerChart] = [
+        views: list[Chart] = [
             _distribution(quantity)
             for quantity in description.quantities
             if quantity.name in _LOGARITHMIC and np.any(quantity.values > 0)
@@ -89,13 +88,13 @@ def describe_figure(descriptions: list[Description]) -> Chart:
             views.append(logscale(description.memories))
         if views:
             title = f"{description.name} ({description.kind}, {description.population})"
-            row = alt.concat(*views, columns=COLUMNS, title=title)
+            row = concat(*views, columns=COLUMNS, title=title)
             # The legend stands at the plot that it belongs to.
-            rows.append(row.resolve_scale(color="independent"))
-    return configured(alt.vconcat(*rows).resolve_scale(color="independent"), _LOOK)
+            rows.append(row.scales(color="independent"))
+    return configured(vconcat(*rows).scales(color="independent"), _LOOK)
 
 
-def _distribution(quantity: Quantity) -> alt.Chart:
+def _distribution(quantity: Quantity) -> Chart:
     """Share of values that are larger, on logarithmic axes."""
     values = np.sort(quantity.values[quantity.values > 0])
     # Evenly spaced in the logarithm of the share: the tail is what the figure is for.
@@ -105,25 +104,23 @@ def _distribution(quantity: Quantity) -> alt.Chart:
         for rank in ranks
     ]
     unit = f", {quantity.unit}" if quantity.unit else ""
-    chart: alt.Chart = (
-        Plot(Data(values=points), width=_WIDTH, height=_HEIGHT)
-        .mark_line(color=_LOOK.stroke(0), interpolate="step-before")
+    chart: Chart = (
+        Chart(inline(points), width=_WIDTH, height=_HEIGHT)
+        .mark("line", color=_LOOK.stroke(0), interpolate="step-before")
         .encode(
-            x=alt.X(
+            x=Channel(
                 "value:Q",
                 title=quantity.name + unit,
-                scale=alt.Scale(type="log"),
-                axis=alt.Axis(labelOverlap="greedy", format="~s"),
+                scale={"type": "log"},
+                axis={"labelOverlap": "greedy", "format": "~s"},
             ),
-            y=alt.Y(
-                "share:Q", title="share that is at least as large", scale=alt.Scale(type="log")
-            ),
+            y=Channel("share:Q", title="share that is at least as large", scale={"type": "log"}),
         )
     )
     return chart
 
 
-def logscale(memories: list[Memory]) -> alt.LayerChart:
+def logscale(memories: list[Memory]) -> Chart:
     """Energy of the Haar wavelet's coefficients by time scale, and the lines fitted to it."""
     points, lines = [], []
     for memory in memories:
@@ -145,12 +142,12 @@ def logscale(memories: list[Memory]) -> alt.LayerChart:
                 {"series": name, "scale": float(scales[k]), "energy": float(value)}
                 for k, value in ((k, middle + slope * (octave[k] - centre)) for k in (0, -1))
             ]
-    colour = alt.Color("series:N", scale=alt.Scale(range=list(_LOOK.colours.series)))
-    x = alt.X("scale:Q", title="time scale, s", scale=alt.Scale(type="log"))
-    y = alt.Y("energy:Q", title="log2 of the energy")
-    dots = Plot(Data(values=points)).mark_point(filled=True).encode(x=x, y=y, color=colour)
-    fits = Plot(Data(values=lines)).mark_line().encode(x=x, y=y, color=colour)
-    chart: alt.LayerChart = (dots + fits).properties(
+    colour = Channel("series:N", scale={"range": list(_LOOK.colours.series)})
+    x = Channel("scale:Q", title="time scale, s", scale={"type": "log"})
+    y = Channel("energy:Q", title="log2 of the energy")
+    dots = Chart(inline(points)).mark("point", filled=True).encode(x=x, y=y, color=colour)
+    fits = Chart(inline(lines)).mark("line").encode(x=x, y=y, color=colour)
+    chart: Chart = (dots + fits).properties(
         width=_WIDTH, height=_HEIGHT, title="Memory: the steeper, the longer"
     )
     return chart

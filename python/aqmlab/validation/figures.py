@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.curves import Row, binned, cdf_points, number
-from aqmlab.figures.files import Chart, save
-from aqmlab.figures.theme import Data, Look, configured
+from aqmlab.figures.files import save
+from aqmlab.figures.grammar import Channel, Chart, inline, layer, vconcat
+from aqmlab.figures.theme import Look, configured
 from aqmlab.results.distributions import Distribution
 from aqmlab.validation.checks import label, mean_value, samples
 
@@ -46,9 +46,7 @@ def draw(validation: Validation, results: Results, svg: Path, png: Path) -> None
     if not validation.figures:
         return
     drawn = [_DRAWINGS[spec["kind"]](validation, results, spec) for spec in validation.figures]
-    chart: Chart = alt.vconcat(*drawn, spacing=28).resolve_scale(
-        color="independent", strokeDash="independent"
-    )
+    chart: Chart = vconcat(*drawn, spacing=28).scales(color="independent", strokeDash="independent")
     for path in (svg, png):
         save(configured(chart, _LOOK), path)
 
@@ -63,20 +61,20 @@ def _over_each(validation: Validation, results: Results, spec: Mapping[str, Any]
     ]
     wanted = [{"low": low, "high": high} for low, high in [spec["band"]]] if "band" in spec else []
     band = (
-        alt.Chart(Data(values=wanted))
-        .mark_rect(color=_REFERENCE, opacity=0.18)
-        .encode(y=alt.Y("low:Q", title=quantity.title), y2="high:Q")
+        Chart(inline(wanted))
+        .mark("rect", color=_REFERENCE, opacity=0.18)
+        .encode(y=Channel("low:Q", title=quantity.title), y2="high:Q")
     )
     drawn = (
-        alt.Chart(Data(values=values))
-        .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=45))
+        Chart(inline(values))
+        .mark("line", strokeWidth=1.8, point={"size": 45})
         .encode(
-            x=alt.X("at:Q", title=spec.get("x", name), scale=alt.Scale(nice=False, padding=12)),
-            y=alt.Y("value:Q", title=quantity.title),
+            x=Channel("at:Q", title=spec.get("x", name), scale={"nice": False, "padding": 12}),
+            y=Channel("value:Q", title=quantity.title),
             color=_colour([str(row["variant"]) for row in values]),
         )
     )
-    return alt.layer(band, drawn, title=spec.get("title", ""), width=_WIDTH, height=_HEIGHT)
+    return layer(band, drawn, title=spec.get("title", ""), width=_WIDTH, height=_HEIGHT)
 
 
 def _bars(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
@@ -95,12 +93,14 @@ def _bars(validation: Validation, results: Results, spec: Mapping[str, Any]) -> 
     groups = list(dict.fromkeys(str(row["variant"]) for row in values))
     chart: Chart = (
         _plot(values, spec)
-        .mark_bar()
+        .mark("bar")
         .encode(
-            x=alt.X("variant:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("quantity:N", sort=titles),
-            y=alt.Y("value:Q", title=spec["y"]),
-            color=_colour(titles, "quantity").legend(symbolType="square", symbolStrokeWidth=0),
+            x=Channel("variant:N", title=None, sort=groups, axis={"labelAngle": 0}),
+            xOffset=Channel("quantity:N", sort=titles),
+            y=Channel("value:Q", title=spec["y"]),
+            color=_colour(titles, "quantity").but(
+                legend={"symbolType": "square", "symbolStrokeWidth": 0}
+            ),
         )
     )
     return chart
@@ -118,22 +118,22 @@ def _over_time(validation: Validation, results: Results, spec: Mapping[str, Any]
         values += [{"run": name, "rule": None, **row} for row in _over_intervals(times, found)]
     names = list(dict.fromkeys(str(row["run"]) for row in values))
     rules = [{"run": name, "rule": rule} for name in names for rule in spec.get("rule", [])]
-    y = alt.Y("min:Q", title=spec["y"], axis=alt.Axis(tickCount=4))
-    base = alt.Chart(width=_WIDTH, height=spec.get("height", 90)).encode(
-        x=alt.X("time:Q", title="simulated time (s)", scale=alt.Scale(zero=False, nice=False)),
+    y = Channel("min:Q", title=spec["y"], axis={"tickCount": 4})
+    base = Chart(width=_WIDTH, height=spec.get("height", 90)).encode(
+        x=Channel("time:Q", title="simulated time (s)", scale={"zero": False, "nice": False}),
         color=_colour(names, "run", legend=False),
     )
     layers = [
-        base.mark_area(opacity=0.3).encode(y=y, y2="max:Q"),
-        base.mark_line(strokeWidth=1.4).encode(y=alt.Y("mean:Q", title=spec["y"])),
-        alt.Chart().mark_rule(strokeDash=[5, 4], color=_REFERENCE).encode(y="rule:Q"),
+        base.mark("area", opacity=0.3).encode(y=y, y2="max:Q"),
+        base.mark("line", strokeWidth=1.4).encode(y=Channel("mean:Q", title=spec["y"])),
+        Chart().mark("rule", strokeDash=[5, 4], color=_REFERENCE).encode(y="rule:Q"),
     ]
-    return alt.layer(*layers, data=Data(values=[*values, *rules])).facet(
-        row=alt.Row(
+    return layer(*layers, data=inline([*values, *rules])).facet(
+        row=Channel(
             "run:N",
             title=None,
             sort=names,
-            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontSize=12),
+            header={"labelOrient": "top", "labelAnchor": "start", "labelFontSize": 12},
         ),
         title=spec.get("title", ""),
         spacing=10,
@@ -166,10 +166,10 @@ def _response_times(validation: Validation, results: Results, spec: Mapping[str,
     ]
     chart: Chart = (
         _plot(values, spec)
-        .mark_line(interpolate="step-after", clip=True)
+        .mark("line", interpolate="step-after", clip=True)
         .encode(
-            x=alt.X("time:Q", title="response time (s)", scale=alt.Scale(domain=[0, limit])),
-            y=alt.Y("share:Q", title="share of responses (%)", scale=alt.Scale(domain=[0, 100])),
+            x=Channel("time:Q", title="response time (s)", scale={"domain": [0, limit]}),
+            y=Channel("share:Q", title="share of responses (%)", scale={"domain": [0, 100]}),
             color=_colour(names, "run"),
         )
     )
@@ -210,14 +210,14 @@ def _name_of(validation: Validation, spec: Mapping[str, Any], point: Point) -> s
     return point[0] if len(spec.get("at", ())) == 1 else label(validation, point)
 
 
-def _colour(names: list[str], of: str = "variant", *, legend: bool = True) -> alt.Color:
+def _colour(names: list[str], of: str = "variant", *, legend: bool = True) -> Channel:
     """A colour for each name, in their order."""
     known = list(dict.fromkeys(names))
-    scale = alt.Scale(domain=known, range=[_LOOK.stroke(k) for k in range(len(known))])
-    encoding = alt.Color(f"{of}:N", title=None, sort=known, scale=scale)
-    return encoding if legend else encoding.legend(None)
+    scale = {"domain": known, "range": [_LOOK.stroke(k) for k in range(len(known))]}
+    encoding = Channel(f"{of}:N", title=None, sort=known, scale=scale)
+    return encoding if legend else encoding.but(legend=None)
 
 
-def _plot(rows: list[dict[str, Any]], spec: Mapping[str, Any]) -> alt.Chart:
+def _plot(rows: list[dict[str, Any]], spec: Mapping[str, Any]) -> Chart:
     """An empty plot as wide as the page, under the figure's title."""
-    return alt.Chart(Data(values=rows), title=spec.get("title", ""), width=_WIDTH, height=_HEIGHT)
+    return Chart(inline(rows), title=spec.get("title", ""), width=_WIDTH, height=_HEIGHT)

@@ -32,6 +32,7 @@ from aqmlab.cards.suites import rows
 from aqmlab.engine import schedulers
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
+from aqmlab.figures.grammar import Channel, Chart, inline
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
@@ -270,39 +271,35 @@ def _short(value: float) -> str:
 
 def _draw(found: Sequence[Mapping[str, Any]], path: Path) -> None:
     """RPM against page time, each link a colour."""
-    import altair as alt
-
     from aqmlab.figures.files import svg
     from aqmlab.figures.theme import THEMES
 
     theme = THEMES["light"]
-    data = alt.InlineData(
-        values=[
-            {"link": row["link"], "rpm": row["rpm"], "page": row["page_p95_s"]} for row in found
-        ]
+    data = inline(
+        [{"link": row["link"], "rpm": row["rpm"], "page": row["page_p95_s"]} for row in found]
     )
     chart = (
-        alt.Chart(data)
-        .mark_point(filled=True, size=28, opacity=0.8, color=theme.series[0])
+        Chart(data)
+        .mark("point", filled=True, size=28, opacity=0.8, color=theme.series[0])
         .encode(
-            x=alt.X(
+            x=Channel(
                 "rpm:Q",
-                scale=alt.Scale(type="log"),
-                axis=alt.Axis(values=[10, 100, 1000], grid=False),
+                scale={"type": "log"},
+                axis={"values": [10, 100, 1000], "grid": False},
                 title="RPM",
             ),
-            y=alt.Y(
+            y=Channel(
                 "page:Q",
-                scale=alt.Scale(type="log"),
-                axis=alt.Axis(values=[1, 10, 100], grid=False),
+                scale={"type": "log"},
+                axis={"values": [1, 10, 100], "grid": False},
                 title="page time p95 (s)",
             ),
         )
         .properties(width=130, height=110)
-        .facet(facet=alt.Facet("link:N", title=None), columns=5)
+        .facet(facet=Channel("link:N", title=None), columns=5)
     )
-    look = chart.configure(font="Liberation Sans, Arial, Helvetica, sans-serif", background="white")
-    write_text(path, svg(look.to_dict()))
+    config = {"font": "Liberation Sans, Arial, Helvetica, sans-serif", "background": "white"}
+    write_text(path, svg(chart.properties(config=config).to_dict()))
 
 
 if __name__ == "__main__":

@@ -137,10 +137,10 @@ def command(
     found = distinguish(opened)
     for part in parts:
         if part.figure is not None:
-            from aqmlab import figures
+            from aqmlab.figures.files import save
+            from aqmlab.figures.kinds.comparison import comparison
 
-            shown = [run for group in part.groups for run in group.runs]
-            figures.save(figures.comparison(shown), part.figure)
+            save(comparison([run for group in part.groups for run in group.runs]), part.figure)
     if as_json:
         print_json(_content(found, parts))
         return

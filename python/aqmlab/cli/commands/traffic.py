@@ -76,7 +76,7 @@ def _describe_command(
     prints quantiles, tail indices (Hill) and the Hurst parameter (from the logscale diagram of the
     Haar wavelet). For a capture it prints how the packets arrive.
     """
-    from aqmlab import figures
+    from aqmlab.figures.files import save
     from aqmlab.traffic import views as describe_views
 
     if figure is not None:
@@ -93,7 +93,7 @@ def _describe_command(
         pairs.append(("seed", str(wanted)))
     found = describe(_opened(source, pairs), seconds)
     if figure is not None:
-        figures.save(describe_views.describe_figure(found), figure)
+        save(describe_views.describe_figure(found), figure)
     if as_json:
         print_json([description.to_json() for description in found])
         return
@@ -105,13 +105,13 @@ def _describe_command(
 
 def _describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
     """How the packets of a capture arrive."""
-    from aqmlab import figures
+    from aqmlab.figures.files import save
     from aqmlab.traffic.arrivals import arrivals, arrivals_figure, arrivals_table
 
     with Progress("reading") as progress:
         found = arrivals(capture, progress=progress.task(capture.name))
     if figure is not None:
-        figures.save(arrivals_figure(found), figure)
+        save(arrivals_figure(found), figure)
     if as_json:
         print_json([one.to_json() for one in found])
         return

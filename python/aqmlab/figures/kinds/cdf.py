@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aqmlab.figures.compared import compared
 from aqmlab.figures.distributions import Of, Selection, view
-from aqmlab.figures.files import Chart
+from aqmlab.figures.grammar import Chart
 from aqmlab.figures.theme import Look
 from aqmlab.results.configurations import Sources
 

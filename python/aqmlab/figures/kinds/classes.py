@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
-
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import linear, logarithmic, name_axis
 from aqmlab.figures.compared import compared
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
+from aqmlab.figures.grammar import Channel, Chart, inline, layer
 from aqmlab.figures.quantities import Quantity, by_class
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import Configuration, Sources, seeds_in_words
 
 __all__ = ["classes"]
@@ -76,34 +74,34 @@ def classes(
     alone = len(classes) == 1 and len(names) > 1
 
     def build(room: float) -> Chart:
-        base = Plot(Data(values=rows), width=room, height=look.size.height).encode(
-            x=alt.X(
+        base = Chart(inline(rows), width=room, height=look.size.height).encode(
+            x=Channel(
                 "series:N" if alone else "class:N",
                 title=classes[0] if alone else None,
                 sort=names if alone else classes,
                 axis=name_axis(names if alone else classes, room, look.size.text),
             ),
-            xOffset=alt.Undefined if alone else alt.XOffset("series:N", sort=names),
+            xOffset=None if alone else Channel("series:N", sort=names),
         )
         drawn = (
-            base.mark_point(filled=True, opacity=1, size=7 * look.size.text)
+            base.mark("point", filled=True, opacity=1, size=7 * look.size.text)
             if is_log
-            else base.mark_bar()
+            else base.mark("bar")
         )
         values = drawn.encode(
             y=y.y("y"),
-            color=look.colour(names).legend(
-                None
+            color=look.colour(names).but(
+                legend=None
                 if len(names) < 2
-                else alt.Legend(title=None, symbolType="square", symbolStrokeWidth=0)
+                else {"title": None, "symbolType": "square", "symbolStrokeWidth": 0}
             ),
         )
         lines = (
-            base.mark_rule(strokeWidth=look.size.stroke, color=look.colours.text)
+            base.mark("rule", strokeWidth=look.size.stroke, color=look.colours.text)
             .encode(y=y.y("low"), y2="high:Q")
-            .transform_filter("isValid(datum.low) && isValid(datum.high)")
+            .keep("isValid(datum.low) && isValid(datum.high)")
         )
-        return alt.layer(lines, values) if is_log else alt.layer(values, lines)
+        return layer(lines, values) if is_log else layer(values, lines)
 
     return Figure(heading, build, margin=4.4).chart(look)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import queues
 from aqmlab.figures.compared import compared
 from aqmlab.figures.distributions import Selection, view
-from aqmlab.figures.files import Chart
+from aqmlab.figures.grammar import Chart, hconcat, vconcat
 from aqmlab.figures.theme import Figure, Heading, Look, finish
 from aqmlab.results.configurations import Sources
 
@@ -60,10 +58,10 @@ def comparison(
         # Two plots beside each other have a second axis and a gap.
         each = (room - 6 * look.size.text) / 2 if side else room
         plots = [_titled(one, each, look) for one in times]
-        rows: list[Chart] = [alt.hconcat(*plots, spacing=2 * look.size.text)] if side else plots
+        rows: list[Chart] = [hconcat(*plots, spacing=2 * look.size.text)] if side else plots
         rows += [_titled(one, room, look) for one in over_time]
-        drawn: alt.VConcatChart = alt.vconcat(*rows, spacing=1.6 * look.size.text)
-        together: Chart = drawn.resolve_scale(color="shared")
+        drawn: Chart = vconcat(*rows, spacing=1.6 * look.size.text)
+        together: Chart = drawn.scales(color="shared")
         return together
 
     heading = Heading(title, tuple(dict.fromkeys(notes)))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
 import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, linear
 from aqmlab.figures.compared import compared
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
+from aqmlab.figures.grammar import Chart
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.tracing import trace
 from aqmlab.results.configurations import Configuration, Sources, seeds_in_words
@@ -82,9 +81,7 @@ def _view(
     )
 
     def build(room: float) -> Chart:
-        plot: alt.LayerChart = curves.banded(
-            rows, names, look, x, y, width=room, height=look.size.height
-        )
+        plot: Chart = curves.banded(rows, names, look, x, y, width=room, height=look.size.height)
         return plot
 
     return Figure(heading, build)

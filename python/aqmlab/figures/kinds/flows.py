@@ -9,8 +9,8 @@ import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.compared import compared
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
+from aqmlab.figures.grammar import Chart
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, Series, stacked
 from aqmlab.figures.tracing import Traced, trace

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import parameters
 from aqmlab.figures.axes import name_axis
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
+from aqmlab.figures.grammar import Channel, Chart, inline, layer
 from aqmlab.figures.quantities import Quantity, usual
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import (
     Configuration,
     Sources,
@@ -66,31 +64,35 @@ def heat_map(
     def build(room: float) -> Chart:
         height = min(look.size.height * 1.5, 2.6 * look.size.text * max(len(orders[up]), 2))
         axis = name_axis(orders[across], room, look.size.text)
-        base = Plot(Data(values=rows), width=room, height=height).encode(
-            x=alt.X(
+        base = Chart(inline(rows), width=room, height=height).encode(
+            x=Channel(
                 "x:N",
                 title=across,
                 sort=orders[across],
                 axis=axis,
             ),
-            y=alt.Y("y:N", title=up, sort=orders[up][::-1]),
+            y=Channel("y:N", title=up, sort=orders[up][::-1]),
         )
-        colour = alt.Color(
+        colour = Channel(
             "value:Q",
-            scale=alt.Scale(range=list(look.colours.scheme), domain=[min(numbers), max(numbers)]),
+            scale={"range": list(look.colours.scheme), "domain": [min(numbers), max(numbers)]},
             legend=None,
         )
-        fields = base.mark_rect(stroke=look.colours.background, strokeWidth=1).encode(color=colour)
-        # Words stand out from their field: it is light below the middle in a light theme.
-        texts = base.mark_text(fontSize=look.size.text).encode(
-            text="shown:N",
-            color=alt.condition(
-                f"datum.value > {middle}",
-                alt.value(look.colours.background),
-                alt.value(look.colours.text),
-            ),
+        fields = base.mark("rect", stroke=look.colours.background, strokeWidth=1).encode(
+            color=colour
         )
-        return alt.layer(fields, texts)
+        # Words stand out from their field: it is light below the middle in a light theme.
+        texts = base.mark("text", fontSize=look.size.text).encode(
+            text="shown:N",
+            color={
+                "condition": {
+                    "test": f"datum.value > {middle}",
+                    "value": look.colours.background,
+                },
+                "value": look.colours.text,
+            },
+        )
+        return layer(fields, texts)
 
     return Figure(heading, build, margin=7).chart(look)
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import altair as alt
 import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
 from aqmlab.figures.axes import Axis, linear, logarithmic, name_axis
 from aqmlab.figures.compared import check_curves
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, change, finding, is_single, shown
+from aqmlab.figures.grammar import Channel, Chart, concat, inline, layer
 from aqmlab.figures.quantities import Quantity, by_class, usual
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import (
     Configuration,
     Sources,
@@ -191,11 +190,11 @@ def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -
                 # The lowest of each column names the parameter, the first of each row the metric.
                 named=(number + columns >= count, number % columns == 0),
             )
-            above = alt.TitleParams(title, frame="group")
+            above = {"text": title, "frame": "group"}
             drawn.append(plot.properties(title=above) if title else plot)
         if count == 1:
             return drawn[0]
-        return alt.concat(*drawn, columns=columns, spacing=look.size.text)
+        return concat(*drawn, columns=columns, spacing=look.size.text)
 
     return Figure(heading, build, margin=5.2)
 
@@ -212,7 +211,7 @@ def _plot(
     rows: Sequence[curves.Row],
     names: Sequence[str],
     look: Look,
-    axes: tuple[alt.X, Axis],
+    axes: tuple[Channel, Axis],
     size: tuple[float, float],
     *,
     named: tuple[bool, bool],
@@ -223,37 +222,37 @@ def _plot(
     # Labels that nobody sees keep the plots of a row at one height.
     vertical = {} if named[1] else {"labelOpacity": 0, "labelLimit": 1}
 
-    def up(field: str) -> alt.Y:
+    def up(field: str) -> Channel:
         axis = y.y(field, **vertical)
-        return axis if named[1] else axis.title(None)
+        return axis if named[1] else axis.but(title=None)
 
-    base = Plot(Data(values=list(rows)), width=size[0], height=size[1]).encode(
-        x=x if named[0] else x.title(None),
+    base = Chart(inline(list(rows)), width=size[0], height=size[1]).encode(
+        x=x if named[0] else x.but(title=None),
         color=look.colour(names),
         tooltip=[
-            alt.Tooltip("series:N", title="runs"),
-            alt.Tooltip("x:N", title=along),
-            alt.Tooltip("y:Q", title=y.title, format=".4~g"),
-            alt.Tooltip("low:Q", title="from", format=".4~g"),
-            alt.Tooltip("high:Q", title="to", format=".4~g"),
+            Channel("series:N", title="runs"),
+            Channel("x:N", title=along),
+            Channel("y:Q", title=y.title, format=".4~g"),
+            Channel("low:Q", title="from", format=".4~g"),
+            Channel("high:Q", title="to", format=".4~g"),
         ],
     )
     # Nothing lies between two names: no line joins them, and dots of one name stand side by side.
-    by_name = str(x["shorthand"]).endswith(":N")
+    by_name = x["type"] == "nominal"
     if by_name and len(names) > 1:
-        base = base.encode(xOffset=alt.XOffset("series:N", sort=list(names)))
-    dots = base.mark_point(filled=True, size=5 * look.size.text, opacity=1).encode(y=up("y"))
+        base = base.encode(xOffset=Channel("series:N", sort=list(names)))
+    dots = base.mark("point", filled=True, size=5 * look.size.text, opacity=1).encode(y=up("y"))
     bars = (
-        base.mark_rule(strokeWidth=look.size.stroke)
+        base.mark("rule", strokeWidth=look.size.stroke)
         .encode(y=up("low"), y2="high:Q")
-        .transform_filter("isValid(datum.low) && isValid(datum.high)")
+        .keep("isValid(datum.low) && isValid(datum.high)")
     )
     if by_name:
-        return alt.layer(bars.encode(strokeDash=look.pattern(names)), dots)
-    line = base.mark_line(strokeWidth=look.size.stroke).encode(
+        return layer(bars.encode(strokeDash=look.pattern(names)), dots)
+    line = base.mark("line", strokeWidth=look.size.stroke).encode(
         y=up("y"), strokeDash=look.pattern(names)
     )
-    return alt.layer(bars, line, dots)
+    return layer(bars, line, dots)
 
 
 def _vertical(title: str, rows: Sequence[curves.Row]) -> Axis:
@@ -270,17 +269,17 @@ def _vertical(title: str, rows: Sequence[curves.Row]) -> Axis:
     return axis
 
 
-def _horizontal(known: Sequence[Configuration], along: str, look: Look, room: float) -> alt.X:
+def _horizontal(known: Sequence[Configuration], along: str, look: Look, room: float) -> Channel:
     """The parameter's axis: of numbers, or of names in their order."""
     values = values_of(known, along)
     if not parameters.is_number(known, along):
         order = [text_of(value) for value in values]
-        return alt.X(
+        return Channel(
             "x:N",
             title=along,
             sort=order,
             axis=name_axis(order, room, look.size.text),
-            scale=alt.Scale(padding=0.5),
+            scale={"padding": 0.5},
         )
     numbers = [number_of(value) or 0.0 for value in values]
     unit = unit_of(values[0])

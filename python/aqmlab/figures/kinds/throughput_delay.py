@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from aqmlab.figures import tradeoffs
 from aqmlab.figures.compared import compared
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import finding
+from aqmlab.figures.grammar import Chart, inline, layer
 from aqmlab.figures.quantities import quantity
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import Sources, seeds_in_words
 
 __all__ = ["throughput_delay"]
@@ -60,20 +58,20 @@ def throughput_delay(
     )
 
     def build(room: float) -> Chart:
-        base = Plot(width=room, height=look.size.height).encode(
+        base = Chart(width=room, height=look.size.height).encode(
             color=look.colour(names, legend=True)
         )
-        seeds = base.mark_point(size=1.5 * look.size.text, opacity=0.5, filled=True).encode(
+        seeds = base.mark("point", size=1.5 * look.size.text, opacity=0.5, filled=True).encode(
             x=x.x("x"), y=y.y("y")
         )
-        outlines = base.mark_line(
-            interpolate="linear-closed", strokeWidth=look.size.stroke, clip=True
+        outlines = base.mark(
+            "line", interpolate="linear-closed", strokeWidth=look.size.stroke, clip=True
         ).encode(x=x.x("x"), y=y.y("y"), order="order:Q")
         layers = [
-            seeds.properties(data=Data(values=one_by_one)),
-            outlines.properties(data=Data(values=corners)),
+            seeds.properties(data=inline(one_by_one)),
+            outlines.properties(data=inline(corners)),
             tradeoffs.names_at(places, names, look, x, y),
         ]
-        return alt.layer(*layers)
+        return layer(*layers)
 
     return Figure(heading, build).chart(look)

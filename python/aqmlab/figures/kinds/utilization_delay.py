@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 
-import altair as alt
-
 from aqmlab.figures import tradeoffs
 from aqmlab.figures.compared import compared
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import is_single
+from aqmlab.figures.grammar import Chart, inline, layer
 from aqmlab.figures.quantities import quantity
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import Sources, seeds_in_words
 
 __all__ = ["utilization_delay"]
@@ -78,8 +76,9 @@ def utilization_delay(
 
     def build(room: float) -> Chart:
         line = (
-            Plot(Data(values=corners), width=room, height=look.size.height)
-            .mark_line(
+            Chart(inline(corners), width=room, height=look.size.height)
+            .mark(
+                "line",
                 interpolate="step-before",
                 color=look.colours.soft,
                 strokeDash=[4, 3],
@@ -87,11 +86,11 @@ def utilization_delay(
             )
             .encode(x=x.x("x"), y=y.y("y"), order="order:Q")
         )
-        base = Plot(Data(values=bars)).encode(color=look.colour(names, legend=True))
-        rule = base.mark_rule(strokeWidth=0.8 * look.size.stroke, opacity=0.7, clip=True)
+        base = Chart(inline(bars)).encode(color=look.colour(names, legend=True))
+        rule = base.mark("rule", strokeWidth=0.8 * look.size.stroke, opacity=0.7, clip=True)
         across = rule.encode(x=x.x("x0"), x2="x1:Q", y=y.y("y"))
         up = rule.encode(x=x.x("x"), y=y.y("y0"), y2="y1:Q")
-        return alt.layer(line, across, up, tradeoffs.names_at(places, names, look, x, y))
+        return layer(line, across, up, tradeoffs.names_at(places, names, look, x, y))
 
     return Figure(heading, build, margin=5.4).chart(look)
 

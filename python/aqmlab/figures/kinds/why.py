@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import altair as alt
-
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
 from aqmlab.figures.axes import linear, name_axis
 from aqmlab.figures.compared import compared
-from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.theme import Data, Figure, Heading, Look, Plot
+from aqmlab.figures.grammar import Channel, Chart, concat, inline
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.breakdown import (
     BANDS,
     Band,
@@ -186,12 +184,12 @@ def _view(bars: Sequence[_Bar], heading: Heading, along: str | None, look: Look)
                 (each + (number % columns < left), look.size.height),
                 (along, shared),
                 is_first=number % columns == 0,
-            ).properties(title=alt.TitleParams(plot, frame="group"))
+            ).properties(title={"text": plot, "frame": "group"})
             for number, plot in enumerate(plots)
         ]
         if len(drawn) == 1:
             return drawn[0]
-        return alt.concat(*drawn, columns=columns, spacing=look.size.text)
+        return concat(*drawn, columns=columns, spacing=look.size.text)
 
     return Figure(heading, build)
 
@@ -215,30 +213,30 @@ def _plot(
     rows = [row for bar in bars for row in _rows(bar, scale)]
     # A legend for bars, in as many columns as there is room for.
     label = (max(map(len, causes)) * 0.55 + 3.5) * look.size.text
-    legend = alt.Legend(
-        title=None,
-        symbolType="square",
-        symbolStrokeWidth=0,
-        columns=max(1, int(look.size.total / label)),
-    )
-    colour = look.colour(causes, of="cause", legend=True).legend(legend)
-    base = Plot(Data(values=rows), width=size[0], height=size[1])
+    legend = {
+        "title": None,
+        "symbolType": "square",
+        "symbolStrokeWidth": 0,
+        "columns": max(1, int(look.size.total / label)),
+    }
+    colour = look.colour(causes, of="cause", legend=True).but(legend=legend)
+    base = Chart(inline(rows), width=size[0], height=size[1])
     up = y.y("low")
-    drawn: Chart = base.mark_bar().encode(
-        x=alt.X(
+    drawn: Chart = base.mark("bar").encode(
+        x=Channel(
             "place:N",
             title=along,
             sort=places,
             axis=name_axis(places, size[0], look.size.text),
         ),
-        y=up if is_first or most is None else up.title(None),
+        y=up if is_first or most is None else up.but(title=None),
         y2="high:Q",
         color=colour,
         tooltip=[
-            alt.Tooltip("place:N", title=along or "runs"),
-            alt.Tooltip("cause:N", title="part"),
-            alt.Tooltip("time:Q", title=unit, format=".4~g"),
-            alt.Tooltip("share:Q", title="share", format=".0%"),
+            Channel("place:N", title=along or "runs"),
+            Channel("cause:N", title="part"),
+            Channel("time:Q", title=unit, format=".4~g"),
+            Channel("share:Q", title="share", format=".0%"),
         ],
     )
     return drawn

@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,14 @@ A mutant is a small change of the code: another operator, another value that a f
 tries a part of each crate's, spread over its files; what does not compile is left out. A mutant
 whose tests do not end counts as caught. What tests of other crates notice, such as the pinned runs
 of the simulator, does not count. The aim is 90 %. Forty tried give the share of all mutants to some
-ten points.
+ten points. A sample is every n-th mutant of a crate, from the one with the sample's number on.
 
-{counted} Sample {sample}: of each crate's list every n-th mutant, from number {sample} on.
-
-| crate | mutants | tried | tests fail | do not end | missed | caught |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |
 """
+COLUMNS = (
+    *("crate", "commit", "sample", "mutants", "tried"),
+    *("tests fail", "do not end", "missed", "caught"),
+)
+RULE = ("---", "---", *("---:",) * 7)
 
 
 def mutants(*arguments: str, listed: bool = False) -> subprocess.CompletedProcess[str]:
@@ -107,14 +109,32 @@ class Row:
         return " | ".join(map(str, (caught + missed, self.caught, self.endless, missed, share)))
 
 
-def page(found: dict[str, tuple[int, Row]], sample: int) -> str:
-    """The record."""
-    commit = ["git", "log", "-1", "--format=Counted at commit %h of %cs."]
-    counted = subprocess.check_output(commit, cwd=ROOT, text=True).strip()
-    lines = [f"| {crate} | {count} | {row.cells} |" for crate, (count, row) in found.items()]
-    missed = sorted(one for _, row in found.values() for one in row.missed)
-    lines += ["", "## Missed", "", *([f"- `{one}`" for one in missed] or ["None."])]
-    return HEAD.format(counted=counted, sample=sample) + "\n".join(lines) + "\n"
+def line(cells: Iterable[str]) -> str:
+    """A line of the table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def kept(crate: str) -> list[str]:
+    """The lines of the record about a crate that is not counted now."""
+    lines = RECORD.read_text().splitlines() if RECORD.is_file() else []
+    return [it for it in lines if it.startswith((f"| {crate} |", f"- `crates/{crate}/"))]
+
+
+def counted(crate: str, sample: int, row: tuple[int, Row]) -> list[str]:
+    """The lines of the record about a crate."""
+    commit = ["git", "log", "-1", "--format=%h of %cs"]
+    at = subprocess.check_output(commit, cwd=ROOT, text=True).strip()
+    mutants, found = row
+    cells = (crate, at, str(sample), str(mutants), found.cells)
+    return [line(cells), *sorted(f"- `{one}`" for one in found.missed)]
+
+
+def page(lines: list[str]) -> str:
+    """The record, from the lines about each crate."""
+    rows = [one for one in lines if one.startswith("|")]
+    missed = [one for one in lines if one.startswith("-")] or ["None."]
+    table = [line(COLUMNS), line(RULE), *rows, "", "## Missed", "", *missed]
+    return HEAD + "\n".join(table) + "\n"
 
 
 def count(text: str) -> int:
@@ -129,19 +149,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Mutation testing of the crates.")
     parser.add_argument("--each", type=count, default=40, help="mutants of a crate (40)")
     parser.add_argument("--sample", type=count, default=1, help="which mutants of a crate (1)")
-    parser.add_argument("--crates", nargs="+", choices=CRATES, default=CRATES)
+    parser.add_argument("--crates", nargs="+", choices=CRATES, default=CRATES, help="others stay")
     chosen = parser.parse_args()
     if mutants("--version", listed=True).returncode:
         sys.exit("mutants: needs cargo-mutants (`cargo install cargo-mutants --locked`)")
-    found = {}
-    for crate in chosen.crates:
+    lines = []
+    for crate in CRATES:
+        if crate not in chosen.crates:
+            lines += kept(crate)
+            continue
         listed = mutants("--package", f"aqmlab-{crate}", "--list", listed=True).stdout.splitlines()
         parts = max(1, round(len(listed) / chosen.each))
-        found[crate] = (len(listed), of_crate(crate, chosen.sample, parts))
-    content = page(found, chosen.sample)
+        row = len(listed), of_crate(crate, chosen.sample, parts)
+        lines += counted(crate, chosen.sample, row)
+    content = page(lines)
     sys.stdout.write(content)
-    if set(chosen.crates) == set(CRATES):
-        RECORD.write_text(content)
+    RECORD.write_text(content)
 
 
 if __name__ == "__main__":

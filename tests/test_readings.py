@@ -125,6 +125,15 @@ def test_only_claims_on_the_rows_of_a_reading_rest_on_it(paper: Paper) -> None:
     assert judge.concerned(paper, paper.interpretations[0]) == {"A1"}
 
 
+def test_claims_that_need_a_row_apart_are_not_judged_in_a_reading(tmp_path: Path) -> None:
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    for pattern, judged in (("tail at *", set()), ("tail at 90", {"A1"})):
+        text = TABLES.replace('mark = "hangs on sizes"', f'apart = ["{pattern}"]')
+        (tmp_path / "tables.toml").write_text(text)
+        paper = Paper.load(str(tmp_path))
+        assert judge.concerned(paper, paper.interpretations[0]) == judged
+
+
 def test_without_its_runs_a_reading_decides_nothing(paper: Paper) -> None:
     [(first, second)] = read(paper, FIRST).pairs
     assert (first.outcome, second.outcome) == (FAILS, UNDECIDED)
@@ -156,11 +165,11 @@ def test_a_reading_without_rows_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reading", "rows", "field"),
     [
-        ("weigle2003", "by-size", 150, "scale_by_size"),
-        ("weigle2003", "ect", 80, "all-but-syn"),
-        ("weigle2003", "no-delay", 200, "'server_delay': False"),
-        ("weigle2003", "request", 120, "'response_time': 'request'"),
-        ("weigle2003", "last-syn", 120, "'response_time': 'last-syn'"),
+        ("weigle2003", "by-size", 24, "scale_by_size"),
+        ("weigle2003", "ect", 12, "all-but-syn"),
+        ("weigle2003", "no-delay", 36, "'server_delay': False"),
+        ("weigle2003", "request", 36, "'response_time': 'request'"),
+        ("weigle2003", "last-syn", 36, "'response_time': 'last-syn'"),
         ("le2005", "router", 60, "packet_time"),
         ("zhangqiu2000", "kept", 139, "transfers_per_connection"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.markup import markdown
@@ -301,11 +302,18 @@ def alternatives(
 
 
 def concerned(paper: Paper, other: Interpretation) -> set[str]:
-    """Ids of the claims whose rules need a row that an interpretation has otherwise."""
+    """Ids of the claims whose rules need a row that an interpretation has otherwise.
+
+    Those that need a row which it leaves apart are none of them.
+    """
     again = _replaced(paper, other)
-    return {
-        claim.id for claim in paper.claims.entries if not again.isdisjoint(rows_of(claim, paper))
-    }
+    found = set()
+    for claim in paper.claims.entries:
+        rows = rows_of(claim, paper)
+        apart = any(fnmatchcase(label, one) for _, label in rows for one in other.apart)
+        if not apart and not again.isdisjoint(rows):
+            found.add(claim.id)
+    return found
 
 
 def _replaced(paper: Paper, other: Interpretation) -> set[tuple[str, str]]:

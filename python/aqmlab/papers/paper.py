@@ -163,6 +163,8 @@ class Interpretation:
     nothing."""
     replaces: Mapping[str, str]
     """Ids of the tables with its rows, by the id of the table whose rows they replace."""
+    apart: tuple[str, ...] = ()
+    """Patterns of the labels of rows that it has not: no claim that needs one is judged in it."""
 
 
 @dataclass(frozen=True)
@@ -360,8 +362,8 @@ def _interpretations(
         }
         tables += again.values()
         replaces = {name: table.id for name, table in again.items()}
-        mark = spec.get("mark", "")
-        found.append(Interpretation(spec["id"], spec["title"], spec["why"], mark, replaces))
+        mark, apart = spec.get("mark", ""), tuple(spec.get("apart", ()))
+        found.append(Interpretation(spec["id"], spec["title"], spec["why"], mark, replaces, apart))
     return tuple(found)
 
 

@@ -104,6 +104,13 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
              rate_changes; leave it out"
         ));
     }
+    if scenario.measure.capture.is_some() {
+        return refuse(
+            "measure.capture: found one, but a live run writes none; leave it out, or use \
+             `aqmlab shell --pcap`"
+                .to_owned(),
+        );
+    }
     check_hosts(scenario, dumbbell)?;
     Ok(dumbbell)
 }

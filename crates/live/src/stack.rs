@@ -157,6 +157,9 @@ impl Stack {
             ("ipv4/tcp_wmem", largest(16_384, tcp.send_buffer.0)),
             ("ipv4/tcp_rmem", largest(131_072, tcp.receive_buffer.0)),
         ]);
+        if let Some(longest) = tcp.sack_compression {
+            settings.push(("ipv4/tcp_comp_sack_delay_ns", longest.as_nanos().to_string()));
+        }
         Ok(Self {
             mtu: tcp.mss.0 + header,
             initial_window: tcp.initial_window,
@@ -216,6 +219,10 @@ mod tests {
         assert_eq!(setting(&linux, "ipv4/tcp_timestamps"), "1");
         assert_eq!(setting(&linux, "ipv4/tcp_syn_linear_timeouts"), "4");
         assert_eq!(setting(&linux, "ipv4/tcp_rmem"), "4096 131072 6291456");
+        let compression = "ipv4/tcp_comp_sack_delay_ns";
+        assert!(linux.settings.iter().all(|(name, _)| *name != compression));
+        let own = stack("{ profile = \"linux\", sack_compression = \"0 s\" }").unwrap();
+        assert_eq!(setting(&own, compression), "0");
         let own = "{ profile = \"linux\", ecn = true, recovery = \"new-reno\", mss = \"960 bytes\", \
                    header = \"40 bytes\", receive_buffer = \"16384 bytes\", initial_window = 2, \
                    syn_backoff = [] }";

@@ -161,7 +161,7 @@ fn presets() -> Map<String, Value> {
 
 /// The keys of a profile that the live bed carries out: what a kernel can be set to. In all others a
 /// profile must agree with the kernel's own.
-pub const LIVE_KEYS: [&str; 12] = [
+pub const LIVE_KEYS: [&str; 13] = [
     "congestion_control",
     "recovery",
     "ecn",
@@ -174,6 +174,7 @@ pub const LIVE_KEYS: [&str; 12] = [
     "restart_after_idle",
     "syn_backoff",
     "timestamps",
+    "sack_compression",
 ];
 
 /// The transports, and of TCP the choices of loss recovery and of congestion control.

@@ -243,7 +243,7 @@ def _for_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a kernel for a stack, or for those of client and server."""
     if "client" in stack:
         return {end: _for_kernel(stack[end]) for end in ("client", "server")}
-    return {key: stack[key] for key in ("profile", *_kernel_keys())}
+    return {key: stack.get(key) for key in ("profile", *_kernel_keys())}
 
 
 @cache

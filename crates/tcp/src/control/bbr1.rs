@@ -12,6 +12,8 @@ use super::bbr::{
 use super::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
 };
+#[cfg(feature = "linux")]
+use super::policer::{Policer, Seen};
 use super::window::Window;
 use crate::filter::Largest;
 use crate::profile::Profile;
@@ -28,6 +30,11 @@ pub struct Params {
     /// How long a smallest round trip counts before it is measured anew.
     #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
+    /// Whether two intervals that lose a fifth and have the same bandwidth are taken for a policer, whose
+    /// bandwidth is then kept for 48 rounds (Linux: lt_bw).
+    #[cfg(feature = "linux")]
+    #[param(default, unwritten)]
+    pub policers: bool,
 }
 
 impl Parameters for Params {
@@ -38,7 +45,8 @@ impl Parameters for Params {
         purpose: "Paces at the largest delivery rate of late and keeps twice bandwidth times round trip \
                   in flight; losses and marks mean nothing. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
-            "The detector of policers (lt_bw) is left out.",
+            "The detector of policers (lt_bw) is off unless `policers` says otherwise; \
+             it sees ACKs alone, in Linux time-outs too.",
             "Exact arithmetic where Linux has fixed point.",
             "Segments are paced one by one unless `pacing_burst` says otherwise; the window has room \
              for three bursts, as in Linux.",
@@ -107,18 +115,45 @@ pub(crate) struct Bbr1 {
     epoch_acked: f64,
     /// Bytes of payload per second; 0: not set yet.
     pacing: f64,
+    #[cfg(feature = "linux")]
+    policer: Policer,
 }
 
 impl Bbr1 {
-    fn bw(&self) -> f64 {
+    /// The largest of late.
+    fn most_bw(&self) -> f64 {
         self.max_bw.get().unwrap_or(0.0)
+    }
+
+    /// The bandwidth that is used.
+    fn bw(&self) -> f64 {
+        self.policed().unwrap_or_else(|| self.most_bw())
+    }
+
+    #[cfg(feature = "linux")]
+    fn policed(&self) -> Option<f64> {
+        self.policer.bw()
+    }
+
+    #[cfg(not(feature = "linux"))]
+    #[expect(clippy::unused_self, reason = "without the feature it has no state")]
+    const fn policed(&self) -> Option<f64> {
+        None
+    }
+
+    /// What the cycle paces at.
+    fn cycle_gain(&self) -> f64 {
+        match self.policed() {
+            Some(_) => 1.0,
+            None => CYCLE[self.cycle_index],
+        }
     }
 
     fn pacing_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => DRAIN_GAIN,
-            Mode::ProbeBw => CYCLE[self.cycle_index],
+            Mode::ProbeBw => self.cycle_gain(),
             Mode::ProbeRtt => 1.0,
         }
     }
@@ -131,11 +166,11 @@ impl Bbr1 {
         }
     }
 
-    /// Bandwidth times round trip times `gain`, in whole segments.
-    fn bdp(&self, gain: f64, mss: f64) -> f64 {
+    /// A bandwidth times round trip times `gain`, in whole segments.
+    fn bdp(&self, bw: f64, gain: f64, mss: f64) -> f64 {
         match self.min_rtt {
             None => INITIAL_SEGMENTS * mss,
-            Some(rtt) => (self.bw() * rtt.as_secs_f64() * gain / mss).ceil() * mss,
+            Some(rtt) => (bw * rtt.as_secs_f64() * gain / mss).ceil() * mss,
         }
     }
 
@@ -149,12 +184,12 @@ impl Bbr1 {
     }
 
     fn inflight(&self, gain: f64, mss: f64) -> f64 {
-        self.with_room(self.bdp(gain, mss), mss)
+        self.with_room(self.bdp(self.most_bw(), gain, mss), mss)
     }
 
     // ---- the model ----
 
-    fn update_bw(&mut self, sample: &Sample<'_>) {
+    fn update_bw(&mut self, params: &Params, sample: &Sample<'_>) {
         self.round_start = false;
         let Some(rate) = sample.rate else {
             return;
@@ -165,11 +200,33 @@ impl Bbr1 {
             self.round_start = true;
             self.packet_conservation = false;
         }
+        #[cfg(feature = "linux")]
+        if params.policers {
+            self.detect_policer(sample, rate.app_limited);
+        }
+        #[cfg(not(feature = "linux"))]
+        let _ = params;
         let bw = rate.bytes_per_second();
-        if !rate.app_limited || bw >= self.bw() {
+        if !rate.app_limited || bw >= self.most_bw() {
             self.max_bw.add(self.round, bw, BW_ROUNDS);
         } else {
             self.max_bw.forget(self.round, BW_ROUNDS);
+        }
+    }
+
+    #[cfg(feature = "linux")]
+    fn detect_policer(&mut self, sample: &Sample<'_>, app_limited: bool) {
+        let seen = Seen {
+            now: sample.now,
+            delivered: sample.delivered,
+            lost: sample.lost,
+            loses: !sample.losses.is_empty(),
+            round_start: self.round_start,
+            app_limited,
+            probes_bw: self.mode == Mode::ProbeBw,
+        };
+        if self.policer.on_sample(&seen) {
+            self.begin_probe_bw(sample);
         }
     }
 
@@ -210,7 +267,7 @@ impl Bbr1 {
         let lasted = sample.now.saturating_sub(self.cycle_at);
         let is_long = self.min_rtt.is_some_and(|rtt| lasted > rtt);
         let in_flight = sample.in_flight_before as f64;
-        let gain = CYCLE[self.cycle_index];
+        let gain = self.cycle_gain();
         let next = if gain > 1.0 {
             is_long && (!sample.losses.is_empty() || in_flight >= self.inflight(gain, mss))
         } else if gain < 1.0 {
@@ -240,8 +297,8 @@ impl Bbr1 {
         if self.full || !self.round_start || app_limited {
             return;
         }
-        if self.bw() >= FULL_GROWTH * self.full_bw {
-            (self.full_bw, self.full_bw_count) = (self.bw(), 0);
+        if self.most_bw() >= FULL_GROWTH * self.full_bw {
+            (self.full_bw, self.full_bw_count) = (self.most_bw(), 0);
             return;
         }
         self.full_bw_count += 1;
@@ -318,7 +375,10 @@ impl Bbr1 {
         let acked = sample.acked as f64;
         if sample.acked > 0 {
             self.recover_or_restore(window, sample);
-            let target = self.with_room(self.bdp(self.cwnd_gain(params), mss) + self.extra(), mss);
+            let target = self.with_room(
+                self.bdp(self.bw(), self.cwnd_gain(params), mss) + self.extra(),
+                mss,
+            );
             if self.packet_conservation {
                 window.cwnd = window.cwnd.max(sample.in_flight as f64 + acked);
             } else if self.full {
@@ -360,7 +420,7 @@ impl CongestionControl for Bbr1 {
 
     fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
         let mss = sample.profile.mss.0 as f64;
-        self.update_bw(sample);
+        self.update_bw(params, sample);
         self.update_aggregation(sample, window);
         self.update_cycle(sample, mss);
         self.check_full(sample.rate.is_some_and(|rate| rate.app_limited));
@@ -399,6 +459,8 @@ impl CongestionControl for Bbr1 {
 
     fn on_undo(&mut self, _: &Params, _: &mut Window) {
         (self.full_bw, self.full_bw_count) = (0.0, 0);
+        #[cfg(feature = "linux")]
+        self.policer.forget();
     }
 
     fn pacing_rate(
@@ -639,7 +701,7 @@ mod tests {
                 app_limited,
             });
             bbr.next_round_delivered = u64::MAX;
-            bbr.update_bw(&feed.acks(1, 0));
+            bbr.update_bw(&Params::default(), &feed.acks(1, 0));
             assert_eq!(bbr.bw(), expected);
         }
     }

@@ -18,6 +18,8 @@ pub mod external;
 pub mod fast;
 pub mod ledbat_plus_plus;
 pub mod plugin;
+#[cfg(feature = "linux")]
+mod policer;
 pub mod prague;
 pub mod reno;
 pub mod santa_cruz;

@@ -412,6 +412,10 @@ impl Endpoint {
                 }
                 receiver.note_mark(segment);
                 let len = u64::from(segment.len);
+                #[cfg(feature = "linux")]
+                if cx.profile.sack_compression.is_some() {
+                    receiver.note_rtt(sender.space().rto().smoothed(cx.profile));
+                }
                 delivered = receiver.on_data(segment.seq, len, fin, cx);
             }
         }

@@ -218,6 +218,13 @@ pub struct Profile {
     /// What counts against the congestion window. With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub window_counts: WindowCounts,
+    /// The longest time for which the receiver keeps a report of more data behind a gap to itself, after
+    /// three at once (Linux: SACK compression; `tcp_comp_sack_delay_ns`, to which its timer adds up to
+    /// 0.1 ms). It waits for a twentieth of the round trip at most. Left out: every report goes at once
+    /// (RFC 5681); the kernel of a live run keeps its own 1 ms.
+    #[cfg(feature = "linux")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sack_compression: Option<Time>,
 }
 
 /// Keys that a stack of before 2010 lacks are not written where they have no effect.

@@ -1,6 +1,8 @@
 //! The receiving half of an end point: what has arrived, and what every segment that leaves says of it.
 
 mod accecn;
+#[cfg(feature = "linux")]
+mod compression;
 mod delayed_ack;
 mod ecn_echo;
 mod headers;
@@ -14,6 +16,8 @@ use crate::context::Context;
 use crate::profile::Profile;
 use crate::segment::{Flags, Segment, Timestamps};
 use accecn::MarkCounter;
+#[cfg(feature = "linux")]
+use compression::Compression;
 use reassembly::Reassembly;
 use stamps::Echo;
 
@@ -47,6 +51,8 @@ struct Rare {
     reassembly: Reassembly,
     echo: Echo,
     marks: Option<Box<MarkCounter>>,
+    #[cfg(feature = "linux")]
+    compression: Compression,
 }
 
 /// What an arrival gave the application.
@@ -239,11 +245,17 @@ impl Receiver {
         }
         // RFC 5681, section 4.2: at once if out of order, duplicate or filling a hole; and a FIN.
         if received == 0 || had_holes || fin {
-            self.ack_now = true;
+            self.ack_now |= !self.compresses(seq, received, cx);
         } else {
             self.delay_ack(cx);
         }
         Delivered { received, eof }
+    }
+
+    #[cfg(not(feature = "linux"))]
+    #[expect(clippy::unused_self, reason = "without the feature it has no state")]
+    const fn compresses(&self, _: u64, _: u64, _: &Context<'_>) -> bool {
+        false
     }
 
     #[inline]

@@ -158,7 +158,10 @@ impl Stack {
             ("ipv4/tcp_rmem", largest(131_072, tcp.receive_buffer.0)),
         ]);
         if let Some(longest) = tcp.sack_compression {
-            settings.push(("ipv4/tcp_comp_sack_delay_ns", longest.as_nanos().to_string()));
+            settings.push((
+                "ipv4/tcp_comp_sack_delay_ns",
+                longest.as_nanos().to_string(),
+            ));
         }
         Ok(Self {
             mtu: tcp.mss.0 + header,

@@ -62,10 +62,11 @@ impl Receiver {
         if !is_running {
             reports.waiting = 0;
             let share = Time::from_nanos(reports.rtt.as_nanos() / ROUND_TRIPS);
-            self.delayed_until = cx.now + match share {
-                Time::ZERO => longest,
-                share => share.min(longest),
-            };
+            self.delayed_until = cx.now
+                + match share {
+                    Time::ZERO => longest,
+                    share => share.min(longest),
+                };
         }
         reports.waiting += 1;
         reports.waiting <= MOST

@@ -127,7 +127,7 @@ def test_only_claims_on_the_rows_of_a_reading_rest_on_it(paper: Paper) -> None:
 
 def test_claims_that_need_a_row_apart_are_not_judged_in_a_reading(tmp_path: Path) -> None:
     (tmp_path / "claims.toml").write_text(CLAIMS)
-    for pattern, judged in (("tail at *", set()), ("tail at 90", {"A1"})):
+    for pattern, judged in (("tail at *", set()), ("tail at 90", {"A1"}), ("1", set())):
         text = TABLES.replace('mark = "hangs on sizes"', f'apart = ["{pattern}"]')
         (tmp_path / "tables.toml").write_text(text)
         paper = Paper.load(str(tmp_path))

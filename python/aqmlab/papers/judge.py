@@ -310,7 +310,8 @@ def concerned(paper: Paper, other: Interpretation) -> set[str]:
     found = set()
     for claim in paper.claims.entries:
         rows = rows_of(claim, paper)
-        apart = any(fnmatchcase(label, one) for _, label in rows for one in other.apart)
+        names = {name for place in rows for name in place}
+        apart = any(fnmatchcase(name, one) for name in names for one in other.apart)
         if not apart and not again.isdisjoint(rows):
             found.add(claim.id)
     return found

@@ -164,7 +164,8 @@ class Interpretation:
     replaces: Mapping[str, str]
     """Ids of the tables with its rows, by the id of the table whose rows they replace."""
     apart: tuple[str, ...] = ()
-    """Patterns of the labels of rows that it has not: no claim that needs one is judged in it."""
+    """Patterns of the tables, or of the labels of rows, that it has not: no claim that needs one is
+    judged in it."""
 
 
 @dataclass(frozen=True)

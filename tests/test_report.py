@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 import altair
@@ -555,6 +556,23 @@ def test_pictures_on_white_are_those_of_the_light_theme(pair: list[Run], tmp_pat
     [picture] = [one for one in compose(pair, tmp_path).pictures if one.name == "delay"]
     assert picture.still == svg(figures.delay(pair).to_dict())
     assert "var(--run-1)" in picture.inline
+
+
+def test_each_picture_is_drawn_once(
+    pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the page's colours; on white it is the same drawing."""
+    drawn: list[str] = []
+    draw = vl_convert.vegalite_to_svg
+
+    def counted(spec: dict[str, Any], **options: Any) -> str:
+        drawn.append(" ".join(spec.get("title", {}).get("text", "")))
+        return draw(spec, **options)
+
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", counted)
+    pictures = compose(pair, tmp_path).pictures
+    assert len(pictures) > 2
+    assert drawn == [one.title for one in pictures]
 
 
 def test_progress_grows_to_one(pair: list[Run], tmp_path: Path) -> None:

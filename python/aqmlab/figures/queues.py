@@ -73,7 +73,7 @@ def view(
     def build(room: float) -> Chart:
         return stacked(panels, names, look, room)
 
-    return Figure(heading, build)
+    return Figure(heading, build, margin=6.3)
 
 
 def _means(by_seed: Mapping[int, Samples]) -> Values:

@@ -279,6 +279,35 @@ def test_a_worked_trace_is_followed(tmp_path: Path) -> None:
         check_trace("control", "py-cubic", {}, trace, "4 Mbit/s")
 
 
+_WHOLE = ("--set", "min_th=5")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rate", "5 Mbit/s"], "--rate: is the rate of --trace; give both"),
+        (["--trace", "none.csv", *_WHOLE], "none.csv: there is no such trace file"),
+        (["--trace", "trace.csv", "--rate", "fast", *_WHOLE], '--rate: found "fast"'),
+        (["--set", "nosuch=1", *_WHOLE], "--set: nosuch: unknown key (allowed: "),
+        ([], "--set: min_th: missing, and it has no default"),
+    ],
+)
+def test_errors_of_a_check_name_the_option(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trace.csv").write_text("time_s,decision\n1,enqueue\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "aqmlab", "check", HERE / "red.py", "--set", "max_th=15", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"aqmlab: {message}")
+
+
 def test_a_scheduler_has_no_worked_trace(tmp_path: Path) -> None:
     plugins.load(HERE / "codel.py")
     trace = tmp_path / "trace.csv"

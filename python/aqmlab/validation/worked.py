@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aqmlab import _native
+from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.scenario import Scenario
 
@@ -29,6 +30,8 @@ _KNOWN = frozenset(
         "queue_bytes_before",
     ]
 )
+_MOST_BYTES = 64 << 20
+"""The longest trace."""
 _CLOSE = 1e-9
 
 
@@ -48,8 +51,8 @@ def follow(path: Path, scenario: Scenario) -> Iterator[str]:
         AqmlabError: the file cannot be read, or a row says nothing that can be played.
     """
     try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = list(csv.DictReader(read_text(path, "trace", _MOST_BYTES).splitlines()))
+    except csv.Error as error:
         raise AqmlabError(f"{path}: cannot be read: {error}") from None
     if not rows or "time_s" not in rows[0]:
         raise AqmlabError(f"{path}: found no row with time_s; expected a CSV file with a head")

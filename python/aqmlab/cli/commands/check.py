@@ -11,11 +11,13 @@ import typer
 from aqmlab import plugins
 from aqmlab._util.console import out, print_json
 from aqmlab.cli.options import Json
-from aqmlab.errors import AqmlabError, PluginError
+from aqmlab.errors import AqmlabError, PluginError, ScenarioError
 from aqmlab.plugins.files import kinds_of
 from aqmlab.validation.properties import check, check_trace
 
 __all__ = ["command"]
+
+_RATE = "10 Mbit/s"
 
 
 def command(
@@ -29,8 +31,12 @@ def command(
         typer.Option(metavar="TRACE", help="A worked trace (CSV): arrivals, expected decisions."),
     ] = None,
     rate: Annotated[
-        str, typer.Option(metavar="RATE", help="Rate of the trace's link, without framing.")
-    ] = "10 Mbit/s",
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help=f"Rate of the trace's link, without framing; default: {_RATE}.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a queue or congestion control of your own in small runs.
@@ -38,13 +44,18 @@ def command(
     It must lose no packet, hold its limit, obey ECN, and give the same bytes for the same seed.
     With --trace it must also follow a worked trace.
     """
+    if rate is not None and trace is None:
+        raise AqmlabError("--rate: is the rate of --trace; give both")
     names = plugins.load(file)
     settings: Mapping[str, object] = dict(_pair(text) for text in parameters or [])
     kinds = [(kind, name) for kind, name in kinds_of(file) if name in names]
-    found = {name: check(kind, name, settings) for kind, name in kinds}
-    if trace is not None:
-        for kind, name in kinds:
-            found[name].append(check_trace(kind, name, settings, trace, rate))
+    try:
+        found = {name: check(kind, name, settings) for kind, name in kinds}
+        if trace is not None:
+            for kind, name in kinds:
+                found[name].append(check_trace(kind, name, settings, trace, rate or _RATE))
+    except ScenarioError as error:
+        raise _of_options(error, settings) from None
     if as_json:
         print_json({name: [vars(it) for it in asked] for name, asked in found.items()})
     else:
@@ -54,6 +65,15 @@ def command(
                 out(f"  {'holds' if it.holds else 'FAILS'}: {it.name} ({it.found})")
     if broken := [name for name, asked in found.items() if not all(it.holds for it in asked)]:
         raise PluginError(f"{file}: {', '.join(broken)} lacks a property, see above")
+
+
+def _of_options(error: ScenarioError, settings: Mapping[str, object]) -> AqmlabError:
+    """What is wrong with a field, by the option that it comes from."""
+    path, _, rest = str(error).partition(": ")
+    place, _, key = path.rpartition(".")
+    if key in settings or place.endswith((".discipline", ".congestion_control")):
+        return AqmlabError(f"--set: {key}: {rest}")
+    return AqmlabError(f"--rate: {rest}") if path == "topology.bottleneck.rate" else error
 
 
 def _pair(text: str) -> tuple[str, object]:

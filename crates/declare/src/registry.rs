@@ -22,29 +22,33 @@ macro_rules! registry {
 
         impl $name {
             /// What each kind says of itself, in the order of the enum.
+            #[allow(unused_doc_comments, reason = "attributes may leave a kind out")]
             pub const ABOUT: &'static [&'static $crate::About] = &[
-                $(&<$params as $crate::Parameters>::ABOUT,)+
+                $($(#[$doc])* &<$params as $crate::Parameters>::ABOUT,)+
             ];
 
             /// What the kind says of itself.
+            #[allow(unused_doc_comments, reason = "attributes may leave a kind out")]
             pub const fn about(&self) -> &'static $crate::About {
                 match self {
-                    $(Self::$kind(_) => &<$params as $crate::Parameters>::ABOUT,)+
+                    $($(#[$doc])* Self::$kind(_) => &<$params as $crate::Parameters>::ABOUT,)+
                 }
             }
 
             /// Refuses parameters that contradict each other or mean nothing. The error names the
             /// field and says what was found and what would be right.
+            #[allow(unused_doc_comments, reason = "attributes may leave a kind out")]
             pub fn check(&self) -> ::core::result::Result<(), $crate::Problem> {
                 match self {
-                    $(Self::$kind(params) => $crate::Parameters::check(params),)+
+                    $($(#[$doc])* Self::$kind(params) => $crate::Parameters::check(params),)+
                 }
             }
 
             /// For tests: values on both sides of each bound of the kind's parameters.
+            #[allow(unused_doc_comments, reason = "attributes may leave a kind out")]
             pub fn refused(&self) -> Vec<$crate::Refused> {
                 match self {
-                    $(Self::$kind(_) => <$params as $crate::Declared>::refused(),)+
+                    $($(#[$doc])* Self::$kind(_) => <$params as $crate::Declared>::refused(),)+
                 }
             }
         }

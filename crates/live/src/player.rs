@@ -35,7 +35,7 @@ pub(crate) struct SocketPlayer<'a> {
     pub(crate) stream: TcpStream,
     pub(crate) role: Role,
     pub(crate) route: &'a Route,
-    player: Player<&'a Script>,
+    player: Player<Script>,
     clock: Clock,
     /// The measured span.
     measured: (Time, Time),
@@ -50,7 +50,7 @@ impl<'a> SocketPlayer<'a> {
         stream: TcpStream,
         role: Role,
         route: &'a Route,
-        player: Player<&'a Script>,
+        player: Player<Script>,
         clock: Clock,
         measured: (Time, Time),
     ) -> Self {
@@ -90,6 +90,8 @@ impl<'a> SocketPlayer<'a> {
                         self.stream.shutdown().await?;
                     }
                 }
+                // TCP has no streams.
+                AppAction::Fetch { .. } | AppAction::Answer { .. } | AppAction::Loaded => {}
                 AppAction::Asked => on_exchange(ExchangeEvent::Asked, now),
                 AppAction::Answered(exchange) => {
                     on_exchange(ExchangeEvent::Answered(exchange), now);

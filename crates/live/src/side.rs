@@ -182,7 +182,7 @@ impl Side {
             return;
         };
         let (clock, measured) = (self.clock, self.measured);
-        let player = Player::new(script, clock.now());
+        let player = Player::new(script.clone(), clock.now());
         let mut player = SocketPlayer::new(stream, Role::Server, &route, player, clock, measured);
         let result = player.play(|_, _| {}).await;
         self.done(&player, result);
@@ -194,7 +194,7 @@ impl Side {
         };
         let flow = route.flow;
         let (clock, measured) = (self.clock, self.measured);
-        let player = Player::new(script, clock.now());
+        let player = Player::new(script.clone(), clock.now());
         let stream = match self.connect(route.class, from, to).await {
             Ok(stream) => stream,
             Err(error) => {

@@ -45,6 +45,8 @@ pub(crate) struct Outgoing {
     pub(crate) reset_acked: bool,
     /// It waits for its turn.
     pub(crate) is_queued: bool,
+    /// When that comes: the lowest first. Those with the same take turns.
+    pub(crate) rank: u64,
 }
 
 impl Outgoing {
@@ -182,6 +184,7 @@ impl Outgoing {
             written: self.written,
             closed: self.closed,
             is_queued: self.is_queued,
+            rank: self.rank,
             ..Self::new(limit)
         };
     }

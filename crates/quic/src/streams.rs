@@ -169,8 +169,8 @@ pub(crate) struct Streams {
     peer_stream: u64,
     sending: Table<Outgoing>,
     receiving: Table<Incoming>,
-    /// Streams with something to send, in turns.
-    ready: VecDeque<u64>,
+    /// Streams with something to send, behind their ranks, in the order of these and in turns.
+    ready: VecDeque<(u64, u64)>,
     /// Frames that are to be sent.
     pending: Vec<Content>,
     /// New bytes sent on all streams, and the peer's limit of them.
@@ -194,6 +194,9 @@ pub(crate) struct Streams {
 
 /// Bytes of the longest frame beside those of streams: a connection id and its token.
 const LONGEST: usize = 32;
+
+/// Bits of a rank that are below its urgency.
+const RANK_BITS: u32 = 60;
 
 /// Whether a stream goes one way only.
 const fn is_uni(stream: u64) -> bool {
@@ -290,6 +293,18 @@ impl Streams {
             sending.written += bytes;
             sending.closed |= close;
             self.queue(stream);
+        }
+    }
+
+    /// Gives a stream of ours, or the answer on one of the peer, its place among the others (RFC 9218): the
+    /// lowest urgency goes first; within it, one stream after the other in the order of their numbers.
+    pub(crate) fn rank(&mut self, stream: u64, urgency: u8) {
+        if let Some(sending) = self.sending.get_mut(stream) {
+            sending.rank = u64::from(urgency) << RANK_BITS | (stream + 1);
+            if std::mem::take(&mut sending.is_queued) {
+                self.ready.retain(|it| it.1 != stream);
+                self.queue(stream);
+            }
         }
     }
 
@@ -538,10 +553,22 @@ impl Streams {
         let blocked = sending.report_blocked(limits, &mut self.blocked_at);
         if !sending.is_queued && sending.has_work(limits.0) {
             sending.is_queued = true;
-            self.ready.push_back(stream);
+            let turn = (sending.rank, stream);
+            self.wait(turn);
         }
         if let Some(limit) = blocked {
             self.pend_blocked(stream, limit);
+        }
+    }
+
+    /// A stream waits for its turn.
+    #[inline]
+    fn wait(&mut self, turn: (u64, u64)) {
+        if self.ready.back().is_none_or(|last| last.0 <= turn.0) {
+            self.ready.push_back(turn);
+        } else {
+            let place = self.ready.partition_point(|it| it.0 <= turn.0);
+            self.ready.insert(place, turn);
         }
     }
 
@@ -577,7 +604,7 @@ impl Streams {
                 sent.push(content);
             }
         }
-        while let Some(&stream) = self.ready.front() {
+        while let Some(&(_, stream)) = self.ready.front() {
             if !self.fill_from(stream, writer, end, sent) {
                 return;
             }
@@ -611,10 +638,12 @@ impl Streams {
         let blocked = sending.report_blocked(limits, &mut self.blocked_at);
         // Its turn is over; alone, it stays where it is.
         sending.is_queued = sending.has_work(limits.0);
+        let turn = (sending.rank, stream);
         if !sending.is_queued {
             self.ready.pop_front();
         } else if self.ready.len() > 1 {
-            self.ready.rotate_left(1);
+            self.ready.pop_front();
+            self.wait(turn);
         }
         if let Some(limit) = blocked {
             self.pend_blocked(stream, limit);

@@ -17,6 +17,11 @@ results! {
             digits 2, head "page load p50 s", name "page_load_p50";
         percentiles page_load_p(75, 95 [head "page load p95 s"])_s = (N " page load time"), SECONDS,
             of " of the page load times", names "page_load_p", each (digits 2);
+        /// Mean time from the beginning of a page to the arrival of each of its objects (ObjectIndex,
+        /// Bocchi et al. 2016): mean over the pages that were complete in the measured span.
+        #[cfg(feature = "http3")]
+        object_index_mean_s: Option<f64> = "mean object index", SECONDS,
+            digits 3, head "object index s", name "object_index";
         percentiles throughput_p(
             5 "5th percentile of the user-perceived throughput (3GPP TR 36.814): size of a file \
                 over the time from its first SYN to its last byte, of files that were complete \
@@ -92,6 +97,8 @@ impl QualitySummary {
         let values = QualitySummaryValues {
             page_load_p50_s,
             page_load_p: quality.page_loads.quantiles(Self::PAGE_LOAD_P),
+            #[cfg(feature = "http3")]
+            object_index_mean_s: quality.object_index.mean(),
             throughput_p: quality.throughputs.quantiles(Self::THROUGHPUT_P),
             stall_ratio: share(video.stalled_s, watched_s),
             stalls: has_video.then_some(video.stalls),

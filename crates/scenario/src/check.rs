@@ -214,6 +214,12 @@ fn transport(path: &str, class: &Traffic) -> Checked {
             format!("found {found}, but this model sends datagrams of its own; leave it out"),
         );
     }
+    #[cfg(feature = "quic")]
+    if class.model.is_for_streams() && class.transport.quinn > 0.0 {
+        let message = "found quinn, which has one stream each way here; expected quic, or tcp \
+                       (HTTP/2), for this model";
+        return wrong(path, message);
+    }
     if model.has_round_trips() {
         let why = "but vectors have the segments and windows of TCP connections; expected tcp";
         return wrong(path, format!("found {found}, {why}"));

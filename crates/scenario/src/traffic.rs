@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
-#[cfg(feature = "quic")]
-use crate::Quic;
 use crate::{Network, Path, Quinn, Stacks, Transport, limits};
+#[cfg(feature = "quic")]
+use crate::{Quic, transport::QUIC};
 
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ pub struct Traffic {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Which transport its connections have.
-    #[serde(skip_serializing_if = "Transport::is_tcp")]
+    #[serde(skip_serializing_if = "Transport::is_default")]
     pub transport: Transport,
     /// The stacks of its end points where they have TCP.
     pub tcp: Stacks,
@@ -80,7 +80,7 @@ pub(crate) struct Common {
     path: Option<String>,
     /// Which transport its connections have: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares, such
     /// as `{ quic = 0.35, tcp = 0.65 }`. Then each connection draws its transport, and the class is
-    /// measured as a whole.
+    /// measured as a whole. Left out: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
@@ -192,11 +192,13 @@ impl Traffic {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
+        #[cfg(feature = "quic")]
+        let has_transport = table.contains_key("transport");
         let (common, model): (Table, Table) = table
             .into_iter()
             .partition(|(key, _)| Common::KEYS.contains(&key.as_str()));
         // The model first: a misspelt key is a better message than the key that it leaves missing.
-        let model = tagged::from_value(Value::Table(model)).map_err(|error: Located| {
+        let model: Model = tagged::from_value(Value::Table(model)).map_err(|error: Located| {
             if error.is_unknown_key_here() {
                 error.allow(Common::KEYS)
             } else {
@@ -205,6 +207,16 @@ impl Traffic {
         })?;
         let common: Common = tagged::from_value(Value::Table(common))?;
         common.check_each()?;
+        let transport = common.transport;
+        #[cfg(feature = "quic")]
+        let mut transport = transport;
+        #[cfg(feature = "quic")]
+        if model.is_for_streams() {
+            match has_transport {
+                true => transport.is_tcp_by_choice = transport.is_tcp(),
+                false => transport = Transport::QUIC,
+            }
+        }
         Ok(Self {
             name: common.name.unwrap_or(kind),
             model,
@@ -212,7 +224,7 @@ impl Traffic {
             share: common.share,
             rtt: common.rtt,
             path: common.path,
-            transport: common.transport,
+            transport,
             tcp: common.tcp,
             write_size: common.write_size,
             #[cfg(feature = "quic")]
@@ -240,8 +252,15 @@ impl JsonSchema for Traffic {
         let models = schema
             .get_mut("oneOf")
             .and_then(|models| models.as_array_mut());
-        for model in models.expect("the models are alternatives") {
+        let models = models.expect("the models are alternatives");
+        for model in models.iter_mut() {
             add_keys(model, &common);
+        }
+        #[cfg(feature = "quic")]
+        for (model, is_for_streams) in models.iter_mut().zip(Model::for_streams()) {
+            if is_for_streams {
+                model["properties"]["transport"]["default"] = json!(QUIC);
+            }
         }
         schema
     }

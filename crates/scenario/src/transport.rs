@@ -10,7 +10,7 @@ use serde_json::json;
 use toml::{Table, Value};
 
 const TCP: &str = "tcp";
-const QUIC: &str = "quic";
+pub(crate) const QUIC: &str = "quic";
 const QUINN: &str = "quinn";
 const WORDS: [&str; 3] = [TCP, QUINN, QUIC];
 
@@ -19,10 +19,14 @@ const ROUNDING: f64 = 1e-9;
 
 /// The transports of a class, as `aqmlab list transports` has them.
 pub(crate) const ABOUT: [(&str, &str); 3] = [
-    (TCP, "TCP, with the stack that `tcp` says."),
+    (
+        TCP,
+        "TCP, with the stack that `tcp` says. What a class has that names no transport, except `http3-web`.",
+    ),
     (
         QUIC,
-        "QUIC of our own (RFC 9000, 9002), as `quic` says, with the congestion controls of TCP.",
+        "QUIC of our own (RFC 9000, 9002), as `quic` says, with the congestion controls of TCP. What a class of \
+         `http3-web` has that names no transport.",
     ),
     (
         QUINN,
@@ -38,14 +42,19 @@ pub struct Transport {
     pub quic: f64,
     /// The share of QUIC by quinn; the rest is TCP.
     pub quinn: f64,
+    /// TCP for all is what the class says, of a model that has QUIC otherwise.
+    #[cfg(feature = "quic")]
+    pub(crate) is_tcp_by_choice: bool,
 }
 
 impl Transport {
     const TCP: Self = Self {
         quic: 0.0,
         quinn: 0.0,
+        #[cfg(feature = "quic")]
+        is_tcp_by_choice: false,
     };
-    const QUIC: Self = Self {
+    pub(crate) const QUIC: Self = Self {
         quic: 1.0,
         ..Self::TCP
     };
@@ -56,7 +65,19 @@ impl Transport {
 
     /// Whether all connections have TCP.
     pub fn is_tcp(&self) -> bool {
-        !HAS_STACKS || *self == Self::TCP
+        !HAS_STACKS || self.quic + self.quinn == 0.0
+    }
+
+    /// The same, where that is the model's default.
+    #[cfg(feature = "quic")]
+    pub(crate) fn is_default(&self) -> bool {
+        self.is_tcp() && !self.is_tcp_by_choice
+    }
+
+    /// The same: every model has it by default.
+    #[cfg(not(feature = "quic"))]
+    pub(crate) fn is_default(&self) -> bool {
+        self.is_tcp()
     }
 
     /// The word for what some connections have that is not TCP.
@@ -68,7 +89,8 @@ impl Transport {
 impl Serialize for Transport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let words = [(TCP, Self::TCP), (QUIC, Self::QUIC), (QUINN, Self::QUINN)];
-        if let Some((word, _)) = words.iter().find(|(_, only)| only == self) {
+        let shares = |it: &Self| [it.quic, it.quinn];
+        if let Some((word, _)) = words.iter().find(|(_, only)| shares(only) == shares(self)) {
             return word.serialize(serializer);
         }
         let tcp = 1.0 - self.quinn - self.quic;
@@ -149,6 +171,7 @@ fn read_any(value: Value) -> Result<Transport, Located> {
         _ => Ok(Transport {
             quic: quic.unwrap_or(0.0),
             quinn: quinn.unwrap_or(0.0),
+            ..Transport::TCP
         }),
     }
 }

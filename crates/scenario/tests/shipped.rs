@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{QueueSize, Rate, Time};
-use aqmlab_scenario::{Framing, Scenario, Topology, catalog};
+use aqmlab_scenario::{Framing, Scenario, Topology, Traffic, catalog};
 use aqmlab_tcp::{CongestionControlKind, PeerCache, Profile};
 use aqmlab_traffic::{Model, Rtt};
 
@@ -71,6 +71,27 @@ fn every_key_of_a_shipped_scenario_is_in_the_schema() {
         if let Err(problem) = conforms(&effective, &schema, &schema) {
             panic!("{name}: {problem}");
         }
+    }
+}
+
+#[test]
+fn the_schema_has_the_transport_of_a_class_that_names_none() {
+    let schema = Scenario::json_schema();
+    let classes = schema["$defs"]["Traffic"]["oneOf"].as_array().unwrap();
+    let examples = Model::examples();
+    assert_eq!(classes.len(), examples.len());
+    for (class, example) in classes.iter().zip(examples) {
+        let table: toml::Table = example.parse().unwrap();
+        let read: Traffic = table["traffic"][0].clone().try_into().unwrap();
+        let found = serde_json::to_value(&read).unwrap();
+        let stated = found
+            .get("transport")
+            .map_or("tcp", |it| it.as_str().unwrap());
+        assert_eq!(class["properties"]["kind"]["const"], found["kind"]);
+        assert_eq!(
+            class["properties"]["transport"]["default"], stated,
+            "{example}"
+        );
     }
 }
 

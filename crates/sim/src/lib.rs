@@ -28,6 +28,8 @@ mod options;
 #[cfg(test)]
 mod oracle;
 mod outgoing;
+#[cfg(all(test, feature = "quic"))]
+mod pages;
 mod peer_cache;
 mod route;
 mod stack;

@@ -751,6 +751,30 @@ impl<E: Engine> World<E> {
                         return;
                     }
                 }
+                #[cfg(feature = "quic")]
+                AppAction::Fetch { bytes, .. } => {
+                    if let Some(guest) = self.guests.get_mut(index) {
+                        guest.ends[role as usize].ask(now, bytes);
+                    }
+                }
+                #[cfg(feature = "quic")]
+                AppAction::Answer {
+                    number,
+                    bytes,
+                    urgency,
+                } => {
+                    if let Some(guest) = self.guests.get_mut(index) {
+                        guest.ends[role as usize].answer(now, number, bytes, urgency);
+                    }
+                }
+                #[cfg(not(feature = "quic"))]
+                AppAction::Fetch { .. } | AppAction::Answer { .. } | AppAction::Loaded => {}
+                #[cfg(feature = "quic")]
+                AppAction::Loaded => {
+                    let token = self.application(index).token;
+                    let class = self.class_of(index);
+                    self.classes[class].source.on_object(now, token);
+                }
                 AppAction::Asked => {
                     let class = self.class_of(index);
                     self.metrics.on_exchange_start(class, now);

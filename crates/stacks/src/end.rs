@@ -131,6 +131,22 @@ impl Stack for End {
         with!(mut self, stack => stack.write(now, bytes, close));
     }
 
+    fn split(&mut self, now: Time) {
+        with!(mut self, stack => stack.split(now));
+    }
+
+    fn ask(&mut self, now: Time, bytes: u64) {
+        with!(mut self, stack => stack.ask(now, bytes));
+    }
+
+    fn answer(&mut self, now: Time, number: u32, bytes: u64, urgency: u8) {
+        with!(mut self, stack => stack.answer(now, number, bytes, urgency));
+    }
+
+    fn message(&mut self) -> Option<u32> {
+        with!(mut self, stack => stack.message())
+    }
+
     fn transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Burst> {
         with!(mut self, stack => stack.transmit(now, payload))
     }

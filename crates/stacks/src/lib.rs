@@ -7,6 +7,8 @@
 
 mod end;
 #[cfg(feature = "quic")]
+mod http3;
+#[cfg(feature = "quic")]
 mod own;
 #[cfg(feature = "quic")]
 mod quic;

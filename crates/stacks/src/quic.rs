@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aqmlab_net::{Ecn, Role, Time};
 use aqmlab_quic::{Config, Connection, Event};
 
+use crate::http3::{CONTROL, Messages};
 use crate::stack::{Burst, Progress, Stack, State};
 
 /// An end of a connection. Closing is the end of the stream.
@@ -25,6 +26,8 @@ pub struct QuicEnd {
     is_early: bool,
     /// It is a server that takes 0-RTT, and has received nothing from the client.
     answers_early: bool,
+    /// Each message has a stream of its own.
+    messages: Option<Box<Messages>>,
     progress: Progress,
 }
 
@@ -42,6 +45,7 @@ impl QuicEnd {
             has_everything: false,
             is_early,
             answers_early: role == Role::Server && config.early.is_some_and(|it| it.accepted),
+            messages: None,
             progress: Progress {
                 established: is_early,
                 ..Progress::default()
@@ -56,6 +60,10 @@ impl QuicEnd {
 
     fn settle(&mut self, now: Time) {
         while let Some(event) = self.connection.next_event() {
+            if self.messages.is_some() {
+                self.on_message_event(event);
+                continue;
+            }
             match event {
                 Event::Established => {
                     self.progress.established |= !self.is_early;
@@ -85,8 +93,59 @@ impl QuicEnd {
             self.is_early = true;
             self.progress.established = true;
         }
-        if self.role == Role::Client && self.is_complete() && !self.connection.is_closed() {
+        if self.messages.is_some() {
+            self.write_messages();
+        } else if self.role == Role::Client && self.is_complete() && !self.connection.is_closed() {
             self.connection.close(now);
+        }
+    }
+
+    /// What happens where each message has a stream of its own.
+    fn on_message_event(&mut self, event: Event) {
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        match event {
+            Event::Established => self.progress.established |= !self.is_early,
+            Event::Readable(stream) => {
+                let bytes = self.connection.read(stream, u64::MAX);
+                // What HTTP/3 has for itself is no part of any message.
+                if !is_uni(stream) {
+                    self.progress.received += bytes;
+                }
+            }
+            Event::Finished(stream) => {
+                messages.arrived.push_back((stream >> 2) as u32);
+                self.progress.messages += 1;
+            }
+            Event::Delivered(_) => {}
+            // The client closes when it has all it wants. A server that hears nothing more takes that for a
+            // close.
+            Event::Closed { error: 0 } | Event::TimedOut if self.role == Role::Server => {
+                messages.is_closed = true;
+            }
+            Event::Closed { .. } | Event::TimedOut | Event::Reset(_) => {
+                self.progress.failed = true;
+            }
+        }
+    }
+
+    /// Opens the streams that HTTP/3 has for itself, and those of requests that wait, as far as the peer lets it.
+    fn write_messages(&mut self) {
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        while let Some(bytes) = CONTROL.get(messages.controls)
+            && let Some(stream) = self.connection.open(true)
+        {
+            self.connection.write(stream, *bytes, false);
+            messages.controls += 1;
+        }
+        while let Some(&bytes) = messages.waiting.front()
+            && let Some(stream) = self.connection.open(false)
+        {
+            self.connection.write(stream, bytes, true);
+            messages.waiting.pop_front();
         }
     }
 
@@ -102,6 +161,11 @@ impl QuicEnd {
     }
 }
 
+/// Whether a stream goes one way only.
+const fn is_uni(stream: u64) -> bool {
+    stream & 2 > 0
+}
+
 impl Stack for QuicEnd {
     fn receive(&mut self, now: Time, ecn: Ecn, payload: &[u8]) {
         self.connection.receive(now, ecn, payload);
@@ -114,10 +178,40 @@ impl Stack for QuicEnd {
     }
 
     fn write(&mut self, now: Time, bytes: u64, close: bool) {
+        if let Some(messages) = &mut self.messages {
+            // Its program ends with that, and no other closes.
+            messages.is_closed |= close;
+            self.progress.finished |= close;
+            self.connection.close(now);
+            return;
+        }
         self.unwritten += bytes;
         self.closes |= close;
         self.write_on();
         self.settle(now);
+    }
+
+    fn split(&mut self, now: Time) {
+        self.messages = Some(Box::default());
+        self.settle(now);
+    }
+
+    fn ask(&mut self, now: Time, bytes: u64) {
+        if let Some(messages) = &mut self.messages {
+            messages.waiting.push_back(bytes);
+        }
+        self.settle(now);
+    }
+
+    fn answer(&mut self, now: Time, number: u32, bytes: u64, urgency: u8) {
+        let stream = u64::from(number) << 2;
+        self.connection.prioritise(stream, urgency);
+        self.connection.write(stream, bytes, true);
+        self.settle(now);
+    }
+
+    fn message(&mut self) -> Option<u32> {
+        self.messages.as_mut()?.arrived.pop_front()
     }
 
     fn transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Burst> {
@@ -160,7 +254,10 @@ impl Stack for QuicEnd {
     }
 
     fn is_complete(&self) -> bool {
-        self.is_delivered && self.has_everything
+        match &self.messages {
+            Some(messages) => messages.is_closed,
+            None => self.is_delivered && self.has_everything,
+        }
     }
 
     fn is_silent(&self) -> bool {

@@ -287,6 +287,16 @@ impl Stack for QuinnEnd {
         self.settle(now);
     }
 
+    fn split(&mut self, _now: Time) {}
+
+    fn ask(&mut self, _now: Time, _bytes: u64) {}
+
+    fn answer(&mut self, _now: Time, _number: u32, _bytes: u64, _urgency: u8) {}
+
+    fn message(&mut self) -> Option<u32> {
+        None
+    }
+
     fn transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Burst> {
         let (_, connection) = self.connection.as_mut()?;
         let transmit = connection.poll_transmit(at(now), self.burst, payload);

@@ -15,6 +15,8 @@ pub struct Progress {
     pub finished: bool,
     /// The connection was lost before both ends had closed.
     pub failed: bool,
+    /// Messages that became complete on streams of their own: [`Stack::message`] has their numbers.
+    pub messages: u32,
 }
 
 /// Datagrams that leave in one moment.
@@ -57,6 +59,19 @@ pub trait Stack: Debug {
 
     /// The application writes so many bytes, and says whether they are the last.
     fn write(&mut self, now: Time, bytes: u64, close: bool);
+
+    /// From now on each message has a stream of its own, as in HTTP/3 (RFC 9114); before anything is written.
+    /// The client closes when it wants to.
+    fn split(&mut self, now: Time);
+
+    /// A client asks on a stream of its own, which is the next one; numbers begin with 0.
+    fn ask(&mut self, now: Time, bytes: u64);
+
+    /// A server answers what was asked with this number. Urgency 0 goes first, 7 last.
+    fn answer(&mut self, now: Time, number: u32, bytes: u64, urgency: u8);
+
+    /// The number of the next request or answer that has arrived whole, if there is one.
+    fn message(&mut self) -> Option<u32>;
 
     /// Puts the datagrams to send now behind one another into an empty `payload`; nothing where
     /// there are none.

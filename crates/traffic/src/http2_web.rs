@@ -68,11 +68,11 @@ pub struct Http2Web {
 /// Most objects of a page.
 const MOST_OBJECTS: u32 = 500;
 /// Bytes of a client's and of a server's part of a TLS 1.3 handshake.
-const TLS: [u64; 2] = [517, 4_000];
+pub(crate) const TLS: [u64; 2] = [517, 4_000];
 /// Bytes of the first request of a connection, and of those after it (HPACK).
-const REQUESTS: [u64; 2] = [450, 60];
+pub(crate) const REQUESTS: [u64; 2] = [450, 60];
 /// Bytes of the header of a response.
-const HEADER: u64 = 200;
+pub(crate) const HEADER: u64 = 200;
 /// Sigma of the time that users read.
 const THINK_SIGMA: f64 = 1.0;
 
@@ -120,32 +120,23 @@ rtt = { kind = "constant", rtt = "40 ms" }
         setting: &Setting<'_>,
         _files: &mut OpenFile<'_>,
     ) -> Result<Box<dyn ModelSource>, SourceError> {
-        let users = self.users.ok_or(PopulationUnset { field: "users" })?;
-        let user = |token| User {
-            pair: setting.pair(token, users),
-            pages: setting.stream("page", token),
-            rtts: setting.stream("rtts", token),
-            asked_at: Time::ZERO,
-        };
-        Ok(Box::new(Http2WebSource {
-            users: (0..users).map(user).collect(),
-            params: self.clone(),
-            rtt: setting.rtt.clone(),
-            span: Time::NEVER..Time::NEVER,
-            quality: Quality::default(),
-        }))
+        Ok(Box::new(PageSource::new(self, setting, page)?))
     }
 }
 
 /// All users of a class; a user's token is its number.
 #[derive(Clone, Debug)]
-struct Http2WebSource {
+pub(crate) struct PageSource {
     users: Vec<User>,
     params: Http2Web,
+    page: Draw,
     rtt: Rtt,
     span: Range<Time>,
     quality: Quality,
 }
+
+/// Draws what happens on the connection of a page.
+type Draw = fn(&Http2Web, &mut RandomStream) -> Script;
 
 #[derive(Clone, Debug)]
 struct User {
@@ -154,30 +145,108 @@ struct User {
     rtts: RandomStream,
     /// When the page under way was asked for.
     asked_at: Time,
+    /// How many of its objects have arrived, and after how long: the sum.
+    #[cfg(feature = "http3")]
+    arrivals: (u32, Time),
 }
 
-/// Bytes of objects that are asked for together, their headers included, and how many they are.
-#[derive(Clone, Copy, Debug, Default)]
-struct Wave {
-    objects: u64,
-    bytes: u64,
+impl PageSource {
+    pub(crate) fn new(
+        params: &Http2Web,
+        setting: &Setting<'_>,
+        page: Draw,
+    ) -> Result<Self, PopulationUnset> {
+        let users = params.users.ok_or(PopulationUnset { field: "users" })?;
+        let user = |token| User {
+            pair: setting.pair(token, users),
+            pages: setting.stream("page", token),
+            rtts: setting.stream("rtts", token),
+            asked_at: Time::ZERO,
+            #[cfg(feature = "http3")]
+            arrivals: (0, Time::ZERO),
+        };
+        Ok(Self {
+            users: (0..users).map(user).collect(),
+            params: params.clone(),
+            page,
+            rtt: setting.rtt.clone(),
+            span: Time::NEVER..Time::NEVER,
+            quality: Quality::default(),
+        })
+    }
 }
 
-impl Wave {
-    /// So many objects of random sizes.
-    fn draw(objects: u64, params: &Http2Web, draws: &mut RandomStream) -> Self {
-        let bytes = (0..objects).map(|_| {
+/// What a user fetches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Draft {
+    /// Bytes of each object behind the HTML, its header included.
+    pub(crate) objects: Vec<u64>,
+    /// How many of them are critical, and how many the HTML names, those among them.
+    pub(crate) critical: usize,
+    pub(crate) named: usize,
+    /// Times to parse the HTML and what is critical, where they name anything.
+    pub(crate) parse: [Option<Time>; 2],
+}
+
+impl Draft {
+    pub(crate) fn draw(params: &Http2Web, draws: &mut RandomStream) -> Self {
+        let objects = lognormal(f64::from(params.objects), params.objects_sigma, draws);
+        let all = (objects.round() as usize).clamp(1, MOST_OBJECTS as usize) - 1;
+        let part = |of: usize, share: f64| (of as f64 * share).round() as usize;
+        let named = part(all, params.first_wave);
+        let critical = part(named, params.critical);
+        let size = |_| {
             let size = lognormal(params.object.0 as f64, params.object_sigma, draws);
             HEADER + (size.ceil() as u64).clamp(1, params.object_max.0)
-        });
+        };
+        let objects = (0..all).map(size).collect();
+        let [least, most] = [params.parse_min, params.parse_max].map(Time::as_secs_f64);
+        let mut parse = || Time::from_secs_f64(draws.uniform_in(least, most));
+        let parse = [named > 0, all > named].map(|is_there| is_there.then(&mut parse));
         Self {
             objects,
-            bytes: bytes.sum(),
+            critical,
+            named,
+            parse,
         }
     }
 
-    const fn requests(self) -> u64 {
-        self.objects * REQUESTS[1]
+    /// What both ends do over one stream of bytes.
+    pub(crate) fn programs(&self, params: &Http2Web) -> [Vec<Step>; 2] {
+        let (mut client, mut server) = (Vec::new(), Vec::new());
+        if params.tls {
+            let [hello, certificate] = TLS;
+            client.extend([Step::Send(hello), Step::Receive(certificate)]);
+            server.extend([Step::Receive(hello), Step::Send(certificate)]);
+        }
+        let html = params.html.0 + HEADER;
+        client.extend([Step::Send(REQUESTS[0]), Step::Receive(html)]);
+        server.extend([Step::Receive(REQUESTS[0]), Step::Send(html)]);
+        let (named_by_html, last) = self.objects.split_at(self.named);
+        let mut waiting = 0;
+        // What is critical names the last wave; where nothing is, the HTML does.
+        for (wave, awaited, parse) in [
+            (
+                named_by_html,
+                &named_by_html[..self.critical],
+                self.parse[0],
+            ),
+            (last, last, self.parse[1]),
+        ] {
+            let Some(parse) = parse else {
+                continue;
+            };
+            let [bytes, awaited] = [wave, awaited].map(|wave| wave.iter().sum::<u64>());
+            let requests = wave.len() as u64 * REQUESTS[1];
+            client.extend([Step::Pause(parse), Step::Send(requests)]);
+            server.extend([Step::Receive(requests), Step::Send(bytes)]);
+            client.push(Step::Receive(awaited));
+            waiting += bytes - awaited;
+        }
+        // The objects that nothing waited for but the page itself.
+        client.extend([Step::Receive(waiting), Step::Answered, Step::Close]);
+        server.extend([Step::ReceiveClose, Step::Close]);
+        [client, server]
     }
 }
 
@@ -185,47 +254,19 @@ fn lognormal(median: f64, sigma: f64, draws: &mut RandomStream) -> f64 {
     median * libm::exp(sigma * draws.normal())
 }
 
-/// What happens on the connection of a page.
-fn page(params: &Http2Web, draws: &mut RandomStream) -> Script {
-    let objects = lognormal(f64::from(params.objects), params.objects_sigma, draws);
-    let named = (objects.round() as u64).clamp(1, MOST_OBJECTS.into()) - 1;
-    let part = |of: u64, share: f64| (of as f64 * share).round() as u64;
-    let first = part(named, params.first_wave);
-    let critical = part(first, params.critical);
-    let [critical, rest, last] = [critical, first - critical, named - first]
-        .map(|objects| Wave::draw(objects, params, draws));
-    let [least, most] = [params.parse_min, params.parse_max].map(Time::as_secs_f64);
-    let mut parse = || Time::from_secs_f64(draws.uniform_in(least, most));
-    let (mut client, mut server) = (Vec::new(), Vec::new());
-    if params.tls {
-        let [hello, certificate] = TLS;
-        client.extend([Step::Send(hello), Step::Receive(certificate)]);
-        server.extend([Step::Receive(hello), Step::Send(certificate)]);
-    }
-    let html = params.html.0 + HEADER;
-    client.extend([Step::Send(REQUESTS[0]), Step::Receive(html)]);
-    server.extend([Step::Receive(REQUESTS[0]), Step::Send(html)]);
-    let named_by_html = Wave {
-        objects: critical.objects + rest.objects,
-        bytes: critical.bytes + rest.bytes,
-    };
-    let mut waiting = 0;
-    // What is critical names the last wave; where nothing is, the HTML does.
-    for (wave, awaited) in [(named_by_html, critical.bytes), (last, last.bytes)] {
-        if wave.objects > 0 {
-            client.extend([Step::Pause(parse()), Step::Send(wave.requests())]);
-            server.extend([Step::Receive(wave.requests()), Step::Send(wave.bytes)]);
-            client.push(Step::Receive(awaited));
-            waiting += wave.bytes - awaited;
-        }
-    }
-    // The objects that nothing waited for but the page itself.
-    client.extend([Step::Receive(waiting), Step::Answered, Step::Close]);
-    server.extend([Step::ReceiveClose, Step::Close]);
-    Script::Programs(Box::new([client, server]))
+/// How long a user reads a page.
+pub(crate) fn think(params: &Http2Web, draws: &mut RandomStream) -> Time {
+    let think = lognormal(params.think.as_secs_f64(), THINK_SIGMA, draws);
+    Time::from_secs_f64(think)
 }
 
-impl ModelSource for Http2WebSource {
+/// What happens on the connection of a page.
+fn page(params: &Http2Web, draws: &mut RandomStream) -> Script {
+    let draft = Draft::draw(params, draws);
+    Script::Programs(Box::new(draft.programs(params)))
+}
+
+impl ModelSource for PageSource {
     fn start(&mut self, actions: &mut Vec<Action>) {
         let within = self.params.start_within.as_secs_f64();
         for (user, token) in self.users.iter_mut().zip(0..) {
@@ -237,6 +278,10 @@ impl ModelSource for Http2WebSource {
     fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let user = &mut self.users[token as usize];
         user.asked_at = now;
+        #[cfg(feature = "http3")]
+        {
+            user.arrivals = (0, Time::ZERO);
+        }
         let pair = user.pair;
         actions.push(Action::Connect(Connect {
             token,
@@ -244,7 +289,7 @@ impl ModelSource for Http2WebSource {
             server: pair.server,
             rtt: self.rtt.sample(pair, &mut user.rtts),
             flipped: pair.flipped,
-            script: page(&self.params, &mut user.pages),
+            script: (self.page)(&self.params, &mut user.pages),
             limits: None,
             begins_with_tls: self.params.tls,
         }));
@@ -254,19 +299,30 @@ impl ModelSource for Http2WebSource {
         true
     }
 
+    #[cfg(feature = "http3")]
+    fn on_object(&mut self, now: Time, token: u32) {
+        let user = &mut self.users[token as usize];
+        user.arrivals.0 += 1;
+        user.arrivals.1 += now - user.asked_at;
+    }
+
     /// The page is complete.
     fn on_answered(&mut self, now: Time, token: u32, _actions: &mut Vec<Action>) {
         if self.span.contains(&now) {
-            let asked_at = self.users[token as usize].asked_at;
-            self.quality.page_loads.add_time(now - asked_at);
+            let user = &self.users[token as usize];
+            self.quality.page_loads.add_time(now - user.asked_at);
+            #[cfg(feature = "http3")]
+            if let (objects @ 1.., sum) = user.arrivals {
+                let mean = sum.as_secs_f64() / f64::from(objects);
+                self.quality.object_index.add(mean);
+            }
         }
     }
 
     /// The user has the page, or an error, and reads.
     fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let draws = &mut self.users[token as usize].pages;
-        let think = lognormal(self.params.think.as_secs_f64(), THINK_SIGMA, draws);
-        let at = now.saturating_add(Time::from_secs_f64(think));
+        let at = now.saturating_add(think(&self.params, draws));
         actions.push(Action::WakeAt { at, token });
     }
 

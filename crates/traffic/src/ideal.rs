@@ -119,7 +119,7 @@ fn talk(script: &Script, start: Time, rtt: Time, window: u64, bursts: &mut Vec<B
         window,
     };
     let mut talk = Talk {
-        player: Player::new(script, start),
+        player: Player::new(script.clone(), start),
         ends: [rtt, path.way].map(|wait| End::opening(start.saturating_add(wait))),
         path,
         bursts,
@@ -186,7 +186,7 @@ impl End {
 
 /// A connection on an ideal path.
 struct Talk<'a> {
-    player: Player<&'a Script>,
+    player: Player<Script>,
     ends: [End; 2],
     path: Path,
     bursts: &'a mut Vec<Burst>,
@@ -215,7 +215,9 @@ impl Talk<'_> {
                     self.ends[role as usize].now = now.saturating_add(pause);
                 }
                 AppAction::Write { bytes, close } => self.write(role, bytes, close),
-                AppAction::Asked | AppAction::Answered(_) => {}
+                // All objects of a page share a stream here.
+                AppAction::Fetch { .. } | AppAction::Answer { .. } => {}
+                AppAction::Asked | AppAction::Loaded | AppAction::Answered(_) => {}
             }
         }
     }

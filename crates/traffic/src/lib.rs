@@ -21,6 +21,8 @@ mod game;
 mod gcc;
 pub mod general_tcp;
 mod http2_web;
+#[cfg(feature = "http3")]
+mod http3_web;
 pub mod ideal;
 mod long_memory;
 pub mod mah_web;
@@ -30,6 +32,8 @@ mod normal;
 mod offered;
 mod on_off;
 pub mod packmime;
+#[cfg(feature = "http3")]
+mod page;
 mod player;
 mod poisson;
 mod quality;
@@ -95,6 +99,8 @@ registry::models! {
     Telnet(telnet),
     /// Closed loop: users who fetch pages of many objects over HTTP/2.
     Http2Web(http2_web),
+    /// Closed loop: users who fetch pages of many objects over HTTP/3.
+    Http3Web(http3_web) if "http3",
     /// Closed loop: viewers of streamed video who choose the bit rate of each segment.
     AbrVideo(abr_video),
     /// Interactive video whose bit rate follows delay and loss (GCC).

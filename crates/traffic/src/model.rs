@@ -54,6 +54,15 @@ pub trait ModelParameters {
         false
     }
 
+    /// Whether it is made for streams: its connections have QUIC where the class names no transport.
+    #[cfg(feature = "http3")]
+    fn is_for_streams() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Whether its connections can have round-trip times of their own, `rtt.kind = "vector"`.
     fn has_round_trips(&self) -> bool {
         false
@@ -179,6 +188,10 @@ pub trait ModelSource: Send {
 
     /// The client of a connection with this token has all of a response.
     fn on_answered(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
+
+    /// The client of a connection with this token has an object of its page.
+    #[cfg(feature = "http3")]
+    fn on_object(&mut self, _now: Time, _token: u32) {}
 
     /// A datagram of one of its flows has arrived.
     fn on_datagram(&mut self, _now: Time, _datagram: &Received, _actions: &mut Vec<Action>) {}

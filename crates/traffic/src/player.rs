@@ -1,9 +1,11 @@
 //! Plays a script: who sends what, and what it waits for before it does.
 
-use std::borrow::Borrow;
+use std::borrow::BorrowMut;
 
 use aqmlab_net::{Role, Time};
 
+#[cfg(feature = "http3")]
+use crate::page::Next;
 use crate::script::{Exchange, Script, Step};
 use crate::sizes::ENDLESS;
 
@@ -78,6 +80,24 @@ pub enum AppAction {
         /// Nothing is written after them.
         close: bool,
     },
+    /// A client asks for an object on a stream of its own.
+    Fetch {
+        /// Number of the object in its page.
+        number: u32,
+        /// Bytes of the request.
+        bytes: u64,
+    },
+    /// A server answers on the stream of a request.
+    Answer {
+        /// Number of the object in its page.
+        number: u32,
+        /// Bytes of the response.
+        bytes: u64,
+        /// How urgent it is: from 0, which goes first, to 7.
+        urgency: u8,
+    },
+    /// An object has arrived.
+    Loaded,
     /// An exchange has begun.
     Asked,
     /// An exchange is over.
@@ -106,7 +126,7 @@ impl Player<Script> {
     }
 }
 
-impl<S: Borrow<Script>> Player<S> {
+impl<S: BorrowMut<Script>> Player<S> {
     /// Both ends wait for the handshake of a connection that the client asks for now.
     pub fn new(script: S, now: Time) -> Self {
         Self {
@@ -176,10 +196,24 @@ impl<S: Borrow<Script>> Player<S> {
         }
     }
 
+    /// An object has arrived on a stream of its own or, at the server, a request has. True if the end has
+    /// waited for something like that.
+    #[cfg_attr(
+        not(feature = "http3"),
+        expect(unused_variables, reason = "no script has streams")
+    )]
+    pub fn on_object(&mut self, end: Role, number: u32) -> bool {
+        #[cfg(feature = "http3")]
+        if let Script::Page(page) = self.script.borrow_mut() {
+            page.loading.on_arrival(number);
+        }
+        self.ends[end as usize].waits_for == WaitsFor::Bytes
+    }
+
     /// What an end does next, now that it need not wait any longer.
     #[inline(always)]
     pub fn next(&mut self, role: Role, now: Time) -> AppAction {
-        let script = self.script.borrow();
+        let script = self.script.borrow_mut();
         let end = &mut self.ends[role as usize];
         while let Some(step) = script.step(role, end.step) {
             end.step += 1;
@@ -225,6 +259,17 @@ impl<S: Borrow<Script>> Player<S> {
                         response_bytes: end.received - self.received_before,
                     });
                 }
+                #[cfg(feature = "http3")]
+                Step::Load => {
+                    if let Some(action) = load(script, (role, end), now) {
+                        if let AppAction::Fetch { bytes, .. } | AppAction::Write { bytes, .. } =
+                            action
+                        {
+                            self.request_bytes += bytes;
+                        }
+                        return action;
+                    }
+                }
                 Step::Close => {
                     end.waits_for = WaitsFor::Other;
                     return AppAction::Write {
@@ -237,6 +282,39 @@ impl<S: Borrow<Script>> Player<S> {
         end.waits_for = WaitsFor::Other;
         AppAction::End
     }
+}
+
+/// What an end of a page does next, and its step goes on; none if the page is complete.
+#[cfg(feature = "http3")]
+fn load(script: &mut Script, (role, end): (Role, &mut Progress), now: Time) -> Option<AppAction> {
+    let Script::Page(played) = script else {
+        return None;
+    };
+    let (page, loading) = (&played.page, &mut played.loading);
+    end.waits_for = WaitsFor::Other;
+    let (next, until) = match role {
+        Role::Client => loading.client(page, end.received, now)?,
+        Role::Server => (loading.server(page), u64::MAX),
+    };
+    // It hears of what arrives in a pause, too.
+    end.waits_for = WaitsFor::Bytes;
+    end.expected = until;
+    end.step -= 1;
+    Some(match next {
+        Next::Wait => AppAction::Wait,
+        Next::Parse(time) => AppAction::Pause(time),
+        Next::Note => AppAction::Loaded,
+        Next::Ask(number, bytes) => AppAction::Fetch { number, bytes },
+        Next::AskAll(bytes) => AppAction::Write {
+            bytes,
+            close: false,
+        },
+        Next::Answer(number, object) => AppAction::Answer {
+            number,
+            bytes: object.response,
+            urgency: object.urgency,
+        },
+    })
 }
 
 #[cfg(test)]
@@ -317,7 +395,7 @@ mod tests {
             ..Exchange::new(10, 20)
         };
         let script = Script::new(vec![exchange; 2], Role::Client);
-        let mut player = Player::new(&script, Time::ZERO);
+        let mut player = Player::new(script, Time::ZERO);
         player.on_delivery(Role::Client, ESTABLISHED);
         player.next(Role::Client, NOW);
         // A response and a half, in one go and before the client waits.

@@ -10,6 +10,8 @@ use std::slice;
 
 use aqmlab_net::{Ecn, Role, Time};
 
+#[cfg(feature = "http3")]
+use crate::page::{Loading, Page};
 use crate::vector::{Adu, Body};
 
 /// What an application does next.
@@ -28,6 +30,9 @@ pub enum Step {
     Ask,
     /// Only at the initiator, takes no time: the exchange is over. Its response time is over too.
     Answered,
+    /// Of a [`Script::Page`]: fetch it, or answer what it asks for.
+    #[cfg(feature = "http3")]
+    Load,
     /// Close. Every program has one, and it is the last step.
     Close,
 }
@@ -77,6 +82,9 @@ pub enum Script {
     /// Exchanges to which the source adds as it hears of answers ([`Action::Ask`]); at least one to
     /// begin with. Nobody closes.
     Open(Vec<Exchange>),
+    /// A page of objects, which may come over streams of their own.
+    #[cfg(feature = "http3")]
+    Page(Box<Played>),
 }
 
 /// Steps of the client for each exchange: send, receive, answered, pause, ask.
@@ -111,6 +119,8 @@ impl Script {
             Self::Exchanges { exchanges, closer } => (exchanges.as_slice(), *closer),
             Self::Programs(programs) => return programs[party as usize].get(index).copied(),
             Self::Open(exchanges) => return open_step(exchanges, party, index),
+            #[cfg(feature = "http3")]
+            Self::Page(page) => return page.step(party, index),
         };
         match party {
             Role::Client => client_step(exchanges, closer, index),
@@ -128,6 +138,19 @@ impl Script {
         self
     }
 
+    /// The transport has streams: whether the script gives its objects streams of their own, as it does from
+    /// then on.
+    pub fn takes_streams(&mut self) -> bool {
+        match self {
+            #[cfg(feature = "http3")]
+            Self::Page(played) => {
+                played.page.has_streams = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// All steps of an end.
     pub fn steps(&self, party: Role) -> impl Iterator<Item = Step> {
         (0..).map_while(move |index| self.step(party, index))
@@ -139,11 +162,17 @@ impl Script {
             Self::Single(exchange) => slice::from_ref(exchange),
             Self::Exchanges { exchanges, .. } | Self::Open(exchanges) => exchanges,
             Self::Programs(_) => &[],
+            #[cfg(feature = "http3")]
+            Self::Page(_) => &[],
         }
     }
 
     /// Bytes that initiator and acceptor send.
     pub fn bytes(&self) -> [u64; 2] {
+        #[cfg(feature = "http3")]
+        if let Self::Page(played) = self {
+            return played.page.bytes();
+        }
         Role::BOTH.map(|party| {
             let sent = self.steps(party).map(|step| match step {
                 Step::Send(bytes) => bytes,
@@ -161,6 +190,8 @@ impl Script {
                 let is_mark = |step: &&Step| matches!(step, Step::Ask | Step::Answered);
                 programs[Role::Client as usize].iter().find(is_mark) == Some(&Step::Answered)
             }
+            #[cfg(feature = "http3")]
+            Self::Page(_) => true,
         }
     }
 }
@@ -195,6 +226,43 @@ fn open_step(exchanges: &[Exchange], party: Role, index: usize) -> Option<Step> 
     match party {
         Role::Client => client_step(exchanges, Role::Client, index),
         Role::Server => server_step(exchanges, Role::Client, index),
+    }
+}
+
+/// A page, and how far it has come.
+#[cfg(feature = "http3")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Played {
+    pub(crate) page: Page,
+    pub(crate) loading: Loading,
+    /// What the server does where all objects share one stream.
+    server: Vec<Step>,
+}
+
+#[cfg(feature = "http3")]
+impl Played {
+    pub(crate) fn new(page: Page, server: Vec<Step>) -> Self {
+        Self {
+            loading: Loading::new(&page),
+            page,
+            server,
+        }
+    }
+
+    fn step(&self, party: Role, index: usize) -> Option<Step> {
+        let has_streams = self.page.has_streams;
+        let tls = match self.page.tls.filter(|_| !has_streams) {
+            Some([hello, certificate]) => &[Step::Send(hello), Step::Receive(certificate)][..],
+            None => &[],
+        };
+        match party {
+            Role::Client => {
+                let steps = [Step::Load, Step::Answered, Step::Close];
+                tls.iter().chain(&steps).nth(index).copied()
+            }
+            Role::Server if has_streams => (index == 0).then_some(Step::Load),
+            Role::Server => self.server.get(index).copied(),
+        }
     }
 }
 

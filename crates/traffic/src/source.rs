@@ -165,6 +165,12 @@ impl Source {
         }
     }
 
+    /// The client of a connection with this token has an object of its page.
+    #[cfg(feature = "http3")]
+    pub fn on_object(&mut self, now: Time, token: u32) {
+        self.model.on_object(now, token);
+    }
+
     /// A datagram of one of its flows has arrived.
     pub fn on_datagram(&mut self, now: Time, datagram: &Received, actions: &mut Vec<Action>) {
         if now < self.activity.stop {

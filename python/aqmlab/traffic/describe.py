@@ -73,6 +73,7 @@ EXAMPLES = {
     "on-off": 'flows = 100\nrate = "24 kbit/s"',
     "telnet": "sessions = 100",
     "http2-web": "users = 100",
+    "http3-web": "users = 100",
     "voip": "calls = 10",
     "game": 'players = 1\nrate = "50 kbit/s"\nframe_rate = 20',
     "ftp": 'rate = "10 /s"',

@@ -160,6 +160,12 @@ impl Connection {
         self.streams.write(stream, bytes, close);
     }
 
+    /// Has what is written to a stream sent in the order of urgency (RFC 9218): from 0, which goes first, to 7.
+    /// Streams of the same urgency go one after the other. Those without one go before all others, in turns.
+    pub fn prioritise(&mut self, stream: u64, urgency: u8) {
+        self.streams.rank(stream, urgency);
+    }
+
     /// Gives up a stream that is being sent.
     pub fn reset(&mut self, stream: u64) {
         self.quiet_at = Time::NEVER;

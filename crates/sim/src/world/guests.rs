@@ -172,7 +172,12 @@ impl<E: Engine> World<E> {
                     failed: progress.failed,
                 };
                 let measured = self.span.contains(self.now);
-                let ready = guest.app.on_events(role, events, measured);
+                let mut ready = guest.app.on_events(role, events, measured);
+                if progress.messages > 0 {
+                    while let Some(number) = end.message() {
+                        ready |= guest.app.player.on_object(role, number);
+                    }
+                }
                 // Mostly it waits for more.
                 if ready | events.eof | events.failed {
                     self.on_app_events(index, role, events, ready);

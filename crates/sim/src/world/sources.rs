@@ -1,6 +1,7 @@
 //! What sources of traffic do: connections and flows of datagrams that begin.
 
 use aqmlab_net::{Role, Time};
+use aqmlab_stacks::Stack as _;
 use aqmlab_tcp::{Events, InitialRecover};
 use aqmlab_traffic::{Action, Connect, Exchange, OpenDatagrams, Script};
 
@@ -87,7 +88,12 @@ impl<E: Engine> World<E> {
 
     #[cfg_attr(
         not(any(feature = "quic", feature = "quinn")),
-        expect(unreachable_code, unused_variables, reason = "there are no guests")
+        expect(
+            unreachable_code,
+            unused_mut,
+            unused_variables,
+            reason = "there are no guests"
+        )
     )]
     fn open(&mut self, class: usize, mut connect: Connect) {
         if connect.script.asks_at_once() {
@@ -96,8 +102,11 @@ impl<E: Engine> World<E> {
         self.flows_opened += 1;
         let flow = self.flows_opened;
         if let Some(kind) = self.guests.next(class) {
-            let ends = kind.connect((self.seed, flow), self.now);
+            let mut ends = kind.connect((self.seed, flow), self.now);
             let datagram = kind.datagram();
+            if connect.script.takes_streams() {
+                ends.iter_mut().for_each(|end| end.split(self.now));
+            }
             if connect.begins_with_tls {
                 connect.script = connect.script.without_tls();
             }

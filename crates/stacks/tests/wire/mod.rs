@@ -27,6 +27,8 @@ pub(crate) struct Pair {
     lost: Box<dyn Fn(u64) -> bool>,
     way: Time,
     pub(crate) sent: [u64; 2],
+    /// When the server's datagrams reach the client, or would.
+    pub(crate) reach: Vec<Time>,
     /// Every datagram: when it left, from where, and its UDP payload.
     pub(crate) log: Vec<(Time, Role, usize)>,
     pub(crate) received: u64,
@@ -36,6 +38,10 @@ pub(crate) struct Pair {
     /// FNV-1a over everything that was sent.
     pub(crate) hash: u64,
     pub(crate) losses: u32,
+    /// Bytes of answers that the client asks for on streams of their own, and their urgencies; when each
+    /// arrived.
+    pub(crate) answers: Vec<(u64, u8)>,
+    pub(crate) arrived: Vec<Option<Time>>,
 }
 
 impl Pair {
@@ -57,6 +63,7 @@ impl Pair {
             lost: Box::new(lost),
             way,
             sent: [0; 2],
+            reach: Vec::new(),
             log: Vec::new(),
             received: 0,
             connected: None,
@@ -64,7 +71,19 @@ impl Pair {
             finished: None,
             hash: 0xcbf2_9ce4_8422_2325,
             losses: 0,
+            answers: Vec::new(),
+            arrived: Vec::new(),
         }
+    }
+
+    /// The client asks for these answers instead, each on a stream of its own.
+    pub(crate) fn with_answers(mut self, answers: &[(u64, u8)]) -> Self {
+        self.answers = answers.to_vec();
+        self.arrived = vec![None; answers.len()];
+        for end in &mut self.ends {
+            end.split(Time::ZERO);
+        }
+        self
     }
 
     /// Until nothing is left to happen.
@@ -116,6 +135,29 @@ impl Pair {
     fn on_progress(&mut self, role: Role, progress: Progress) {
         let now = self.now;
         let end = &mut self.ends[role as usize];
+        if !self.answers.is_empty() {
+            if role == Role::Client && progress.established {
+                self.connected = Some(now);
+                self.answers.iter().for_each(|_| end.ask(now, 60));
+            }
+            self.received += match role {
+                Role::Client => progress.received,
+                Role::Server => 0,
+            };
+            while let Some(number) = end.message() {
+                if role == Role::Server {
+                    let (bytes, urgency) = self.answers[number as usize];
+                    end.answer(now, number, bytes, urgency);
+                    continue;
+                }
+                self.arrived[number as usize] = Some(now);
+                if self.arrived.iter().all(Option::is_some) {
+                    self.finished = Some(now);
+                    end.write(now, 0, true);
+                }
+            }
+            return;
+        }
         if role == Role::Server {
             if progress.received > 0 && !std::mem::replace(&mut self.asked, true) {
                 end.write(now, self.answer, true);
@@ -150,6 +192,7 @@ impl Pair {
             Role::Client => self.now,
             Role::Server => {
                 self.free = self.free.max(self.now) + Time::from_nanos(size * BYTE);
+                self.reach.push(self.free + self.way);
                 self.free
             }
         };

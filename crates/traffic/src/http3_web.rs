@@ -1,0 +1,154 @@
+//! Closed loop: users who fetch the pages of [`http2_web`](crate::http2_web) over HTTP/3 (RFC 9114).
+
+use std::borrow::Cow;
+
+use aqmlab_declare::check::Problem;
+use aqmlab_declare::{About, Declared, Parameters, Refused};
+use aqmlab_net::RandomStream;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use crate::error::SourceError;
+use crate::http2_web::{Draft, HEADER, Http2Web, PageSource, REQUESTS, TLS};
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
+use crate::page::{Object, Page, Wave};
+use crate::script::{Played, Script};
+use crate::setting::Setting;
+
+/// Users who fetch pages of many objects, each object over a stream of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Http3Web(pub Http2Web);
+
+/// Urgency of the HTML and of scripts and style sheets, and that of all else: its default (RFC 9218, section
+/// 4.1).
+const URGENCIES: [u8; 2] = [1, 3];
+
+impl Declared for Http3Web {
+    const KEYS: &'static [&'static str] = Http2Web::KEYS;
+    const CHANGEABLE: &'static [&'static str] = Http2Web::CHANGEABLE;
+
+    fn check_each(&self) -> Result<(), Problem> {
+        self.0.check_each()
+    }
+
+    fn refused() -> Vec<Refused> {
+        Http2Web::refused()
+    }
+}
+
+impl JsonSchema for Http3Web {
+    fn schema_name() -> Cow<'static, str> {
+        "Http3Web".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Http2Web::json_schema(generator)
+    }
+}
+
+impl Parameters for Http3Web {
+    const ABOUT: About = About {
+        title: "Web pages over HTTP/3",
+        paper: "M. Bishop, HTTP/3, RFC 9114, 2022; K. Oku, L. Pardue, Extensible Prioritization \
+                Scheme for HTTP, RFC 9218, 2022; pages as in http2-web",
+        purpose: "Closed loop: users who fetch the pages of http2-web over one connection of QUIC \
+                  each, with a stream for each object. A loss delays the objects whose bytes were \
+                  lost, and no other. A class that names no transport has `\"quic\"`. \
+                  Connections with TCP, where `transport` gives it any, have HTTP/2, as browsers do.",
+        departures: &[
+            "Requests and responses have as many bytes as over HTTP/2: QPACK and HPACK compress \
+             about the same. Entries of QPACK's table travel in the first request, so that no \
+             stream waits for another.",
+            "Each end opens a control stream and two of QPACK, with 18 bytes together: stream \
+             types and three settings. Acknowledgements of QPACK, one byte a response, are left \
+             out.",
+            "The server answers by urgency: the HTML, scripts and style sheets have 1, all else 3. \
+             Objects of the same urgency go one after the other, in the order of their requests \
+             (RFC 9218's default, not incremental).",
+            "The client closes the connection as soon as it has the page; every page opens \
+             another.",
+        ],
+        memory: Http2Web::ABOUT.memory,
+    };
+
+    fn check_together(&self) -> Result<(), Problem> {
+        self.0.check_together()
+    }
+}
+
+impl ModelParameters for Http3Web {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "http3-web"
+users = 20
+rtt = { kind = "constant", rtt = "40 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        self.0.population_key()
+    }
+
+    fn population(&self) -> Option<f64> {
+        self.0.population()
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.0.set_population(population);
+    }
+
+    fn opening(&self) -> Opening {
+        self.0.opening()
+    }
+
+    fn is_for_streams() -> bool {
+        true
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(PageSource::new(&self.0, setting, page)?))
+    }
+}
+
+/// What happens on the connection of a page.
+fn page(params: &Http2Web, draws: &mut RandomStream) -> Script {
+    let draft = Draft::draw(params, draws);
+    let object = |request, response, is_critical: bool| Object {
+        request,
+        response,
+        urgency: URGENCIES[usize::from(!is_critical)],
+    };
+    let html = object(REQUESTS[0], params.html.0 + HEADER, true);
+    let others = draft.objects.iter().enumerate();
+    let others = others.map(|(place, bytes)| object(REQUESTS[1], *bytes, place < draft.critical));
+    let objects: Vec<Object> = std::iter::once(html).chain(others).collect();
+    let first = Wave {
+        awaits: 0,
+        parse: aqmlab_net::Time::ZERO,
+        end: 1,
+    };
+    // The HTML names the first of them, those that are critical the others.
+    let ends = [draft.named, draft.objects.len()];
+    let awaits = [0, draft.critical];
+    let others = draft.parse.iter().zip(ends.iter().zip(awaits));
+    let others = others.filter_map(|(parse, (end, awaits))| {
+        parse.map(|parse| Wave {
+            awaits: 1 + awaits as u32,
+            parse,
+            end: 1 + *end as u32,
+        })
+    });
+    let [_, server] = draft.programs(params);
+    let page = Page {
+        waves: std::iter::once(first).chain(others).collect(),
+        objects,
+        tls: params.tls.then_some(TLS),
+        has_streams: false,
+    };
+    Script::Page(Box::new(Played::new(page, server)))
+}

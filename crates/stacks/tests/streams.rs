@@ -150,3 +150,20 @@ fn early_requests_are_answered_a_round_trip_earlier_and_rejected_ones_are_not() 
     let all = first + SHORT + (together - 2) + piece;
     assert_eq!(accepted, round_trip + wire(all));
 }
+
+/// Whatever is lost of the server's first datagrams, its answers arrive.
+#[test]
+fn any_loss_among_the_first_datagrams_is_repaired() {
+    for early_data in [EarlyData::Off, EarlyData::Accepted, EarlyData::Rejected] {
+        for lost in 0_u64..256 {
+            let settings = Quic {
+                early_data,
+                ..settings()
+            };
+            let pair = run(&settings, &[(30_000, 1)], move |it| {
+                it <= 8 && lost >> (it - 1) & 1 > 0
+            });
+            assert_eq!(pair.received, 30_000, "{early_data:?} {lost:08b}");
+        }
+    }
+}

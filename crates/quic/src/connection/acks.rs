@@ -264,9 +264,11 @@ impl Connection {
         oldest.len() as u32
     }
 
-    /// Ack-eliciting packets that are out, of all spaces.
+    /// Ack-eliciting packets that are out, of all spaces that have a probe timer: data has none before the handshake
+    /// is confirmed (RFC 9002, section 6.2.1), and 0-RTT alone must not keep a client from asking.
     pub(crate) fn has_eliciting_out(&self) -> bool {
-        let mut spaces = self.spaces[self.open_spaces()].iter();
-        spaces.any(|space| space.eliciting_out > 0)
+        let has = |index: usize| self.spaces[index].eliciting_out > 0;
+        let mut spaces = self.open_spaces();
+        spaces.any(|index| has(index) && (index != DATA || self.is_confirmed))
     }
 }

@@ -18,6 +18,7 @@ impl Connection {
             return;
         };
         let size = usize::from(u16::from_be_bytes(*size));
+        let was_blocked = self.is_amplifying();
         self.volume[0] += size as u64;
         self.quiet_at = Time::NEVER;
         match &mut self.life {
@@ -34,6 +35,13 @@ impl Connection {
         }
         if !self.held.is_empty() {
             self.take_held(now);
+        }
+        // A server may send again: a probe that was due meanwhile goes first (RFC 9002, section 6.2.2.1).
+        if was_blocked
+            && self.loss_timer().is_none()
+            && self.probe_timer().is_some_and(|(due, _)| due <= now)
+        {
+            self.expire(now);
         }
     }
 

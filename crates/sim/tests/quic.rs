@@ -104,3 +104,15 @@ fn losses_are_counted_by_the_sender_and_by_the_network() {
     assert!(flows.retransmitted_data <= dropped && flows.retransmitted_data + 12 > dropped);
     assert_eq!((flows.count, flows.failed), (4, 0));
 }
+
+/// A link without a queue: slow start goes on although the pace spreads each window over most of a round trip.
+/// Windows of 12, 24, 48, 96, 192 and 384 kB hold 700 kB and what datagrams add. The first leaves after 60 ms, each
+/// later one 40 ms behind, and the last arrives within a round trip of 40 ms.
+#[test]
+fn a_pace_does_not_end_slow_start() {
+    let fast = transfers(1, "700000 bytes", BDP, "").replace("10 Mbit/s", "1 Gbit/s");
+    let end = run(&fast).responses["transfers"].max_s;
+    let [least, most] = [60.0 + 5.0 * 40.0 + 20.0, 60.0 + 5.0 * 40.0 + 20.0 + 40.0];
+    let end = 1e3 * end.expect("the transfer ends");
+    assert!((least..=most).contains(&end), "{end} ms");
+}

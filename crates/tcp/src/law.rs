@@ -12,7 +12,7 @@ use aqmlab_net::{Bytes, Ecn, Time};
 use crate::control::{
     Ack, Cause, Congestion, CongestionControlKind, Control, ControlMetrics, Marks, Sample,
 };
-use crate::profile::{DecreaseBase, Ect, Profile, SlowStart, SlowStartExit};
+use crate::profile::{DecreaseBase, Ect, Pacing, Profile, SlowStart, SlowStartExit};
 use crate::recovery::RecoveryState;
 use crate::sender::rack::hystart::{Arrival, HyStart};
 use crate::sender::rack::segment_log::{Loss, Rate};
@@ -94,6 +94,8 @@ impl Law {
             header: Bytes(0),
             slow_start: SlowStart::ByteCounting { limit: u32::MAX },
             slow_start_exit: exit,
+            // RFC 9002, section 7.7.
+            pacing: Pacing::Linux,
             // Bytes, and no whole segments.
             multiplicative_decrease_base: DecreaseBase::FlightSize,
             ecn: true,

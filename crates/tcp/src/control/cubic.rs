@@ -11,7 +11,7 @@ use super::congestion_control::{
 };
 use super::history::History;
 use super::window::Window;
-use crate::profile::{DecreaseBase, Profile};
+use crate::profile::{DecreaseBase, Pacing, Profile};
 
 /// Parameters of CUBIC.
 #[parameters]
@@ -103,7 +103,8 @@ impl Parameters for Params {
              `counts_unused_time = false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` \
              are the RFC's rules.",
             "HyStart as Linux words it: slow start ends at a train of ACKs that lasts longer than half \
-             of the smallest round trip, or at round trips that have grown by an eighth of it.",
+             of the smallest round trip, or at round trips that have grown by an eighth of it. Where \
+             packets are paced, the train must last longer than the whole of it.",
             "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
              says what it is a share of, as for Reno. Of `\"cwnd\"` whole segments are left.",
         ],
@@ -211,10 +212,12 @@ impl Round {
     }
 
     /// Whether slow start is to end: the path is full.
-    fn is_full(&mut self, rtt: Option<f64>, min_rtt: f64, now: Time) -> bool {
+    fn is_full(&mut self, rtt: Option<f64>, min_rtt: f64, is_paced: bool, now: Time) -> bool {
         if now - self.train <= HYSTART_SPACING {
             self.train = now;
-            if (now - self.start).as_secs_f64() > min_rtt / 2.0 {
+            // A pacer spreads a window over most of a round trip; then a long train shows no queue (Linux).
+            let most = if is_paced { min_rtt } else { min_rtt / 2.0 };
+            if (now - self.start).as_secs_f64() > most {
                 return true;
             }
         }
@@ -253,9 +256,10 @@ impl Cubic {
         }
         window.slow_start(ack.acked, ack.profile);
         let segments = window.cwnd / ack.profile.mss.0 as f64;
+        let is_paced = ack.profile.pacing == Pacing::Linux;
         if params.hystart
             && segments >= HYSTART_LOW_WINDOW
-            && self.round.is_full(rtt, self.min_rtt, ack.now)
+            && self.round.is_full(rtt, self.min_rtt, is_paced, ack.now)
         {
             window.ssthresh = window.cwnd;
         }
@@ -734,6 +738,42 @@ mod tests {
         let mean = sum / rounds;
         let formula = 1.054 * (rtt * period as f64).powf(0.75);
         assert!((mean / formula - 1.0).abs() < 0.1, "{mean}, not {formula}");
+    }
+
+    /// An ACK a millisecond, all after a round trip of 100 ms: how long may a round have them?
+    #[test]
+    fn hystart_takes_the_pace_of_a_sender_for_no_queue() {
+        let unpaced = profile();
+        let paced = Profile {
+            pacing: Pacing::Linux,
+            ..profile()
+        };
+        for (profile, last, ends) in [
+            (&unpaced, 50, false),
+            (&unpaced, 51, true),
+            (&paced, 100, false),
+            (&paced, 101, true),
+        ] {
+            let mut cubic = Cubic::default();
+            let mut window = Window {
+                ssthresh: 1e9,
+                ..window(100.0)
+            };
+            for number in 0..=last {
+                let una = 1 + number * MSS;
+                let sent = Time::from_millis(number);
+                cubic.on_send(una, una + MSS, false, sent);
+                let ack = Ack {
+                    now: sent + Time::from_millis(100),
+                    profile,
+                    acked: MSS,
+                    una: una + MSS,
+                    max: 1 + 1000 * MSS,
+                };
+                cubic.on_ack(&Params::default(), &mut window, &ack);
+            }
+            assert_eq!(window.in_slow_start(profile), !ends, "{last}");
+        }
     }
 
     #[test]

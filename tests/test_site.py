@@ -99,6 +99,12 @@ def test_every_table_of_the_scenario_has_its_place(site: Path) -> None:
     assert sorted(name.replace("&quot;", '"') for name in shown) == sorted(wanted)
 
 
+def test_options_stay_what_a_reader_types(site: Path) -> None:
+    page = (site / "cli.html").read_text()
+    assert "With --trace it must" in page
+    assert "\N{EN DASH}" not in page
+
+
 def test_everything_public_is_explained(site: Path) -> None:
     pages = "".join(page.read_text() for page in (site / "python").glob("*.html"))
     for name in aqmlab.__all__:

@@ -29,6 +29,8 @@ exclude_patterns = ["files"]  # what is linked, to be downloaded
 # Markdown: anchors as forges make them.
 myst_heading_anchors = 4
 myst_enable_extensions: list[str] = []
+# Options and quoted values stay what a reader types: no dashes for hyphens, no curled quotes.
+smartquotes = False
 
 # Notebooks are run, so that what they show is what this version gives; an error is one here too.
 nb_execution_mode = "force"

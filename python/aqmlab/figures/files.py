@@ -16,7 +16,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.figures.grammar import Chart
 
 if TYPE_CHECKING:
-    from aqmlab.figures.altair_charts import Chart as AltairChart
+    from altair import TopLevelMixin as AltairChart
 
 __all__ = [
     "WRITERS",

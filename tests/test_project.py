@@ -217,7 +217,7 @@ RECORDS = (
     ("docs/tcp-conformance.md", r"Of (\d+) rules (\d+) are met", "{1} "),
     ("docs/tcp-conformance.md", r", (\d+) by profile, \d+ are not", "{} depend on the"),
     ("docs/tcp-conformance.md", r"by profile, (\d+) are not", "{} "),
-    ("docs/fidelity.md", r"\*\*all\*\* \| 1965 .*? \| .*? \| \d+ \((\d+) %\)", "{} %"),
+    ("docs/fidelity.md", r"\*\*all\*\* \| \d+ of \d+ .*? \| .*? \| \d+ \((\d+) %\)", "{} %"),
     ("docs/fidelity.md", r"By value alone, within are \d+ of \d+ \((\d+) %\) cells", "{} %"),
     ("docs/fidelity.md", r"\*\*all\*\* \| (\d+) \| \d+ \((\d+) %\)", "{} "),
     ("docs/fidelity.md", r"\*\*all\*\* \| \d+ \| \d+ \((\d+) %\)", "{} %"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 import typer
-from aqmlab.cli.coercion import _Eased
+from aqmlab.cli.coercion import _Eased, _number
 from aqmlab.cli.loading import load, names
 
 HEAVY = ("altair", "email", "numpy", "polars", "pyarrow", "pydantic", "rich", "rich.progress")
@@ -54,7 +55,13 @@ def test_values_are_what_typer_makes_of_them(name: str) -> None:
             if callable(value):
                 continue
             wanted = outcome(of_typer, value, parameter, context)
-            assert outcome(eased.coerce, value, parameter, context) == wanted, (parameter, value)
+            found = outcome(eased.coerce, value, parameter, context)
+            if isinstance(wanted, str) and _number(parameter.type_descriptor):
+                # A number is refused where typer refuses it, in words of our own.
+                ours = r"Invalid value for .*: found .+; expected a( whole)? number(, at .*)?"
+                assert re.fullmatch(ours, str(found)), (parameter, value, found)
+            else:
+                assert found == wanted, (parameter, value)
             seen += 1
     assert seen
 

@@ -87,7 +87,7 @@ class _Eased:
                 raise
             given = value if isinstance(value, str) else " ".join(map(str, value))
             raise typer.BadParameter(
-                f"found {given[:40]}; expected {wanted}", ctx=ctx, param=param
+                f"found {given[:40] or 'nothing'}; expected {wanted}", ctx=ctx, param=param
             ) from None
 
 

@@ -19,7 +19,7 @@ from aqmlab.results.conclusion import conclusion
 from aqmlab.results.formats import format_seeds
 from aqmlab.results.groups import Group
 from aqmlab.results.statistics import Estimate
-from aqmlab.results.tables import comparison
+from aqmlab.results.tables import comparison, difference_cell
 from conftest import SMALL, Cli
 
 QUEUE = "topology.bottleneck.discipline"
@@ -57,6 +57,13 @@ def answered() -> tuple[Run, ...]:
     run = made().first
     summary = {**run.summary, "responses": {"all": row, "fetches": row}}
     return (Run.in_memory(run.scenario, summary, path="b"),)
+
+
+def test_a_difference_that_rounds_to_zero_stands_out_nowhere() -> None:
+    """However sure it is, nobody feels it."""
+    assert change("a", "p50_s", 0.00001, 0.00003).clear
+    for low, high, tone in ((0.00001, 0.00003, ""), (0.01, 0.03, "worse"), (-0.01, 0.03, "")):
+        assert difference_cell(change("a", "p50_s", low, high)).tone == tone
 
 
 def test_the_trap(aqmlab: Cli) -> None:

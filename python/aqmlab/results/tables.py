@@ -316,7 +316,7 @@ def key_numbers_table(groups: Sequence[Group], changes: Sequence[Difference]) ->
             key = (group.label, number.path[1], number.metric.key)
             entry = by_key.get(key) if number.of_users else None
             text = estimate_cell(number.metric, number.of(group))
-            cells.append(f"{text} *" if entry and entry.clear else text)
+            cells.append(f"{text} *" if entry and _tone(entry) else text)
             if entry and len(groups) == 2:
                 apart.add_row(number.change_head, difference_cell(entry), entry.basis)
         table.add_row(number.head, *cells)
@@ -411,10 +411,16 @@ def difference_cell(entry: Difference, reach: float | None = None) -> Cell:
     metric = compared(entry.metric)
     text = format_change(entry.estimate, lambda value: metric.shown(value, "+"))
     if reach is None:
-        return Cell(text, entry.tone)
+        return Cell(text, _tone(entry))
     low, high = entry.interval or (entry.difference, entry.difference)
     begin, end, middle = (50 + 50 * value / reach for value in (low, high, entry.difference))
-    return Cell(text, entry.tone, Bar(begin, end, middle, 50))
+    return Cell(text, _tone(entry), Bar(begin, end, middle, 50))
+
+
+def _tone(entry: Difference) -> str:
+    """Its tone; none of a difference that is shown as zero, however sure it is."""
+    shown = compared(entry.metric).shown(entry.difference, "+")
+    return entry.tone if any(digit in shown for digit in "123456789") else ""
 
 
 def distances(found: Sequence[Distance]) -> list[TableModel]:

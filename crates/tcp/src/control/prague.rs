@@ -291,6 +291,23 @@ mod tests {
         assert_eq!((burst(20.0), burst(1000.0)), (1, 20));
     }
 
+    #[test]
+    fn the_first_loss_halves_the_window_and_a_time_out_takes_it_over() {
+        let feed = Feed::default();
+        for (cause, left) in [(Cause::Loss, 10), (Cause::Timeout, 20)] {
+            let congestion = Congestion {
+                now: Time::ZERO,
+                profile: &feed.profile,
+                flight: 20 * Feed::MSS,
+                window: 20 * Feed::MSS,
+                cause,
+            };
+            let mut prague = Prague::default();
+            let _ = prague.on_congestion(&Params::default(), &segments(20.0), &congestion);
+            assert_eq!(prague.cwnd, left * ONE, "{cause:?}");
+        }
+    }
+
     /// prague_acks.csv: each ACK covers two segments.
     fn follow_trace(rows: &str, round: u64) {
         let params = Params::default();

@@ -114,6 +114,7 @@ mod tests {
             (10.0, ms(50), 2, 2),  // 1,220 bytes: less than two segments
             (100.0, ms(50), 2, 8), // 12,207 bytes
             (100.0, ms(2), 2, 13), // and 64 KiB halved three times
+            (100.0, Time::from_nanos(32 * 512_000), 2, 8), // so often that nothing is left
             (1_000_000.0, ms(50), 2, 43),
         ] {
             assert_eq!(

@@ -262,6 +262,25 @@ def test_the_verdict_says_what_is_better_worse_and_unclear() -> None:
     assert conclusion([], alone) == []
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.1, 0.3, "  worse: 99 % 5.000 to 5.000 s"), (-0.1, 0.3, "  worse: nothing")],
+)
+def test_a_better_median_hides_no_longer_tail(low: float, high: float, said: str) -> None:
+    """The 99th percentile is in the verdict where it is clearly worse, and only there."""
+    row = {"count": 500, "p50_s": 1.0, "p90_s": 3.0, "p99_s": 5.0}
+    run = made().first
+    summary = {**run.summary, "responses": {"all": row, "fetches": row}}
+    runs = (Run.in_memory(run.scenario, summary, path="b"),)
+    groups = [Group("droptail 20", runs * 3), Group("red", runs * 3)]
+    changes = [change("red", "p50_s", -0.3, -0.1), change("red", "p99_s", low, high)]
+    assert conclusion(changes, groups)[1:] == [
+        "  better: median 1.000 to 1.000 s",
+        said,
+        "  unclear: nothing",
+    ]
+
+
 def test_a_verdict_has_five_lines_of_eighty_characters() -> None:
     """However many configurations there are, and however long their names."""
     runs = answered()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from aqmlab.results.compare import Difference
@@ -195,22 +195,30 @@ class Effect:
 
 
 def effects(changes: Sequence[Difference], groups: Sequence[Group]) -> list[Effect]:
-    """What became of the numbers that users notice, for each configuration with a baseline."""
+    """What became of the numbers that users notice, for each configuration with a baseline.
+
+    The 99th percentile of response times is among them where it is clearly worse: a better median
+    does not hide that some wait longer.
+    """
     by_label = {group.label: group for group in groups}
     by_key = {(one.run, one.baseline, one.traffic, one.metric): one for one in changes}
     numbers = [number for number in key_numbers(groups) if number.of_users]
+    [p99] = chosen(RESPONSES, "p99_s")
+    tails = [replace(one, metric=p99) for one in numbers if one.metric.key == "p90_s"]
     found = []
     for run, baseline in dict.fromkeys((one.run, one.baseline) for one in changes):
         first, second = by_label.get(baseline), by_label.get(run)
         if first is None or second is None:
             continue
-        for number in numbers:
+        for number in (*numbers, *tails):
             change = by_key.get((run, baseline, number.path[1], number.metric.key))
             before, after = number.of(first), number.of(second)
             if change is None or before is None or after is None or math.isnan(change.difference):
                 continue
             sure = change.interval is not None or change.clear
-            found.append(Effect(number, change, before, after, sure))
+            effect = Effect(number, change, before, after, sure)
+            if number not in tails or (sure and effect.outcome == "worse"):
+                found.append(effect)
     return found
 
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from aqmlab import Run
 from aqmlab._util import console
 from conftest import ROOT, SMALL, Cli, Terminal
 
@@ -166,7 +167,7 @@ def test_a_run_of_another_scenario_is_not_overwritten(aqmlab: Cli, small: Path) 
 def test_list_alone_names_what_can_be_listed(aqmlab: Cli) -> None:
     rows = aqmlab("list").out.splitlines()[1:]
     assert [row.split()[0] for row in rows][:3] == ["disciplines", "presets", "transports"]
-    assert "17: " in next(row for row in rows if row.startswith("traffic"))
+    assert "18: " in next(row for row in rows if row.startswith("traffic"))
 
 
 def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
@@ -453,7 +454,10 @@ def test_an_interrupt_while_modules_are_loaded(small: Path, begin: str, module: 
     )
     assert (answer.returncode, answer.stdout) == (130, "")
     assert one_line(answer.stderr) == "interrupted"
-    assert entries(small.parent) == ["small.toml"]
+    # What draws and compares is loaded behind the runs, which stay.
+    runs = [Run.open(path) for path in Path("runs").glob("*-s1")]
+    assert len(runs) == (2 if module.partition(".")[0] in {"numpy", "pyarrow"} else 0)
+    assert runs or entries(small.parent) == ["small.toml"]
 
 
 def test_an_interrupt_that_is_ignored_stays_so(small: Path) -> None:

@@ -15,7 +15,7 @@ OLD_NAMES: dict[str, str] = {}
 
 
 def old_names(module: str, new_names: Mapping[str, str], last: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module some of whose names have changed.
+    """What the ``__getattr__`` of a module asks for names that have changed.
 
     Args:
         module: its dotted name.
@@ -31,7 +31,7 @@ def old_names(module: str, new_names: Mapping[str, str], last: str) -> Callable[
         warnings.warn(
             f"{module}.{name} is called {module}.{new}; the old name goes after {last}",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,  # past the module, where the old name stands
         )
         return getattr(importlib.import_module(module), new)
 

@@ -104,7 +104,7 @@ def test_what_it_cannot_do_is_one_line(
     monkeypatch.setattr(served_page, "PAGE", tmp_path / "nothing")
     absent = aqmlab("playground")
     assert (absent.status, absent.err.count("\n")) == (2, 1)
-    assert "make playground builds it" in absent.err
+    assert "`make playground` builds it" in absent.err
     assert "needs Node" in absent.err
     monkeypatch.setattr(served_page, "PAGE", page)
     (tmp_path / "small.toml").write_text(SMALL)

@@ -15,7 +15,7 @@ from aqmlab import AqmlabError, Run, Scenario
 from aqmlab._util.table import TableModel
 from aqmlab.results.baseline import comparisons, scenarios_of
 from aqmlab.results.compare import Difference, differences
-from aqmlab.results.conclusion import conclusion
+from aqmlab.results.conclusion import conclusion, effects
 from aqmlab.results.formats import format_seeds
 from aqmlab.results.groups import Group
 from aqmlab.results.statistics import Estimate
@@ -64,6 +64,9 @@ def test_a_difference_that_rounds_to_zero_stands_out_nowhere() -> None:
     assert change("a", "p50_s", 0.00001, 0.00003).clear
     for low, high, tone in ((0.00001, 0.00003, ""), (0.01, 0.03, "worse"), (-0.01, 0.03, "")):
         assert difference_cell(change("a", "p50_s", low, high)).tone == tone
+    groups = [Group("droptail 20", answered() * 3), Group("a", answered() * 3)]
+    sure = [change("a", "p50_s", 0.00001, 0.00003), change("a", "p90_s", 0.1, 0.3)]
+    assert [one.outcome for one in effects(sure, groups)] == ["same", "worse"]
 
 
 def test_the_trap(aqmlab: Cli) -> None:

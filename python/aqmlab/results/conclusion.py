@@ -160,9 +160,9 @@ class Effect:
         shown = [metric.shown(one.mean) for one in (self.before, self.after)]
         if self.change.interval is not None:
             if self.change.clear:
-                return self.change.direction
+                return "same" if metric.is_shown_as_zero(difference) else self.change.direction
             return "same" if difference == 0 else "unclear"
-        if shown[0] == shown[1] and not metric.shown(difference).strip("-0.,"):
+        if shown[0] == shown[1] and metric.is_shown_as_zero(difference):
             return "same"
         if self.sure:
             return self.change.direction

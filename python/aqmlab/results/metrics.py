@@ -100,6 +100,10 @@ class Metric:
         """A value of the summary in the metric's unit."""
         return f"{self.scale * value:{sign},.{self.decimals}f}"
 
+    def is_shown_as_zero(self, value: float) -> bool:
+        """Whether a value rounds to zero in the metric's unit."""
+        return not self.shown(value).strip("-0.,")
+
 
 _SCHEMA: Mapping[str, Any] = json.loads(_native.result_schema())
 """What the engine says of its results."""

@@ -419,8 +419,7 @@ def difference_cell(entry: Difference, reach: float | None = None) -> Cell:
 
 def _tone(entry: Difference) -> str:
     """Its tone; none of a difference that is shown as zero, however sure it is."""
-    shown = compared(entry.metric).shown(entry.difference, "+")
-    return entry.tone if any(digit in shown for digit in "123456789") else ""
+    return "" if compared(entry.metric).is_shown_as_zero(entry.difference) else entry.tone
 
 
 def distances(found: Sequence[Distance]) -> list[TableModel]:

@@ -168,11 +168,11 @@ fn read_any(value: Value) -> Result<Transport, Located> {
             let message = format!("found shares of {sum}; together they are at most 1");
             Err(Located::new(message))
         }
-        _ => Ok(Transport {
-            quic: quic.unwrap_or(0.0),
-            quinn: quinn.unwrap_or(0.0),
-            ..Transport::TCP
-        }),
+        _ => {
+            let mut shares = Transport::TCP;
+            (shares.quic, shares.quinn) = (quic.unwrap_or(0.0), quinn.unwrap_or(0.0));
+            Ok(shares)
+        }
     }
 }
 

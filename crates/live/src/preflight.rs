@@ -223,4 +223,23 @@ mod tests {
         assert!(CAPABILITIES.iter().all(|(bit, ..)| held >> bit & 1 == 1));
         assert_eq!(effective_capabilities("CapPrm:\t1\n"), 0);
     }
+
+    /// What a run would not write is refused, not left out.
+    #[test]
+    fn what_a_live_run_cannot_measure_is_refused() {
+        for key in ["capture", "flow_trace"] {
+            let text = format!(
+                "[measure]\n{key} = {{}}\n[topology]\nkind = \"dumbbell\"\n[topology.bottleneck]\n\
+                 rate = \"10 Mbit/s\"\ndiscipline = {{ kind = \"droptail\", limit = \"50 packets\" }}\n\
+                 [[traffic]]\nname = \"a\"\nkind = \"bulk\"\nflows = 1\ntcp = \"linux\"\n\
+                 rtt = {{ kind = \"constant\", rtt = \"10 ms\" }}\n"
+            );
+            let scenario = Scenario::parse(&text, &[], &mut |_| unreachable!()).unwrap();
+            let error = check(&scenario).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("measure.{key}: found one")),
+                "{error}"
+            );
+        }
+    }
 }

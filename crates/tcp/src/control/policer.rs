@@ -43,7 +43,7 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// The bandwidth of the policer, as long as it is used.
+    /// The bandwidth of the policer while it is in use.
     pub(super) fn bw(&self) -> Option<f64> {
         self.is_used.then_some(self.bw)
     }

@@ -218,10 +218,10 @@ pub struct Profile {
     /// What counts against the congestion window. With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub window_counts: WindowCounts,
-    /// The longest time for which the receiver keeps a report of more data behind a gap to itself, after
-    /// three at once (Linux: SACK compression; `tcp_comp_sack_delay_ns`, to which its timer adds up to
-    /// 0.1 ms). It waits for a twentieth of the round trip at most. Left out: every report goes at once
-    /// (RFC 5681); the kernel of a live run keeps its own 1 ms.
+    /// How long the receiver may hold back reports of data behind a gap (SACK compression of Linux,
+    /// `tcp_comp_sack_delay_ns`; its timer adds up to 0.1 ms). The first three reports of a gap go at once.
+    /// Later ones wait for a twentieth of the round trip at most. Left out: every report goes at once (RFC
+    /// 5681); the kernel of a live run keeps its own 1 ms.
     #[cfg(feature = "linux")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sack_compression: Option<Time>,

@@ -357,6 +357,8 @@ pub(crate) enum Event {
     Pause(Time),
     /// The link changes its rate, to this many bits per second.
     Rate(u64),
+    /// The parameters change to those of this discipline, of the same kind.
+    Parameters(Discipline),
 }
 
 /// What became of a packet, by its number.
@@ -384,6 +386,7 @@ pub(crate) trait Door {
     fn holds_back(&self, now: Time) -> bool;
     fn tick(&mut self);
     fn set_link(&mut self, link: LinkFacts);
+    fn set_parameters(&mut self, discipline: &Discipline);
     fn backlog(&self) -> Backlog;
     fn counters(&self) -> Counters;
     fn probe(&self) -> (&'static [&'static str], Vec<f64>);
@@ -431,6 +434,10 @@ impl Door for Queue<u32> {
         self.set_link(link);
     }
 
+    fn set_parameters(&mut self, discipline: &Discipline) {
+        self.set_parameters(discipline, LINK, 1);
+    }
+
     fn backlog(&self) -> Backlog {
         self.backlog()
     }
@@ -446,9 +453,20 @@ impl Door for Queue<u32> {
     }
 }
 
-struct Guarded {
+/// The fifo of an AQM, and the packets behind it.
+pub(crate) struct Guarded {
     fifo: FifoQueue,
     waiting: VecDeque<(u32, Packet, Time)>,
+}
+
+impl Guarded {
+    /// Nothing if the discipline is no AQM over a single FIFO.
+    pub(crate) fn new(discipline: &Discipline) -> Option<Self> {
+        Some(Self {
+            fifo: FifoQueue::new(discipline, LINK, 1)?,
+            waiting: VecDeque::new(),
+        })
+    }
 }
 
 impl Door for Guarded {
@@ -499,6 +517,10 @@ impl Door for Guarded {
         self.fifo.set_link(link);
     }
 
+    fn set_parameters(&mut self, discipline: &Discipline) {
+        self.fifo.set_parameters(discipline, LINK, 1);
+    }
+
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
     }
@@ -532,6 +554,7 @@ pub(crate) fn play<D: Door>(
                 rate: Rate::from_bps(*bps),
                 ..LINK
             }),
+            Event::Parameters(discipline) => door.set_parameters(discipline),
             Event::Depart => {
                 if door.depart(now, &mut || stream.uniform(), &mut log) {
                     quiet_since = None;
@@ -693,9 +716,7 @@ pub(crate) fn check(case: &Case, events: &[Event]) {
         log,
         "the same again"
     );
-    if let Some(fifo) = FifoQueue::new(&case.discipline, LINK, 1) {
-        let waiting = VecDeque::new();
-        let mut guarded = Guarded { fifo, waiting };
+    if let Some(mut guarded) = Guarded::new(&case.discipline) {
         let guarded_log = play(&mut guarded, events, |_, _, _, _| ());
         assert_eq!(guarded_log, log, "the fifo lets in what the queue does");
         assert_eq!(guarded.counters(), *queue.counters());

@@ -65,3 +65,19 @@ impl Aqm for DropTail {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_packet_costs_a_call() {
+        let none = Hooks {
+            arrivals: false,
+            outcomes: false,
+            overflows: false,
+            departures: false,
+        };
+        assert_eq!(DropTail.hooks(), none);
+    }
+}

@@ -1,12 +1,12 @@
 //! Every bound of every parameter refuses what lies outside, by its key and in one sentence; the
 //! sentences are listed in `snapshots/refused__messages.snap`. What relates two parameters is
-//! tested beside its discipline. Reasons and changeable parameters are listed, too.
+//! tested beside its discipline. Reasons, changeable parameters and inner variables are listed, too.
 
 mod model;
 
 use std::collections::BTreeSet;
 
-use aqmlab_aqm::Discipline;
+use aqmlab_aqm::{Discipline, Queue};
 use aqmlab_declare::refusals;
 
 #[test]
@@ -15,9 +15,9 @@ fn what_lies_outside_of_a_bound_is_refused() {
     insta::assert_snapshot!("messages", messages);
 }
 
-/// What a user reads of each discipline, and may change while it runs.
+/// What a user reads of each discipline, may change while it runs, and sees in its records.
 #[test]
-fn reasons_and_changeable_parameters_are_listed() {
+fn reasons_changeable_parameters_and_variables_are_listed() {
     let mut lines = BTreeSet::new();
     for case in model::cases() {
         let kind = case.name.split('"').nth(1).unwrap();
@@ -31,6 +31,9 @@ fn reasons_and_changeable_parameters_are_listed() {
         }
         let changeable = case.discipline.changeable().join(", ");
         lines.insert(format!("{kind} changes {changeable}"));
+        let queue: Queue<()> = Queue::new(&case.discipline, model::LINK, 1);
+        let variables = queue.probe_names().join(", ");
+        lines.insert(format!("{kind} shows {variables}"));
     }
     insta::assert_snapshot!("declared", Vec::from_iter(lines).join("\n"));
 }

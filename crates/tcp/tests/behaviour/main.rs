@@ -2,6 +2,7 @@
 
 mod congestion_controls;
 mod pair;
+mod shown;
 mod table;
 
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};

@@ -195,6 +195,7 @@ fn all_parameters_of_a_plugin_can_change() {
             (queue.probe_names(), &*values),
             (&["count"][..], &[18.0][..])
         );
+        assert!(failure::take().is_none(), "a finite number is right");
         queue.set_parameters(&discipline(name, "limit = '13 packets'"), LINK, 5);
         assert_eq!(queue.backlog().packets, 13);
         assert_eq!(

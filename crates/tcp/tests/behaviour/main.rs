@@ -2,6 +2,7 @@
 
 mod congestion_controls;
 mod pair;
+mod plugin;
 mod shown;
 mod table;
 

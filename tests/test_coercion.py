@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -104,11 +105,32 @@ def test_finished_runs_are_compared_without_the_engine(small: Path) -> None:
     for seed in ("3", "4"):
         loaded(["run", "small.toml", "--seed", seed, "--out", f"run-{seed}"], small.parent)
     runs = ["run-3", "run-4"]
-    for arguments, most in ((["compare", *runs, "--no-figure"], 420), (["show", *runs], 250)):
+    for arguments, most in ((["compare", *runs, "--no-figure"], 385), (["show", *runs], 225)):
         found = loaded(arguments, small.parent)
         assert not {"altair", "vl_convert", "scipy", "pandas", "pyarrow.compute"} & found
         assert not {"aqmlab.engine.parallel", "aqmlab.engine.calibrate"} & found
         assert len(found) <= most, arguments
+
+
+@pytest.mark.parametrize(("stated", "threads"), [({}, True), ({"OMP_NUM_THREADS": "2"}, False)])
+def test_linear_algebra_has_one_thread_unless_the_user_says_otherwise(
+    stated: dict[str, str], threads: bool
+) -> None:
+    """Child processes get the environment as it was."""
+    code = (
+        "import os, sys\n"
+        "from aqmlab._util.lazy import numpy_on_one_thread\n"
+        "before = dict(os.environ)\n"
+        "numpy_on_one_thread()\n"
+        "assert before == dict(os.environ)\n"
+        "print('numpy' in sys.modules, len(os.listdir('/proc/self/task')))\n"
+    )
+    plain = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name}
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**plain, **stated}
+    )
+    assert said.stdout.split() == [str(threads), "1"]
 
 
 def test_a_figure_needs_no_pydantic(small: Path) -> None:

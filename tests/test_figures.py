@@ -17,7 +17,7 @@ from aqmlab import figures
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, kinds
 from aqmlab.figures.axes import linear, logarithmic, ticks_between
-from aqmlab.figures.files import svg
+from aqmlab.figures.files import WRITERS, svg
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.grammar import Chart, inline
 from aqmlab.figures.kinds.fairness import jain, windows
@@ -209,6 +209,16 @@ def test_every_kind_fits_its_width_and_its_ticks_each_other(
         assert not colliding(labels)
 
 
+def test_a_page_has_what_a_pointer_shows_and_a_picture_has_not(runs: list[Run]) -> None:
+    """What is drawn is the same: only labels name fewer values."""
+    spec = figures.comparison(runs).to_dict()
+    assert b"tooltip" in WRITERS[".html"](spec)
+    ours, everything = svg(spec), vl_convert.vegalite_to_svg(spec)
+    assert ("value (%)" in ours, "value (%)" in everything) == (False, True)
+    drawn = [re.findall(r' (?:d|fill|stroke|transform)="[^"]*"', one) for one in (ours, everything)]
+    assert drawn[0] == drawn[1]
+
+
 @pytest.mark.parametrize("name", kinds.names())
 def test_every_kind_is_an_exported_function_with_all_its_options_explained(name: str) -> None:
     kind = kinds.kind(name)
@@ -304,6 +314,20 @@ def test_a_class_and_the_queueing_delay(runs: list[Run]) -> None:
         figures.cdf(runs, traffic="nobody")
     with pytest.raises(AqmlabError, match="link: found radio; the runs have bottleneck"):
         figures.cdf(runs, of="delay", link="radio")
+
+
+def test_what_would_not_change_a_distribution_is_refused(aqmlab: Cli, runs: list[Run]) -> None:
+    """Links are those of queueing delays, classes those of responses and connections."""
+    answer = aqmlab("plot", "ccdf", runs[0].path, "--direction", "forward", "-o", "tail.svg")
+    assert answer.status == 2
+    assert answer.err.strip() == (
+        "aqmlab: --direction: found forward, but responses belong to no link; "
+        "choose of = delay, or leave it out"
+    )
+    with pytest.raises(AqmlabError, match="link: found bottleneck, but connections belong to no"):
+        figures.cdf(runs, of="flow", link="bottleneck")
+    with pytest.raises(AqmlabError, match="traffic: found pages, but queueing delays are those of"):
+        figures.cdf(runs, of="delay", traffic="pages")
 
 
 @pytest.mark.parametrize(

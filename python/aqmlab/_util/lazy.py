@@ -8,11 +8,15 @@ its first use.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 TYPE_CHECKING = False
 
-__all__ = ["np", "pa", "pc", "pq", "tomllib"]
+__all__ = ["np", "numpy_on_one_thread", "pa", "pc", "pq", "tomllib"]
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+"""Where a user says how many threads linear algebra may have."""
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,3 +46,19 @@ else:
     pc = _Library("pyarrow.compute")
     pq = _Library("pyarrow.parquet")
     tomllib = _Library("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+
+def numpy_on_one_thread() -> None:
+    """Imports NumPy for commands that multiply small matrices only.
+
+    Its linear algebra starts a thread for each further processor, and these threads spin: with two
+    processors that costs 30 ms. What a user has set counts, and child processes get the
+    environment as it was.
+    """
+    if "numpy" in sys.modules or any(name in os.environ for name in _THREADS):
+        return
+    os.environ[_THREADS[0]] = "1"
+    try:
+        importlib.import_module("numpy")
+    finally:
+        del os.environ[_THREADS[0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 
-__all__ = ["Of", "Points", "Selection", "Tail", "view"]
+__all__ = ["Of", "Points", "Selection", "Tail", "view", "views"]
 
 
 Of = Literal["response", "flow", "delay"]
@@ -70,7 +71,7 @@ class _Curve:
     traffic: str
     """The class whose times these are, or "all"."""
 
-    @property
+    @cached_property
     def together(self) -> Distribution:
         """The times of all runs."""
         return Distribution.together(self.times)
@@ -110,8 +111,33 @@ def view(
         selection: Which times.
         published: Points to draw beside ours, by the configuration's label.
     """
+    [figure] = views(found, look, [tail], selection, published)
+    return figure
+
+
+def views(
+    found: Sequence[Configuration],
+    look: Look,
+    tails: Sequence[Tail],
+    selection: Selection,
+    published: Mapping[str, Points] | None = None,
+) -> list[Figure]:
+    """A :func:`view` for each of some tails, of runs that are read once."""
+    _check(selection)
     selection = _of_one_kind(found, selection)
     panels = _panels(found, selection)
+    return [_view(found, look, tail, selection, panels, published or {}) for tail in tails]
+
+
+def _view(
+    found: Sequence[Configuration],
+    look: Look,
+    tail: Tail,
+    selection: Selection,
+    panels: Sequence[_Panel],
+    published: Mapping[str, Points],
+) -> Figure:
+    """The figure of one tail."""
     names = [entry.label for entry in found]
     what, counted = _WORDS[selection.of]
     share, words = (
@@ -145,10 +171,31 @@ def view(
 
     def build(room: float) -> Chart:
         height = look.size.height if len(drawn) < 3 else 1.4 * look.size.low
-        plots = [_plot(one, names, look, tail, (room, height), published or {}) for one in drawn]
+        plots = [_plot(one, names, look, tail, (room, height), published) for one in drawn]
         return plots[0] if len(plots) == 1 else vconcat(*plots, spacing=look.size.text)
 
     return Figure(heading, build)
+
+
+def _check(selection: Selection) -> None:
+    """An error for what would not change the figure: packets have links, the others have classes.
+
+    Raises:
+        AqmlabError: a link or direction of times other than queueing delays, or a class of these.
+    """
+    counted = _WORDS[selection.of][1]
+    lost, why, other = ["link", "direction"], f"{counted} belong to no link", "delay"
+    if selection.of == "delay":
+        lost, why, other = (
+            ["traffic"],
+            "queueing delays are those of all packets",
+            "response or flow",
+        )
+    for name in lost:
+        if (value := getattr(selection, name)) is not None:
+            raise AqmlabError(
+                f"{name}: found {value}, but {why}; choose of = {other}, or leave it out"
+            )
 
 
 def _of_one_kind(found: Sequence[Configuration], selection: Selection) -> Selection:
@@ -266,7 +313,7 @@ def _drawn(panel: _Panel, tail: Tail, selection: Selection, x: Axis, scale: floa
     if tail == "cdf":
         y = Axis(f"Share of {counted} (%)", 0, 100, (0, 20, 40, 60, 80, 100))
     else:
-        rarest = min(float(str(row["y"])) for row in rows if row["y"])
+        rarest = min(share for row in rows if isinstance(share := row["y"], float) and share)
         y = logarithmic(f"Share of {counted} (%)", [rarest, 100])
     return _Drawn(panel.title, x, y, rows, scale)
 

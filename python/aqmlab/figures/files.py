@@ -35,6 +35,8 @@ _NAMED = re.compile(r'id="(\w+)"')
 _NAME = re.compile(r'(?<=\bid=")\w+(?=")|(?<=#)\w+(?=\))')
 """The name of an element, where it is given and where it is referred to."""
 _HEAD = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
+_APART = ("data", "datasets", "usermeta")
+"""Parts of a definition with values of the figure's own."""
 _NEAR = 0.015
 """A picture is made this much wider or narrower as a whole: 12 pixels of text become 11.8."""
 
@@ -128,9 +130,21 @@ def _drawn(spec: dict[str, Any]) -> str:
     for known, picture in _LATEST:
         if known == spec:
             return picture
-    picture = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    picture = vl_convert.vegalite_to_svg(_still(spec), allowed_base_urls=[])
     _LATEST[:] = [(spec, picture)]
     return picture
+
+
+def _still(part: Any) -> Any:  # noqa: ANN401 - JSON
+    """A part of a definition without what only a pointer shows: drawing is faster without it."""
+    if isinstance(part, list):
+        return [_still(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {name: _still(one) for name, one in part.items() if name not in _APART}
+    if "encoding" in kept:
+        kept["encoding"] = {key: one for key, one in kept["encoding"].items() if key != "tooltip"}
+    return kept | {name: part[name] for name in _APART if name in part}
 
 
 def _about(spec: dict[str, Any], key: str, default: Any) -> Any:  # noqa: ANN401 - JSON

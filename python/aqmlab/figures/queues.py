@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_rate, parsed_time
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["MOST_PANELS", "delays", "view"]
 
 
@@ -26,6 +29,7 @@ MOST_PANELS = 8
 """Most plots above each other."""
 Samples: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Times in seconds, and estimated queueing delays in ms."""
+_COLUMNS = ["link", "direction", "time_s", "bytes"]
 _EXACT = "sojourn_mean_s"
 _FEW = 4
 """Of so many configurations the subtitle has the exact means."""
@@ -43,8 +47,9 @@ def view(
     panels: list[Panel] = []
     drawn: list[LinkDirection] = []
     said: list[Finding] = []
+    read = {entry.label: _by_seed(entry, places) for entry in found}
     for at in places:  # the main one first, of which the title speaks
-        by_seed = {entry.label: one for entry in found if (one := _by_seed(entry, at))}
+        by_seed = {label: one for label, known in read.items() if (one := known[at])}
         series = {label: list(one.values()) for label, one in by_seed.items()}
         if series:
             said = said or [Finding(label, _means(one)) for label, one in by_seed.items()]
@@ -97,22 +102,33 @@ def _of_packets(found: Sequence[Configuration], at: LinkDirection) -> str:
     return f"; mean over the packets (ms): {parts}"
 
 
-def _by_seed(entry: Configuration, at: LinkDirection) -> dict[int, Samples]:
-    """The delays of a configuration's runs that recorded them."""
-    found = {run.seed: delays(run.without_tables(), at) for run in entry.runs}
-    return {seed: one for seed, one in found.items() if one is not None}
+def _by_seed(
+    entry: Configuration, places: Sequence[LinkDirection]
+) -> dict[LinkDirection, dict[int, Samples]]:
+    """The delays of a configuration's runs that recorded them; each run is read once."""
+    found: dict[LinkDirection, dict[int, Samples]] = {at: {} for at in places}
+    for run in entry.runs:
+        reading = run.without_tables()
+        table = reading.read("queue", _COLUMNS)
+        for at in places if table is not None else ():
+            if (one := _delays(reading, table, at)) is not None:
+                found[at][run.seed] = one
+    return found
 
 
-def delays(run: Run, at: LinkDirection) -> tuple[np.ndarray, np.ndarray] | None:
+def delays(run: Run, at: LinkDirection) -> Samples | None:
     """Times in seconds, and estimated queueing delays in ms; None if the run recorded no samples.
 
     The estimate is what is queued over the rate at which the link sends IP bytes (throughput over
     utilization, in which framing is counted; with a changing rate the rate of the moment). For a
     scheduler with several queues it is the time to empty all of them.
     """
-    table = run.read("queue", ["link", "direction", "time_s", "bytes"])
-    if table is None:
-        return None
+    table = run.read("queue", _COLUMNS)
+    return None if table is None else _delays(run, table, at)
+
+
+def _delays(run: Run, table: pa.Table, at: LinkDirection) -> Samples | None:
+    """The same from the run's samples."""
     chosen = rows_with(table["link"], at[0]) & rows_with(table["direction"], at[1])
     if not chosen.any():
         return None

@@ -113,7 +113,7 @@ def _are_unlike(panels: Sequence[Panel], axis: str) -> bool:
 def _vertical(title: str, alike: Sequence[Sequence[curves.Row]], *, unlike: bool) -> Axis:
     """The axis of all plots of a quantity."""
     drawn = [row[key] for rows in alike for row in rows for key in ("y", "low", "high")]
-    values = [float(str(value)) for value in drawn if value is not None]
+    values = [value for value in drawn if isinstance(value, float)]
     positive = [value for value in values if value > 0]
     if not unlike or not positive:
         return linear(title, [0.0, *values], count=3, zero=True)
@@ -125,7 +125,7 @@ def _within(row: curves.Row, least: float) -> curves.Row:
     ends = {key: row[key] for key in ("y", "low", "high")}
     return {
         **row,
-        **{key: one if one is None else max(float(str(one)), least) for key, one in ends.items()},
+        **{key: max(one, least) if isinstance(one, float) else one for key, one in ends.items()},
     }
 
 

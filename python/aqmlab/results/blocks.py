@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab._util.lazy import np
@@ -127,9 +127,7 @@ def block_differences(first: Run, second: Run, traffic: str) -> dict[str, Estima
     counts = [_block_counts(sample, grid) for sample in samples]
 
     paired = are_paired(first, second)
-    random = np.random.default_rng(1)
-    weights = _draw_blocks(random)
-    weights_of = [weights, weights if paired else _draw_blocks(random)]
+    weights_of = [_draw(1), _draw(1 if paired else 2)]
     everything = np.ones((1, _BLOCKS))
     resampled = [
         _Resamples(grid, count, drawn) for count, drawn in zip(counts, weights_of, strict=True)
@@ -214,10 +212,12 @@ def _block_counts(sample: Samples, grid: Floats) -> Floats:
     return cumulative
 
 
-def _draw_blocks(random: np.random.Generator) -> Floats:
-    """How often each block is in each resample."""
-    weights: Floats = random.multinomial(_BLOCKS, [1 / _BLOCKS] * _BLOCKS, _RESAMPLES).astype(float)
-    return weights
+@cache
+def _draw(number: int) -> Floats:
+    """How often each block is in each resample: the first or second draw of a comparison."""
+    random, shares = np.random.default_rng(1), [1 / _BLOCKS] * _BLOCKS
+    drawn = [random.multinomial(_BLOCKS, shares, _RESAMPLES) for _ in range(number)]
+    return drawn[-1].astype(float)
 
 
 def _distribution(counts: Floats, weights: Floats) -> Floats:
@@ -235,8 +235,7 @@ def block_band(run: Run, grid: Floats, traffic: str = "all") -> tuple[Floats, Fl
     counts = reduce(np.add, (_block_counts(part, beyond) for part in _samples(run, traffic)))
     if counts[:, -1].sum() < FEW:
         return nothing, nothing
-    weights = _draw_blocks(np.random.default_rng(1))
-    cdf = _distribution(counts, weights)[:, :-1]
+    cdf = _distribution(counts, _draw(1))[:, :-1]
     tail = 100 * (1 - CONFIDENCE) / 2
     low, high = np.percentile(cdf, [tail, 100 - tail], axis=0)
     return low, high

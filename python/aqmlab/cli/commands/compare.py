@@ -13,6 +13,7 @@ import typer
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.extras import undrawable
 from aqmlab._util.files import check_output_file
+from aqmlab._util.lazy import numpy_on_one_thread
 from aqmlab._util.markup import rendered
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import TableModel
@@ -130,10 +131,12 @@ def command(
     if figure is not None:
         _check_curves(figure, len(planned) // len(wanted or [None]))
     opened = made(planned, root, jobs)
+    numpy_on_one_thread()
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
     ordered = any(isinstance(entry, Scenario) for entry in planned)
-    parts = _compared(groups, baseline or stated_baselines(sources), target, ordered=ordered)
+    asked = baseline or stated_baselines(sources)
+    parts = _compared(groups, asked, target, ordered=ordered, every=every or as_json)
     found = distinguish(opened)
     for part in parts:
         if part.figure is not None:
@@ -215,13 +218,21 @@ class _Part:
 
 
 def _compared(
-    groups: list[Group], baseline: Baseline, target: Path | None, *, ordered: bool
+    groups: list[Group], baseline: Baseline, target: Path | None, *, ordered: bool, every: bool
 ) -> list[_Part]:
-    """The parts of a comparison: one for each scenario, with a figure of its own."""
+    """The parts of a comparison: one for each scenario, with a figure of its own.
+
+    Args:
+        groups: What is compared.
+        baseline: What was asked for.
+        target: Where the figure goes.
+        ordered: Whether somebody chose the order of the groups.
+        every: Whether distances are shown.
+    """
     scenarios = scenarios_of(groups)
     titles = family_titles([[group.first for group in own] for own in scenarios])
     compared = differences(groups, baseline, ordered=ordered)
-    apart = distances(groups, baseline, ordered=ordered)
+    apart = distances(groups, baseline, ordered=ordered) if every else []
     found = []
     for number, (title, own) in enumerate(zip(titles, scenarios, strict=True), 1):
         labels = {group.label for group in own}

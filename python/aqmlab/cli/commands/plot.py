@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
+from aqmlab._util.lazy import numpy_on_one_thread
 from aqmlab.cli.options import Runs, Where, flag, named_as_options
 from aqmlab.cli.usage import name_plainly
 from aqmlab.errors import AqmlabError
@@ -141,6 +142,7 @@ def _plot(
 
 def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
     """The command of a kind: its options, and where and how the figure is written."""
+    numpy_on_one_thread()
     from aqmlab.figures import kinds
 
     kind = kinds.kind(name)

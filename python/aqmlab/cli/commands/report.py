@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import Progress, out, say
+from aqmlab._util.lazy import numpy_on_one_thread
 from aqmlab.cli.options import Runs
 from aqmlab.errors import AqmlabError, RunError
 
@@ -73,6 +74,7 @@ def command(
     A damaged run directory does not stop the report: standard error names it, the report leaves it
     out, and the exit status is 1.
     """
+    numpy_on_one_thread()
     from aqmlab.figures.files import check_address_space
     from aqmlab.reports.write import target, write
     from aqmlab.results.sources import gather, stated_baselines, stated_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import queues
 from aqmlab.figures.compared import compared
-from aqmlab.figures.distributions import Selection, view
+from aqmlab.figures.distributions import Selection, Tail, views
 from aqmlab.figures.grammar import Chart, hconcat, vconcat
 from aqmlab.figures.theme import Figure, Heading, Look, finish
 from aqmlab.results.configurations import Sources
@@ -36,23 +36,20 @@ def comparison(
         for run in entry.runs
         for values in run.summary.get("responses", {}).values()
     )
-    times = (
-        [view(found, look, tail, Selection(limit_s=limit_s)) for tail in ("cdf", "ccdf")]
-        if have_responses
-        else []
-    )
+    tails: tuple[Tail, ...] = ("cdf", "ccdf")
+    times = views(found, look, tails, Selection(limit_s=limit_s)) if have_responses else []
     sampled = any(run.has("queue") for entry in found for run in entry.runs)
     over_time = [queues.view(found, look)] if sampled else []
-    views: list[Figure] = [*times, *over_time]
-    if not views:
+    parts: list[Figure] = [*times, *over_time]
+    if not parts:
         raise AqmlabError(
             'no run has responses or queue samples: add "queue" to measure.record and run again'
         )
     names = [entry.label for entry in found]
     title = " and ".join(names) if len(names) < 3 else f"{len(names)} configurations"
-    notes = [note for one in views for note in one.heading.subtitle[1:]]
+    notes = [note for one in parts for note in one.heading.subtitle[1:]]
 
-    side = look.width != "column" and len(times) == len(("cdf", "ccdf"))
+    side = look.width != "column" and len(times) == len(tails)
 
     def build(room: float) -> Chart:
         # Two plots beside each other have a second axis and a gap.

@@ -204,3 +204,31 @@ fn those_that_count_marks_show_their_share_in_per_cent() {
         assert!((mean - 10.0).abs() < 0.7, "{kind:?}: {mean}");
     }
 }
+
+#[test]
+fn states_of_recovery_are_shown_by_their_names() {
+    let reno = CongestionControlKind::Reno(reno::Params::default());
+    let stack = stack(reno, Recovery::NewReno);
+    let mut sent = 0;
+    let mut pair = Pair::new(&stack, &LONG, |way, segment| {
+        sent += u32::from(way == Way::ToClient && segment.len > 0);
+        // One of many, and later all for a second.
+        let lost = way == Way::ToClient && (sent == 60 || (400..500).contains(&sent));
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    pair.exchange(100, u64::MAX / 4, Time::from_millis(10));
+    let mut seen: Vec<&str> = Vec::new();
+    for number in 1..1000 {
+        pair.go_on(Time::from_millis(5 * number));
+        let name = pair.server.probe(&stack).recovery_state.name();
+        if seen.last() != Some(&name) {
+            seen.push(name);
+        }
+    }
+    assert_eq!(seen[..3], ["open", "fast-recovery", "open"]);
+    assert!(seen.contains(&"go-back"), "{seen:?}");
+    assert!(
+        seen.iter()
+            .all(|name| ["open", "fast-recovery", "go-back"].contains(name))
+    );
+}

@@ -19,6 +19,9 @@ type Seen = Arc<Mutex<Vec<(Callback, AqmlabEvent)>>>;
 /// A plug-in's code: its parameters, its variable, the callback and the event.
 type Code = fn(&[Value], &mut f64, Callback, &mut AqmlabEvent) -> i64;
 
+/// With its variable at this a plug-in has overwritten its parameter.
+const OVERWRITES: f64 = 99.0;
+
 #[derive(Clone, Debug)]
 struct Scripted {
     code: Code,
@@ -50,7 +53,7 @@ impl Instance<AqmlabEvent> for Scripted {
     }
 
     fn overwritten(&self, _: &[Value]) -> Option<usize> {
-        None
+        (self.variable == OVERWRITES).then_some(0)
     }
 
     fn boxed_clone(&self) -> Box<dyn Instance<AqmlabEvent>> {
@@ -426,4 +429,32 @@ fn wrong_answers_are_refused() {
         "its variables: found count = inf; expected a finite number",
     ];
     assert_eq!(refused, expected);
+}
+
+#[test]
+fn a_plugin_that_overwrites_a_parameter_is_refused() {
+    let overwrites: Code = |_, variable, _, _| {
+        *variable = OVERWRITES;
+        AQMLAB_ADMIT
+    };
+    let message = "its parameters: ";
+    let found = refusal(&[Callback::OnArrival], overwrites);
+    assert!(
+        found.starts_with(message) && found.contains("every"),
+        "{found}"
+    );
+    // Where nobody looks at its variables, a change of parameters finds it, or the end.
+    for changes in [true, false] {
+        failure::take();
+        let (mut queue, _) = plugged("overwrites", &[Callback::OnArrival], overwrites, "");
+        come(&mut queue, MS(1), packet(1, 500, Ecn::NotEct));
+        assert!(failure::take().is_none());
+        if changes {
+            queue.set_parameters(&discipline("overwrites", "every = 5"), LINK, 5);
+        } else {
+            drop(queue);
+        }
+        let found = failure::take().expect("it is refused");
+        assert_eq!(found.callback, "its parameters", "{changes}");
+    }
 }

@@ -6,7 +6,8 @@ use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Rate, Time};
 use aqmlab_plugin::abi::{AQMLAB_ECHO, AQMLAB_LOSS, AQMLAB_TIMEOUT, AqmlabAck};
 use aqmlab_plugin::{
-    Callback, Callbacks, Instance, Maker, Makers, Plugin, Value, failure, register,
+    Callback, Callbacks, Field, Form, Instance, Maker, Makers, Plugin, Role, Value, failure,
+    register,
 };
 use aqmlab_tcp::control::reno;
 use aqmlab_tcp::{CongestionControlKind, DelayedAck, EcnEcho, Flags, Profile, Recovery};
@@ -27,6 +28,8 @@ type Code = fn(Callback, &mut AqmlabAck);
 struct Scripted {
     code: Code,
     seen: Seen,
+    /// Whether it has overwritten its parameter.
+    overwrites: bool,
 }
 
 impl Maker<AqmlabAck> for Scripted {
@@ -47,7 +50,7 @@ impl Instance<AqmlabAck> for Scripted {
     fn variables(&self, _: &mut Vec<f64>) {}
 
     fn overwritten(&self, _: &[Value]) -> Option<usize> {
-        None
+        self.overwrites.then_some(0)
     }
 
     fn boxed_clone(&self) -> Box<dyn Instance<AqmlabAck>> {
@@ -61,11 +64,17 @@ fn plugged(name: &'static str, callbacks: &[Callback], code: Code) -> (Profile, 
     let maker = Scripted {
         code,
         seen: Arc::clone(&seen),
+        overwrites: name == "overwrites",
     };
     let plugin = Plugin::new(
         (name, "for a test"),
         "0".repeat(64),
-        Vec::new(),
+        vec![Field {
+            name: "gain",
+            meaning: "",
+            form: Form::Number,
+            role: Role::Optional(Value::Number(0.5)),
+        }],
         callbacks
             .iter()
             .fold(Callbacks::default(), |all, &one| all.with(one)),
@@ -317,4 +326,17 @@ fn a_control_paces() {
         let gap = (gap[1] - gap[0]).as_secs_f64();
         assert!((0.0099..0.0106).contains(&gap), "{gap}");
     }
+}
+
+#[test]
+fn a_control_that_overwrites_a_parameter_is_refused_when_it_ends() {
+    failure::take();
+    let (stack, _) = plugged("overwrites", &[Callback::OnAck], |_, _| ());
+    drop(transfer(&stack, &[]));
+    let found = failure::take().expect("it is refused");
+    assert_eq!(
+        (found.plugin, found.callback),
+        ("overwrites", "its parameters")
+    );
+    assert!(found.error.to_string().contains("gain"), "{}", found.error);
 }

@@ -460,6 +460,29 @@ mod tests {
         assert_eq!(decision(0.1, 0.02, 30_000), Decision::Drop(Reason::EARLY));
     }
 
+    /// RFC 8033, section 4.4: below half of the reference at both updates, with nothing to signal.
+    #[test]
+    fn a_burst_is_allowed_anew_when_both_delays_are_below_half_of_the_reference() {
+        let settings = Settings {
+            max_burst: Time::from_millis(150),
+            ..settings()
+        };
+        let allowed = |p, qdelay, qdelay_old| {
+            let mut control = Control {
+                qdelay,
+                qdelay_old,
+                ..control(p)
+            };
+            let _ = control.judge(&settings, 1500, FULL, &mut || 0.99);
+            control.burst
+        };
+        assert_eq!(allowed(0.0, 0.0074, 0.0074), settings.max_burst);
+        for (p, qdelay, qdelay_old) in [(0.0, 0.0075, 0.0), (0.0, 0.0, 0.0075), (1e-9, 0.0, 0.0)] {
+            let burst = allowed(p, qdelay, qdelay_old);
+            assert_eq!(burst, Time::ZERO, "{p} {qdelay} {qdelay_old}");
+        }
+    }
+
     #[test]
     fn small_packets_are_spared_where_size_counts() {
         let scaled = Settings {

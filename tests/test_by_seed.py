@@ -139,9 +139,23 @@ def test_rates_are_multiplied_by_what_the_directions_lack() -> None:
 
 
 def test_rates_that_nothing_settles_are_given_up() -> None:
-    message = r"found loads of 90.0 % after 24 runs; expected 50 % within 2 % of it"
+    message = r"found loads of 90.0 % after 96 runs; expected 50 % within 2 % of it"
     with pytest.raises(RunError, match=message):
         solved(lambda _: {"there": 90.0}, {"there": 1.0}, 50.0)
+
+
+def test_rates_that_come_back_to_the_same_loads_are_approached_by_halves() -> None:
+    """Whole steps go to and fro between 40 and 50, past the rates from 45 to 48 that would do."""
+    tried = []
+
+    def loads(rates: Mapping[str, float]) -> Mapping[str, float]:
+        rate = rates["there"]
+        tried.append(rate)
+        return {"there": rate if rate < 45 else 50 if rate < 48 else 1.25 * rate}
+
+    found = solved(loads, {"there": 40.0}, 50.0)
+    assert tried[:24] == [40.0, 50.0] * 12
+    assert 45 <= found["there"] < 48
 
 
 def test_calibrate_finds_the_loads_of_every_row(aqmlab: Cli, folder: Path) -> None:
@@ -164,6 +178,53 @@ def test_calibrate_finds_the_loads_of_every_row(aqmlab: Cli, folder: Path) -> No
     scenario = case.scenario(rates)
     assert "20 Mbit/s" in str(scenario.data["topology"]["bottleneck"])
     assert case.places["there"] == ("bottleneck", "forward", 2e6)
+
+
+def test_without_exchanges_the_span_is_the_scenarios(folder: Path) -> None:
+    """And without a size no large response is looked for."""
+    text = (folder / "tables.toml").read_text()
+    for line in ("exchanges = 3000", "large_mb = 0.09", "large_before_s = 10"):
+        text = text.replace(f"{line}\n", "")
+    (folder / "tables.toml").write_text(text.replace('"measure.duration" = "$duration_s s"\n', ""))
+    case = cases_of(Paper.load(str(folder)), [3])[0]
+    rates = {"there": 20.0, "back": 20.0}
+    assert case.scenario(rates).data["measure"]["duration"] == "20 s"
+    assert list(case.line(rates).to_row()) == [
+        *("load", "seed", "there_rate", "back_rate"),
+        *("there_load_pct", "back_load_pct", "engine"),
+    ]
+
+
+def test_a_class_without_a_rate_by_seed_keeps_its_own(folder: Path) -> None:
+    """A bulk transfer beside the others has no rate to be found."""
+    scenario = folder / "both-ways.toml"
+    rtt = '{ kind = "constant", rtt = "20 ms" }'
+    bulk = f'name = "bulk"\nkind = "bulk"\nflows = 1\nsize = "100 kB"\nrtt = {rtt}\n'
+    text = scenario.read_text().replace("[[traffic]]", f"[[traffic]]\n{bulk}[[traffic]]", 1)
+    scenario.write_text(text)
+    case = cases_of(Paper.load(str(folder)), [3])[0]
+    assert list(case.places) == ["there", "back"]
+    assert list(case.start()) == ["there", "back"]
+
+
+def test_a_reading_with_other_rates_shows_no_loads_by_seed(folder: Path) -> None:
+    reading = """
+[[readings]]
+id = "alike"
+title = "all seeds alike"
+why = "The text does not say."
+[[readings.of]]
+tables = ["1"]
+set = { "traffic.there.rate" = { column = "load", factor = 0.5, unit = "/s" } }
+"""
+    text = (folder / "tables.toml").read_text()
+    (folder / "tables.toml").write_text(text.replace("[50, 80]", "[50]") + reading)
+    plan = Plan(Paper.load(str(folder)), [1, 2])
+    table = plan.paper.table("1-alike")
+    assert [column.name for column in table.columns] == ["busy"]
+    plan.add_tables([table])
+    rates = [one.data["traffic"][0]["rate"] for one in plan.scenarios.values()]
+    assert rates == ["25 /s", "25 /s"]
 
 
 def test_what_the_file_holds_is_not_found_again(

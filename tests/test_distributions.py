@@ -77,6 +77,12 @@ def test_terms_reach_into_the_distribution(tmp_path: Path) -> None:
     within = Term("recorded.far.le.500ms", 100.0).value(numbers)
     assert 0 < Term("recorded.far.le.420ms", 100.0).value(numbers) < within <= 100
     assert Term("recorded.near.flow.le.100s").value(numbers) == 1.0
+    near = Term("recorded.near.le.500ms", 100.0).value(numbers)
+    both = Term("recorded.*.le.500ms", 100.0).value(numbers)
+    assert both == Term("recorded.all.le.500ms", 100.0).value(numbers)
+    assert Term("recorded.n*r.le.500ms", 100.0).value(numbers) == near > both > within
+    with pytest.raises(AqmlabError, match=r"no key recorded\.no_\*"):
+        Term("recorded.no_*.le.1s").value(numbers)
     with pytest.raises(AqmlabError, match=r"no key recorded\.all\.le\.soon"):
         Term("recorded.all.le.soon").value(numbers)
     with pytest.raises(AqmlabError, match=r"no key recorded\.all\.mean_bytes"):

@@ -167,6 +167,29 @@ def test_rates_by_seed_cause_the_loads_of_the_paper() -> None:
             assert float(line["large_s"]) < 1000
 
 
+def test_seeds_of_synctcp2005_carry_the_load_of_their_rows_each_way() -> None:
+    """And classes of a mix have the rates of the runs with one stack: the same connections."""
+    source = paper("synctcp2005")
+    cases = cases_of(source, source.seeds)
+    assert len(cases) == 4 * len(source.seeds)
+    for case in cases:
+        line = case.row.by_seed[case.seed]
+        for way in ("forward", "reverse"):
+            assert float(line[f"{way}_load_pct"]) == pytest.approx(case.target_pct, rel=0.02)
+    plan = Plan(source, source.seeds)
+    plan.add_tables([source.table(name) for name in ("figures6-8", "figures16-18", "figure10")])
+    rates = [
+        [
+            {one["name"].rpartition("_")[2]: one["rate"] for one in scenario["traffic"][:4]}
+            for name in plan.rows[place]
+            if (scenario := plan.scenarios[name].data)
+        ]
+        for place in (("figures6-8", "reno at 95 %"), ("figures16-18", "40 % Reno"))
+    ]
+    assert rates[0] == rates[1]
+    assert len({str(one) for one in rates[0]}) == len(source.seeds)
+
+
 def test_a_line_of_rates_by_seed_is_what_runs_give() -> None:
     source = paper("weigle2003")
     case = next(one for one in cases_of(source, source.seeds) if one.target_pct == 105)
@@ -192,7 +215,8 @@ def claim(**more: Any) -> Claim:
 
 def judged(predicate: str, low: Sequence[float], high: Sequence[float]) -> rule.Decision:
     source = paper("synctcp2005")
-    loss = source.table("table1").columns[0]
+    columns = source.table("table1").columns
+    loss = next(column for column in columns if column.name == "loss_rate_pct")
     cells = [
         Cell("table1", "sync_tcp", loss, "2.0", tuple(low)),
         Cell("table1", "reno", loss, "3.9", tuple(high)),

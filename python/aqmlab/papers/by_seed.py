@@ -35,13 +35,15 @@ class BySeed:
     """Columns that a line and the row which it is for have in common."""
     load: str
     """The row's column with the load of each direction, in per cent of the link's rate."""
-    exchanges: float
-    """How many exchanges begin in the measured span of a run."""
+    exchanges: float | None
+    """How many exchanges begin in the measured span of a run; None: the scenario says how long the
+    span is."""
     uncongested: tuple[Override, ...]
     """What makes the network of a row one without congestion."""
-    large_mb: float
+    large_mb: float | None
+    """Size of a response of which the file says when the first one begins; None: of none."""
     large_before_s: float
-    """In every run a response of at least this size begins by then."""
+    """By when it begins in every run."""
     lines: Mapping[tuple[str, ...], Lines] = field(default_factory=dict)
     """What the file holds, by the values of the keys."""
 
@@ -59,10 +61,10 @@ class BySeed:
             file=file,
             keys=keys,
             load=spec["load"],
-            exchanges=float(spec["exchanges"]),
+            exchanges=float(spec["exchanges"]) if "exchanges" in spec else None,
             uncongested=tuple(spec["uncongested"].items()),
-            large_mb=float(spec["large_mb"]),
-            large_before_s=float(spec["large_before_s"]),
+            large_mb=float(spec["large_mb"]) if "large_mb" in spec else None,
+            large_before_s=float(spec["large_before_s"]) if "large_mb" in spec else 0.0,
             lines=lines,
         )
 

@@ -3,7 +3,7 @@
 A paper that calibrates its runs states the load that the same connections cause on a network
 without congestion, in each direction and with the random numbers of the run itself. Here each class
 of traffic sends its responses one way. The rate of each is multiplied by what its direction lacks,
-until both directions carry what they should; requests and ACKs of the other class are part of that.
+until both directions carry what they should; requests and ACKs of other classes are part of that.
 Large responses come and go with the rates, so that nothing converges to the last digit: the first
 rates that are near enough are taken.
 """
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
@@ -31,13 +31,19 @@ from aqmlab.papers.paper import Paper, Table
 from aqmlab.papers.paper import Row as TableRow
 from aqmlab.scenario.scenario import Scenario
 
+if TYPE_CHECKING:
+    from aqmlab.results.run import Run
+
 __all__ = ["NEAR", "Case", "Line", "calibrate", "cases_of", "solved", "to_csv"]
 
 
 NEAR = 0.02
 """Largest difference from a load, as a fraction of it."""
-_STEPS = 24
+_STEPS = 96
 """Runs after which a seed is given up."""
+_WHOLE = 24
+"""Runs after each of which the rates make up for all that is missing. Later ones make up for half
+of it: a long response that comes and goes would lead back to the same rates."""
 _PILOT = 100.0
 """Connections per second of each class of which is counted what they ask for."""
 _SPARE = 1.008
@@ -61,10 +67,9 @@ class Line:
     loads_pct: Mapping[str, float]
     """What the direction of each class's responses carries on the uncongested network, in per cent
     of the link's rate."""
-    duration_s: float
-    """The measured span."""
-    large_s: float | None
-    """When the first large response begins; None: none does in time."""
+    measured: Mapping[str, str]
+    """Further columns: the measured span, if the exchanges give it; when the first large response
+    begins, if there has to be one."""
 
     def to_row(self) -> dict[str, str]:
         """As the file has it, with the engine that measured it."""
@@ -73,8 +78,7 @@ class Line:
             "seed": str(self.seed),
             **{f"{name}_rate": f"{rate:.6g}" for name, rate in self.rates.items()},
             **{f"{name}_load_pct": f"{load:.2f}" for name, load in self.loads_pct.items()},
-            "duration_s": f"{self.duration_s:g}",
-            "large_s": "" if self.large_s is None else f"{self.large_s:.0f}",
+            **self.measured,
             "engine": _native.engine(),
         }
 
@@ -104,31 +108,40 @@ class Case:
         """The load of each direction."""
         return float(self.row.published[self.spec.load])
 
-    def duration_s(self, rates: Mapping[str, float]) -> float:
-        """How long it takes for the exchanges to begin."""
-        return float(math.ceil(_SPARE * self.spec.exchanges / sum(rates.values())))
+    def span(self, rates: Mapping[str, float]) -> dict[str, str]:
+        """How long it takes for the exchanges to begin, as a column; none: the scenario says it."""
+        if self.spec.exchanges is None:
+            return {}
+        duration_s = math.ceil(_SPARE * self.spec.exchanges / sum(rates.values()))
+        return {"duration_s": f"{duration_s:g}"}
 
     def scenario(self, rates: Mapping[str, float]) -> Scenario:
         """The run on the uncongested network with some rates."""
-        line = Line(self.keys, self.seed, rates, {}, self.duration_s(rates), None).to_row()
+        line = Line(self.keys, self.seed, rates, {}, self.span(rates)).to_row()
         overrides = [*self.paper.common, *self.row.filled(line), *self.spec.uncongested]
         return Scenario.load(self.table.scenario, [*overrides, ("seed", str(self.seed))])
 
     @cached_property
     def places(self) -> dict[str, tuple[str, str, float]]:
-        """By class, the link and the direction of its responses, and the link's rate in bit/s."""
+        """By class with a rate by seed: link and direction of its responses, rate in bit/s."""
         own = Scenario.load(self.table.scenario, [*self.paper.common, *self.row.overrides])
-        names = [one["name"] for one in own.data["traffic"]]
-        links = [_native.loaded_links(own.effective, index) for index in range(len(names))]
-        return {name: place for name, [place] in zip(names, links, strict=True)}
+        fields = {path for path, _ in self.row.templates}
+        rated = {
+            one["name"]: _native.loaded_links(own.effective, index)
+            for index, one in enumerate(own.data["traffic"])
+            if f"traffic.{one['name']}.rate" in fields
+        }
+        return {name: place for name, [place] in rated.items()}
 
     def start(self) -> dict[str, float]:
         """Rates to begin with: by what the classes ask for, without packets."""
         scenario = self.scenario(dict.fromkeys(self.places, _PILOT))
-        wanted = {name: self.target_pct / 100 * rate for name, (_, _, rate) in self.places.items()}
+        classes = [one["name"] for one in scenario.data["traffic"]]
         return {
-            name: _PILOT * wanted_bps / _native.offered_bps(scenario.effective, index)
-            for index, (name, wanted_bps) in enumerate(wanted.items())
+            name: _PILOT
+            * (self.target_pct / 100 * rate)
+            / _native.offered_bps(scenario.effective, classes.index(name))
+            for name, (_, _, rate) in self.places.items()
         }
 
     def line(self, rates: Mapping[str, float]) -> Line:
@@ -136,17 +149,24 @@ class Case:
         scenario = self.scenario(rates).with_overrides([("measure.record", '["responses"]')])
         with tempfile.TemporaryDirectory() as folder:
             run = execute(scenario, Path(folder) / "run")
-            links, rows = run.summary["links"], run.responses
-            assert rows is not None
-            sizes, starts = (rows[name].to_numpy() for name in ("response_bytes", "start_s"))
-        large = starts[sizes >= 1e6 * self.spec.large_mb]
-        in_time = large[large < self.spec.large_before_s]
-        began = float(in_time.min()) if len(in_time) else None
+            links = run.summary["links"]
+            measured = {**self.span(rates), **self._large(run)}
         loads = {
             name: 100 * links[link][way]["throughput_bps"] / rate
             for name, (link, way, rate) in self.places.items()
         }
-        return Line(self.keys, self.seed, dict(rates), loads, self.duration_s(rates), began)
+        return Line(self.keys, self.seed, dict(rates), loads, measured)
+
+    def _large(self, run: Run) -> dict[str, str]:
+        """When the first large response of a run begins, as a column; empty: none does in time."""
+        if self.spec.large_mb is None:
+            return {}
+        rows = run.responses
+        assert rows is not None
+        sizes, starts = (rows[name].to_numpy() for name in ("response_bytes", "start_s"))
+        large = starts[sizes >= 1e6 * self.spec.large_mb]
+        in_time = large[large < self.spec.large_before_s]
+        return {"large_s": f"{in_time.min():.0f}" if len(in_time) else ""}
 
 
 def cases_of(paper: Paper, seeds: Sequence[int]) -> list[Case]:
@@ -260,11 +280,14 @@ def solved(
         RunError: none of the rates that were tried do, to within :data:`NEAR`.
     """
     chosen, found = dict(rates), {}
-    for _ in range(_STEPS):
+    for step in range(_STEPS):
         found = dict(loads_pct(chosen))
         if all(abs(load / target_pct - 1) <= NEAR for load in found.values()):
             return chosen
-        chosen = {name: rate * target_pct / found[name] for name, rate in chosen.items()}
+        better = {name: rate * target_pct / found[name] for name, rate in chosen.items()}
+        if step >= _WHOLE:
+            better = {name: math.sqrt(rate * chosen[name]) for name, rate in better.items()}
+        chosen = better
     last = " and ".join(f"{load:.1f}" for load in found.values())
     raise RunError(
         f"found loads of {last} % after {_STEPS} runs; expected {target_pct:g} % within "

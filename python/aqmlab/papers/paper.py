@@ -369,20 +369,31 @@ def _interpretations(
 
 
 def _alternative(table: Table, other: Mapping[str, Any], part: Mapping[str, Any]) -> Table:
-    """Those rows of a table that an interpretation has, with its settings on top of theirs."""
-    pattern, settings = part.get("rows", "*"), tuple(part["set"].items())
+    """Those rows of a table that an interpretation has, with its settings on top of theirs.
+
+    Where it sets what differs from seed to seed, nothing of the file by seed is shown.
+    """
+    pattern, settings = part.get("rows", "*"), part["set"]
     rows = tuple(
-        replace(row, overrides=(*row.overrides, *settings))
+        replace(
+            row,
+            overrides=(
+                *row.overrides,
+                *((path, _setting(value, row.published)) for path, value in settings.items()),
+            ),
+        )
         for row in table.rows
         if fnmatchcase(row.label, pattern)
     )
+    replaced = {path for row in rows for path, _ in row.templates} & settings.keys()
+    shown = [column for column in table.columns if not (replaced and column.by_seed)]
     if not rows:
         raise ValueError(f"reading {other['id']}: there is no row {pattern} in table {table.id}")
     return replace(
         table,
         id=f"{table.id}-{other['id']}",
         title=f"{table.title}: {other['title']}",
-        columns=tuple(replace(column, tolerance=None, percentile=None) for column in table.columns),
+        columns=tuple(replace(column, tolerance=None, percentile=None) for column in shown),
         rows=rows,
         quick_rows="",
         shows=(),

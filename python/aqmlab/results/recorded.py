@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from aqmlab._util.lazy import np, pc
-from aqmlab.results.distributions import Distribution
+from aqmlab._util.lazy import np, pa, pc
+from aqmlab.results.distributions import Distribution, Of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from aqmlab.results.run import Run
 
 __all__ = ["bands", "exchanges", "numbers", "of_connections", "of_responses"]
@@ -35,7 +34,7 @@ _KINDS = ("syn", "fin", "data")
 
 
 def numbers(run: Run) -> Mapping[str, Any]:
-    """A run's summary with ``recorded``, by class and ``all``.
+    """A run's summary with ``recorded``, by class and ``all``; ``web_*`` is all classes so named.
 
     ``le.100ms``, ``le.1.5s``: the share of the responses that took at most that long;
     ``flow.le``: the same for durations of connections. With recorded responses also what
@@ -48,30 +47,66 @@ def numbers(run: Run) -> Mapping[str, Any]:
         return run.summary
     return {
         **run.summary,
-        "recorded": {name: _of_class(run, name) for name in ("all", *run.classes)},
+        "recorded": _ByClass(run),
     }
 
 
-def _of_class(run: Run, name: str) -> dict[str, Any]:
-    """The numbers of one class, or of ``all``."""
-    chosen = None if name == "all" else name
+@dataclass
+class _ByClass(Mapping[str, dict[str, Any]]):
+    """The numbers of each class, of ``all``, and of the classes of a pattern with a star.
+
+    Computed when they are asked for, once.
+    """
+
+    run: Run
+    _found: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """The numbers of some classes."""
+        if name not in self._found:
+            chosen = [known for known in self.run.classes if fnmatchcase(known, name)]
+            if name != "all" and not chosen:
+                raise KeyError(name)
+            self._found[name] = _of_classes(self.run, None if name == "all" else chosen)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """``all`` and the classes."""
+        return iter(("all", *self.run.classes))
+
+    def __len__(self) -> int:
+        """How many these are."""
+        return 1 + len(self.run.classes)
+
+
+def _of_classes(run: Run, chosen: Sequence[str] | None) -> dict[str, Any]:
+    """The numbers of some classes together; None: of all."""
     found: dict[str, Any] = {
-        "le": Distribution.of_run(run, "response", chosen),
-        "flow": {"le": Distribution.of_run(run, "flow", chosen)},
+        "le": _distribution(run, "response", chosen),
+        "flow": {"le": _distribution(run, "flow", chosen)},
     }
     if run.responses is not None:
-        found |= of_responses(_of_traffic_class(run.responses, chosen))
+        found |= of_responses(_of_traffic_classes(run.responses, chosen))
     if run.flows is not None:
-        flows = _of_traffic_class(run.flows, chosen)
+        flows = _of_traffic_classes(run.flows, chosen)
         found["retransmitted"] = of_connections(flows)
         if run.responses is not None:
-            found["exchanges"] = exchanges(_of_traffic_class(run.responses, chosen), flows)
+            found["exchanges"] = exchanges(_of_traffic_classes(run.responses, chosen), flows)
     return found
 
 
-def _of_traffic_class(table: pa.Table, name: str | None) -> pa.Table:
-    """The rows of one class; None: all."""
-    return table if name is None else table.filter(pc.equal(table["class"], name))
+def _distribution(run: Run, what: Of, chosen: Sequence[str] | None) -> Distribution:
+    """How times of some classes together are distributed; None: those of all."""
+    if chosen is None:
+        return Distribution.of_run(run, what)
+    return Distribution.together([Distribution.of_run(run, what, name) for name in chosen])
+
+
+def _of_traffic_classes(table: pa.Table, names: Sequence[str] | None) -> pa.Table:
+    """The rows of some classes; None: all."""
+    if names is None:
+        return table
+    return table.filter(pc.is_in(table["class"], pa.array(names)))
 
 
 def of_responses(table: pa.Table) -> dict[str, Any]:

@@ -147,9 +147,9 @@ def test_the_experiments_are_those_of_table_1() -> None:
                 assert float(law["target_delay"].removesuffix(" ms")) == pytest.approx(
                     1000 * float(printed["target_delay_s"])
                 )
-        rate = sum(number(traffic["rate"]) for traffic in data["traffic"])
+        # The paper's 250,000 in the direction that has fewer, and not many more.
+        rate = min(number(traffic["rate"]) for traffic in data["traffic"])
         exchanges = rate * number(data["measure"]["duration"])
-        # The paper's 250,000, and not many more.
         assert 250_000 <= exchanges <= 1.01 * 250_000
 
 

@@ -165,11 +165,11 @@ def test_a_reading_without_rows_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reading", "rows", "field"),
     [
-        ("weigle2003", "by-size", 24, "scale_by_size"),
-        ("weigle2003", "ect", 12, "all-but-syn"),
-        ("weigle2003", "no-delay", 36, "'server_delay': False"),
-        ("weigle2003", "request", 36, "'response_time': 'request'"),
-        ("weigle2003", "last-syn", 36, "'response_time': 'last-syn'"),
+        ("weigle2003", "by-size", 36, "scale_by_size"),
+        ("weigle2003", "ect", 18, "all-but-syn"),
+        ("weigle2003", "no-delay", 54, "'server_delay': False"),
+        ("weigle2003", "request", 54, "'response_time': 'request'"),
+        ("weigle2003", "last-syn", 54, "'response_time': 'last-syn'"),
         ("le2005", "router", 60, "packet_time"),
         ("zhangqiu2000", "kept", 139, "transfers_per_connection"),
     ],

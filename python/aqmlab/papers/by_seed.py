@@ -36,8 +36,8 @@ class BySeed:
     load: str
     """The row's column with the load of each direction, in per cent of the link's rate."""
     exchanges: float | None
-    """How many exchanges begin in the measured span of a run; None: the scenario says how long the
-    span is."""
+    """How many exchanges of each class begin in the measured span of a run, at least; None: the
+    scenario says how long the span is."""
     uncongested: tuple[Override, ...]
     """What makes the network of a row one without congestion."""
     large_mb: float | None

@@ -47,7 +47,7 @@ of it: a long response that comes and goes would lead back to the same rates."""
 _PILOT = 100.0
 """Connections per second of each class of which is counted what they ask for."""
 _SPARE = 1.008
-"""Exchanges that are planned beyond those that must begin: arrivals vary."""
+"""Exchanges that are planned for each that must begin: arrivals vary."""
 
 
 Row: TypeAlias = Mapping[str, str]
@@ -109,10 +109,11 @@ class Case:
         return float(self.row.published[self.spec.load])
 
     def span(self, rates: Mapping[str, float]) -> dict[str, str]:
-        """How long it takes for the exchanges to begin, as a column; none: the scenario says it."""
+        """How long it takes for the exchanges of each class to begin, as a column; none: the
+        scenario says it."""
         if self.spec.exchanges is None:
             return {}
-        duration_s = math.ceil(_SPARE * self.spec.exchanges / sum(rates.values()))
+        duration_s = math.ceil(_SPARE * self.spec.exchanges / min(rates.values()))
         return {"duration_s": f"{duration_s:g}"}
 
     def scenario(self, rates: Mapping[str, float]) -> Scenario:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from aqmlab.cards.card import Card
 from aqmlab.cards.kinds import QUEUE
@@ -17,6 +17,20 @@ __all__ = ["areas_svg", "waits_svg"]
 
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+
+_WAITS_HEIGHT = 220
+_LETTERS = 10
+"""Size of the names of tests in pixels; a letter is about 0.6 of it wide."""
+_SPOTS: tuple[tuple[Literal["left", "right"], int, int], ...] = (
+    ("left", 7, 3),
+    ("right", -7, 3),
+    ("left", 5, -8),
+    ("left", 5, 14),
+    ("right", -5, -8),
+    ("right", -5, 14),
+)
+"""Where the name of a point may stand: its end that is at the point, and how far it is right of the
+point and below. The first that is free is taken, and the first where none is."""
 
 
 def areas_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> str:
@@ -112,9 +126,21 @@ def waits_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
     domain = [name for name in looks if name]
     colours = {"domain": domain, "range": [looks[name][0] for name in domain]}
     shapes = {"domain": domain, "range": [looks[name][1] for name in domain]}
+    waits, rates = ([pair[name] for pair in pairs] for name in ("wait", "goodput"))
+    across = [min(waits) / 1.2, max(waits) * 1.2]
+    up = [min(rates) - 3, max(rates) + 3]
+    decades = math.log(across[1] / across[0])
+    right = [math.log(wait / across[0]) / decades for wait in waits]
+    down = [(up[1] - rate) / (up[1] - up[0]) for rate in rates]
+    _place(pairs, right, down, width)
     data = inline(pairs)
-    x = Channel("wait:Q", scale={"type": "log"}, title="wait p95 (ms)")
-    y = Channel("goodput:Q", scale={"zero": False}, title=f"goodput (% of {start}'s)")
+    x = Channel(
+        "wait:Q",
+        scale={"type": "log", "domain": across},
+        axis={"labelOverlap": "greedy", "labelSeparation": 8},
+        title="wait p95 (ms)",
+    )
+    y = Channel("goodput:Q", scale={"domain": up}, title=f"goodput (% of {start}'s)")
     lines = (
         Chart(data)
         .keep("datum.place !== 1")
@@ -131,13 +157,48 @@ def waits_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
             shape=Channel("queue:N", scale=shapes, title=None),
         )
     )
-    words = (
+    words = [
         Chart(data)
-        .keep("datum.queue === 'candidate'")
-        .mark("text", align="left", dx=7, dy=3, color=theme.text, fontSize=10)
+        .keep(f"datum.spot === {spot}")
+        .mark("text", align=end, dx=right, dy=below, color=theme.text, fontSize=_LETTERS)
         .encode(x=x, y=y, text="test:N")
-    )
-    return _drawn(layer(lines, points, words).properties(width=width, height=220), theme)
+        for spot, (end, right, below) in enumerate(_SPOTS)
+    ]
+    chart = layer(lines, points, *words).properties(width=width, height=_WAITS_HEIGHT)
+    return _drawn(chart, theme)
+
+
+def _place(
+    pairs: Sequence[dict[str, Any]], across: Sequence[float], down: Sequence[float], width: int
+) -> None:
+    """Gives the candidate's points a ``spot`` for their name, where it covers no name and no point.
+
+    ``across`` and ``down`` are shares of the plot.
+    """
+    points = [
+        (pair, width * x, _WAITS_HEIGHT * y) for pair, x, y in zip(pairs, across, down, strict=True)
+    ]
+    taken = [(x - 4, y - 4, x + 4, y + 4) for _, x, y in points]
+    for pair, x, y in points:
+        if pair["queue"] != "candidate":
+            continue
+        long = 0.6 * _LETTERS * len(pair["test"])
+        boxes = []
+        for end, right, below in _SPOTS:
+            left = x + right - (long if end == "right" else 0)
+            boxes.append((left, y + below - _LETTERS + 1, left + long, y + below + 2))
+        free = (
+            spot
+            for spot, box in enumerate(boxes)
+            if box[0] >= 0 and box[2] <= width and not any(_meet(box, other) for other in taken)
+        )
+        pair["spot"] = next(free, 0)
+        taken.append(boxes[pair["spot"]])
+
+
+def _meet(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two boxes (left, top, right, bottom) overlap."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _pair(test: Test, start: str, middle: str) -> list[dict[str, Any]] | None:

@@ -109,8 +109,7 @@ class Case:
         return float(self.row.published[self.spec.load])
 
     def span(self, rates: Mapping[str, float]) -> dict[str, str]:
-        """How long it takes for the exchanges of each class to begin, as a column; none: the
-        scenario says it."""
+        """How long the exchanges take to begin, as a column; none: the scenario says it."""
         if self.spec.exchanges is None:
             return {}
         duration_s = math.ceil(_SPARE * self.spec.exchanges / min(rates.values()))

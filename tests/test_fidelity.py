@@ -163,6 +163,7 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
         .read_text()
         .startswith("# Paper two\n\nOurs / published")
     )
+    assert "## Figures" not in (pages / "records" / "fidelity-one.md").read_text()
     page = (pages / "docs" / "fidelity.md").read_text()
     for line in (
         "- one: Paper one",

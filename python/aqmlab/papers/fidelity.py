@@ -198,13 +198,15 @@ def _written(whole: Fidelity, folder: Path) -> Fidelity:
     pages = folder / "pages"
     for name, one in whole.papers.items():
         if not one.unfinished:
-            write_text(pages / "records" / f"fidelity-{name}.md", _sealed(one.to_markdown()))
-    page = pages / "docs" / "fidelity.md"
-    write_text(page, _sealed(whole.to_markdown()))
+            # The figures stay in the paper's own folder: links to them would lead nowhere.
+            page = replace(one, figures={}).to_markdown()
+            write_text(pages / "records" / f"fidelity-{name}.md", _sealed(page))
+    first = pages / "docs" / "fidelity.md"
+    write_text(first, _sealed(whole.to_markdown()))
     write_text(pages / "records" / "fidelity-claims.md", _sealed(whole.claims_to_markdown()))
     board = folder / "scoreboard.json"
     write_text(board, json.dumps(whole.to_json(), indent=2, ensure_ascii=False) + "\n")
-    return replace(whole, files={"scoreboard": str(board), "report": str(page)})
+    return replace(whole, files={"scoreboard": str(board), "report": str(first)})
 
 
 def _sealed(text: str) -> str:

@@ -209,8 +209,6 @@ impl Bbr1 {
         let bw = rate.bytes_per_second();
         if !rate.app_limited || bw >= self.most_bw() {
             self.max_bw.add(self.round, bw, BW_ROUNDS);
-        } else {
-            self.max_bw.forget(self.round, BW_ROUNDS);
         }
     }
 
@@ -704,5 +702,26 @@ mod tests {
             bbr.update_bw(&Params::default(), &feed.acks(1, 0));
             assert_eq!(bbr.bw(), expected);
         }
+        // However long that goes on: Linux adds nothing to its filter, so nothing leaves it.
+        for round in 0..3 * BW_ROUNDS {
+            feed.rate = Some(Rate {
+                delivered: 20_000,
+                interval: Time::from_secs(1),
+                prior_delivered: feed.delivered,
+                in_flight: 1000,
+                lost: 0,
+                app_limited: true,
+            });
+            bbr.next_round_delivered = 0;
+            bbr.update_bw(&Params::default(), &feed.acks(1, 0));
+            assert!(bbr.round_start);
+            assert_eq!(bbr.bw(), 120_000.0, "round {round}");
+        }
+        feed.rate = feed.rate.map(|rate| Rate {
+            app_limited: false,
+            ..rate
+        });
+        bbr.update_bw(&Params::default(), &feed.acks(1, 0));
+        assert_eq!(bbr.bw(), 20_000.0, "the path's own rate, after so long");
     }
 }

@@ -30,6 +30,9 @@ pub struct Params {
     /// How long a smallest round trip counts before it is measured anew.
     #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
+    /// Rounds for which a delivery rate counts.
+    #[param(default = 10, least = 1)]
+    pub bw_rounds: u32,
     /// Whether two intervals that lose a fifth and have the same bandwidth are taken for a policer, whose
     /// bandwidth is then kept for 48 rounds (Linux: lt_bw).
     #[cfg(feature = "linux")]
@@ -52,7 +55,7 @@ impl Parameters for Params {
              for three bursts, as in Linux.",
             "The phase in which the cycle begins is drawn from the time of the ACK.",
         ],
-        memory: "filters of bandwidth (10 rounds), round trip and aggregation",
+        memory: "filters of bandwidth (`bw_rounds`), round trip and aggregation",
     };
 }
 
@@ -69,8 +72,6 @@ const HIGH_GAIN: f64 = 740.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// The gains of the cycle.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Rounds for which a bandwidth counts.
-const BW_ROUNDS: u64 = 10;
 /// Rounds for which an aggregation counts, in two slots; the most of it, as time of the bandwidth.
 const EXTRA_ROUNDS: u32 = 5;
 const EXTRA_TIME: f64 = 0.1;
@@ -204,11 +205,9 @@ impl Bbr1 {
         if params.policers {
             self.detect_policer(sample, rate.app_limited);
         }
-        #[cfg(not(feature = "linux"))]
-        let _ = params;
         let bw = rate.bytes_per_second();
         if !rate.app_limited || bw >= self.most_bw() {
-            self.max_bw.add(self.round, bw, BW_ROUNDS);
+            self.max_bw.add(self.round, bw, params.bw_rounds.into());
         }
     }
 
@@ -513,7 +512,7 @@ mod tests {
             let app_limited = cells[5] == "true";
             bbr.round_start = cells[3] == "true";
             if !app_limited || rate >= bbr.bw() {
-                bbr.max_bw.add(cells[2].parse().unwrap(), rate, BW_ROUNDS);
+                bbr.max_bw.add(cells[2].parse().unwrap(), rate, 10);
             }
             bbr.check_full(app_limited);
             let found = [bbr.bw(), bbr.full_bw, f64::from(bbr.full_bw_count)];
@@ -568,7 +567,7 @@ mod tests {
             full: true,
             ..Bbr1::default()
         };
-        bbr.max_bw.add(0, 100_000.0, BW_ROUNDS);
+        bbr.max_bw.add(0, 100_000.0, 10);
         bbr.pacing = 100_000.0;
         bbr
     }
@@ -703,7 +702,7 @@ mod tests {
             assert_eq!(bbr.bw(), expected);
         }
         // However long that goes on: Linux adds nothing to its filter, so nothing leaves it.
-        for round in 0..3 * BW_ROUNDS {
+        for round in 0..30 {
             feed.rate = Some(Rate {
                 delivered: 20_000,
                 interval: Time::from_secs(1),
@@ -723,5 +722,32 @@ mod tests {
         });
         bbr.update_bw(&Params::default(), &feed.acks(1, 0));
         assert_eq!(bbr.bw(), 20_000.0, "the path's own rate, after so long");
+    }
+
+    #[test]
+    fn a_rate_counts_for_as_many_rounds_as_the_parameter_says() {
+        for bw_rounds in [1, 3, 10] {
+            let params = Params {
+                bw_rounds,
+                ..Params::default()
+            };
+            let mut bbr = Bbr1::default();
+            let mut feed = Feed::default();
+            let mut lasted = 0;
+            for round in 0..20 {
+                feed.rate = Some(Rate {
+                    delivered: if round == 0 { 100_000 } else { 20_000 },
+                    interval: Time::from_secs(1),
+                    prior_delivered: feed.delivered,
+                    in_flight: 1000,
+                    lost: 0,
+                    app_limited: false,
+                });
+                bbr.next_round_delivered = 0;
+                bbr.update_bw(&params, &feed.acks(1, 0));
+                lasted += u32::from(bbr.bw() == 100_000.0);
+            }
+            assert_eq!(lasted, bw_rounds);
+        }
     }
 }

@@ -212,7 +212,7 @@ def test_prague_starves_cubic_without_a_queue_of_its_own() -> None:
         pytest.param(
             2,
             0.78,
-            marks=pytest.mark.xfail(strict=True, reason="0.627: docs/fidelity-modern.md"),
+            marks=pytest.mark.xfail(strict=True, reason="0.626: docs/fidelity-modern.md"),
         ),
         (10, 0.53),
     ],

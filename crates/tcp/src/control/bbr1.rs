@@ -30,7 +30,7 @@ pub struct Params {
     /// How long a smallest round trip counts before it is measured anew.
     #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
-    /// Rounds for which a delivery rate counts.
+    /// Rounds for which a delivery rate counts (Linux: bbr_bw_rtts).
     #[param(default = 10, least = 1)]
     pub bw_rounds: u32,
     /// Whether two intervals that lose a fifth and have the same bandwidth are taken for a policer, whose

@@ -7,7 +7,7 @@ use aqmlab_tcp::control::{
 };
 use aqmlab_tcp::{CongestionControlKind, DelayedAck, EcnEcho, EctOn, HostClock, Profile, Recovery};
 
-use crate::pair::{Fate, Pair, Way};
+use crate::pair::{Fate, Pair, Way, at_first_repair};
 
 const MSS: u64 = 1460;
 const LINK: [(Option<Rate>, Time); 1] = [(Some(Rate::from_mbps(10)), Time::from_millis(20))];
@@ -260,23 +260,7 @@ fn pg06_a_loss_halves_pragues_window() {
         initial_ssthresh: Bytes(40 * MSS),
         ..tracked(CongestionControlKind::Prague(prague::Params::default()))
     };
-    let path = [(None, Time::from_millis(50))];
-    let mut sent = 0;
-    let mut pair = Pair::new(&stack, &path, |way, segment| {
-        sent += u32::from(way == Way::ToClient && segment.len > 0);
-        if way == Way::ToClient && segment.len > 0 && sent == 400 {
-            Fate::Drop
-        } else {
-            Fate::Pass
-        }
-    });
-    pair.exchange(100, u64::MAX / 4, Time::from_millis(10));
-    let (mut before, mut now) = (0, Time::from_millis(10));
-    while pair.server.fast_retransmits() == 0 {
-        before = pair.server.cwnd();
-        now += Time::from_millis(1);
-        pair.go_on(now);
-    }
+    let (mut pair, before, now) = at_first_repair(&stack);
     let halved = pair.server.ssthresh() as f64 / before as f64;
     assert!((halved - 0.5).abs() < 0.02, "{halved}");
     pair.go_on(now + Time::from_millis(150));

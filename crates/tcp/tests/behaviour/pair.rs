@@ -261,6 +261,29 @@ impl<'a> Pair<'a> {
     }
 }
 
+/// A long transfer over 100 ms without a queue loses its 400th segment: when the repair begins, with the
+/// server's window up to then, and the time.
+pub(crate) fn at_first_repair(stack: &Profile) -> (Pair<'static>, u64, Time) {
+    let mut sent = 0;
+    let path = [(None, Time::from_millis(50))];
+    let mut pair = Pair::new(stack, &path, move |way, segment| {
+        let is_data = way == Way::ToClient && segment.len > 0;
+        sent += u32::from(is_data);
+        match is_data && sent == 400 {
+            true => Fate::Drop,
+            false => Fate::Pass,
+        }
+    });
+    let (mut before, mut now) = (0, Time::from_millis(10));
+    pair.exchange(100, u64::MAX / 4, now);
+    while pair.server.fast_retransmits() == 0 {
+        before = pair.server.cwnd();
+        now += Time::from_millis(1);
+        pair.go_on(now);
+    }
+    (pair, before, now)
+}
+
 /// A time in milliseconds, for comparison.
 pub(crate) fn ms(time: Time) -> f64 {
     time.as_secs_f64() * 1e3

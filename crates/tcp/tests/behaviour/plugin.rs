@@ -144,14 +144,15 @@ fn a_callback_that_is_missing_is_that_of_reno() {
     assert!(!events(&seen, Callback::Start).is_empty());
 }
 
+const GROWS_AS_RENO: Code = |callback, event| {
+    if callback == Callback::OnAck {
+        event.cwnd = event.reno;
+    }
+};
+
 #[test]
 fn a_control_sees_each_acknowledgement() {
-    let reno: Code = |callback, event| {
-        if callback == Callback::OnAck {
-            event.cwnd = event.reno;
-        }
-    };
-    let (stack, seen) = plugged("sees-acks", &ALL, reno);
+    let (stack, seen) = plugged("sees-acks", &ALL, GROWS_AS_RENO);
     let mut pair = transfer(&stack, &[]);
     // The response begins after a round trip and a half; 2, 4, 8 segments leave in a round trip.
     pair.go_on(Time::from_millis(450));
@@ -228,13 +229,8 @@ fn a_control_decides_about_losses() {
 }
 
 #[test]
-fn a_control_hears_of_echoes() {
-    let half: Code = |callback, event| {
-        if callback == Callback::OnAck {
-            event.cwnd = event.reno;
-        }
-    };
-    let (stack, seen) = plugged("echoes", &ALL, half);
+fn a_control_sees_echoes() {
+    let (stack, seen) = plugged("echoes", &ALL, GROWS_AS_RENO);
     let stack = Profile {
         ecn: true,
         ecn_echo: EcnEcho::UntilCwr,

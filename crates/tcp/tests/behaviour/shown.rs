@@ -8,7 +8,7 @@ use aqmlab_tcp::{
     CongestionControlKind, ControlMetrics, DelayedAck, EcnEcho, Probe, Profile, Recovery,
 };
 
-use crate::pair::{Fate, Pair, Way};
+use crate::pair::{Fate, Pair, Way, at_first_repair};
 
 const MSS: u64 = 1460;
 /// 10 Mbit/s and 20 ms each way, with a queue that never ends.
@@ -148,22 +148,7 @@ fn cubic_shows_the_window_before_the_last_loss() {
         CongestionControlKind::Cubic(cubic::Params::default()),
         Recovery::Sack,
     );
-    let mut sent = 0;
-    let mut pair = Pair::new(&stack, &LONG, |way, segment| {
-        sent += u32::from(way == Way::ToClient && segment.len > 0);
-        if way == Way::ToClient && segment.len > 0 && sent == 400 {
-            Fate::Drop
-        } else {
-            Fate::Pass
-        }
-    });
-    pair.exchange(100, u64::MAX / 4, Time::from_millis(10));
-    let (mut before, mut now) = (0, Time::from_millis(10));
-    while pair.server.fast_retransmits() == 0 {
-        before = pair.server.cwnd();
-        now += Time::from_millis(1);
-        pair.go_on(now);
-    }
+    let (pair, before, _) = at_first_repair(&stack);
     let shown = pair.server.probe(&stack).control;
     let expected = before as f64 / MSS as f64;
     assert!(

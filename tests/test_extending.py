@@ -7,8 +7,8 @@ where:
 ``<!-- add to PATH, below: LINE -->``   It goes below the only line of the file that reads so.
 ``<!-- add to PATH, at its end -->``    It goes to the end of a page that the generator has begun.
 
-The copy stays in target/extending. It is built beside the checkout, in target, so that crates of the
-registry are built once. `make test` leaves this file out; `make test-extending` runs it.
+The copy stays in target/extending. It is built beside the checkout, in target, so that crates of
+the registry are built once. `make test` leaves this file out; `make test-extending` runs it.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def test_every_file_supports_what_the_page_says() -> None:
 
 
 def test_the_build_installs_what_the_pages_show() -> None:
-    """`make run` needs the figures; `make extras` brings what the pages on `tune` and numba show."""
+    """`make run` needs the figures; `make extras` brings what `tune` and numba need."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

@@ -52,6 +52,8 @@ impl RackSender {
         } else {
             while self.send_one(space, receiver, cx, out) {}
         }
+        let pipe = self.pipe(space, cx);
+        space.note_usage(pipe, space.max > max, cx);
         if space.hold_until == Time::NEVER {
             self.note_application_limit(space, cx);
         }
@@ -68,6 +70,7 @@ impl RackSender {
     #[inline]
     fn sends_bursts(&self, space: &Space, receiver: &Receiver) -> bool {
         space.is_open()
+            && !self.is_reducing
             && space.sacks()
             && space.nxt == space.max
             && self.spurious == Spurious::Settled
@@ -220,7 +223,7 @@ impl RackSender {
         let in_recovery = space.recovery_state == RecoveryState::Recovery;
         self.log.on_send(seq, end, pipe, cx.now);
         self.pace.on_send(bytes, cx.now);
-        if in_recovery {
+        if in_recovery || self.is_reducing {
             self.prr.out += end - seq;
         }
         if len < cx.profile.mss.0 {

@@ -64,11 +64,12 @@ impl Pace {
     /// segments of a connection wait for nothing; the burst that the tenth belongs to is waited for.
     pub(super) fn on_send(&mut self, bytes: u64, now: Time) {
         let is_free = self.free < FREE;
-        self.free = FREE.min(self.free + 1);
+        let is_tenth = self.free == FREE;
+        self.free = (self.free + 1).min(FREE + 1);
         let Some(rate) = self.rate else {
             return;
         };
-        if self.burst_at == now && (self.left > 0 || !is_free) {
+        if self.burst_at == now && (self.left > 0 || !(is_free || is_tenth)) {
             self.left = self.left.saturating_sub(1);
         } else {
             (self.burst_at, self.left) = (now, self.followers);
@@ -92,7 +93,7 @@ mod tests {
         let ms = Time::from_millis;
         let mut pace = Pace {
             rate: Some(100_000.0),
-            free: FREE,
+            free: FREE + 1,
             ..Pace::default()
         };
         assert_eq!(pace.wait(ms(5)), None);
@@ -121,7 +122,7 @@ mod tests {
         let ms = Time::from_millis;
         let mut pace = Pace::default();
         pace.set(Some(100_000.0), 2);
-        pace.free = FREE;
+        pace.free = FREE + 1;
         for _ in 0..3 {
             assert_eq!(pace.wait(ms(5)), None);
             pace.on_send(1000, ms(5));

@@ -9,6 +9,7 @@ use super::congestion_control::{
 };
 use super::window::Window;
 use crate::profile::EcnEcho;
+use crate::recovery::RecoveryState;
 
 /// Parameters of DCTCP.
 #[parameters]
@@ -121,7 +122,9 @@ impl CongestionControl for Dctcp {
             self.renew(params);
             self.window_end = sample.max;
         }
-        if sample.marks.segments > 0 && sample.una > self.cut_until {
+        // One reaction a window: what a loss has cut is not cut again (RFC 3168, section 6.1.2).
+        let is_open = sample.state == RecoveryState::Open;
+        if sample.marks.segments > 0 && is_open && sample.una > self.cut_until {
             self.cut(params, window, sample.profile.mss.0 as f64);
             self.cut_until = sample.max;
         }

@@ -11,7 +11,8 @@ use crate::control::bbr::{
     quantum, wire,
 };
 use crate::control::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
+    Restart, Sample,
 };
 use crate::control::window::Window;
 use crate::filter::Largest;
@@ -176,6 +177,8 @@ pub(crate) struct Bbr3 {
     cycle_at: Time,
     prev_probe_too_high: bool,
     stopped_early: bool,
+    /// Something was sent after nothing was out, and none of it has arrived.
+    idle_restart: bool,
     probe_up_rounds: u32,
     probe_up_acks: f64,
     probe_up_count: f64,
@@ -186,6 +189,9 @@ pub(crate) struct Bbr3 {
     probes_anew: bool,
     /// Bytes of payload per second; 0: not set yet.
     pacing: f64,
+    /// Random numbers that somebody else has drawn.
+    #[cfg(test)]
+    pub(super) draws: std::collections::VecDeque<(u32, Time)>,
 }
 
 /// What was in flight when the loss crossed the threshold (section 5.5.10.2): with `in_flight` bytes
@@ -389,18 +395,19 @@ impl Bbr3 {
             self.bounds.inflight_longterm = in_flight.max(target);
         }
         if self.state == State::Up {
-            self.start_down(sample);
+            self.start_down(sample.now, sample.delivered);
         }
     }
 
-    /// Section 5.3.3.8: raises the bound while a probe finds no excess.
+    /// Section 5.3.3.8: raises the bound while a probe finds no excess. Whether the next probe begins at
+    /// once, because one that a bound has ended was safe.
     fn adapt_upper_bounds(
         &mut self,
         numbers: &Numbers,
         window: &Window,
         rate: &Rate,
         sample: &Sample<'_>,
-    ) {
+    ) -> bool {
         let mss = sample.profile.mss.0 as f64;
         if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
             self.ack_phase = AckPhase::ProbeFeedback;
@@ -408,9 +415,15 @@ impl Bbr3 {
         if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
             self.probe_samples = false;
             self.ack_phase = AckPhase::Init;
-            if matches!(self.state, State::Down | State::Cruise) && !rate.app_limited {
-                self.cycle_count += 1;
-                self.max_bw.forget(self.cycle_count, BW_CYCLES);
+            if matches!(self.state, State::Down | State::Cruise) {
+                if !rate.app_limited {
+                    self.cycle_count += 1;
+                    self.max_bw.forget(self.cycle_count, BW_CYCLES);
+                }
+                if self.stopped_early && !self.prev_probe_too_high {
+                    self.start_refill(sample);
+                    return true;
+                }
             }
         }
         let in_flight = rate.in_flight as f64;
@@ -418,15 +431,16 @@ impl Bbr3 {
             if self.probe_samples {
                 self.on_too_high(numbers, window, in_flight, rate.app_limited, sample, mss);
             }
-            return;
+            return false;
         }
         if self.bounds.inflight_longterm.is_infinite() {
-            return;
+            return false;
         }
         self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(in_flight);
         if self.state == State::Up {
             self.probe_upward(window, sample, mss);
         }
+        false
     }
 
     /// The bound grows by 1, 2, 4, ... segments a round while it limits.
@@ -484,19 +498,23 @@ impl Bbr3 {
         let bdp = self.inflight(self.bw(), 1.0, mss);
         let rounds = self.round_count - self.drain_since_round;
         if sample.in_flight as f64 <= bdp || rounds > numbers.drain_rounds {
-            self.start_down(sample);
+            self.start_down(sample.now, sample.delivered);
         }
     }
 
-    fn start_down(&mut self, sample: &Sample<'_>) {
+    fn start_down(&mut self, now: Time, delivered: u64) {
         self.reset_signals();
         self.probe_up_count = f64::INFINITY;
-        let draws = |name| draw(sample.now, sample.delivered, name);
+        let draws = |name| draw(now, delivered, name);
         self.rounds_since_probe = if draws("bbr-rounds") < 0.5 { 0 } else { 1 };
         self.probe_wait = Time::from_secs_f64(2.0 + draws("bbr-wait"));
-        self.cycle_at = sample.now;
+        #[cfg(test)]
+        if let Some(drawn) = self.draws.pop_front() {
+            (self.rounds_since_probe, self.probe_wait) = drawn;
+        }
+        self.cycle_at = now;
         self.ack_phase = AckPhase::ProbeStopping;
-        self.start_round(sample.delivered);
+        self.start_round(delivered);
         self.state = State::Down;
     }
 
@@ -539,13 +557,12 @@ impl Bbr3 {
         if !self.full_reached {
             return;
         }
-        self.adapt_upper_bounds(numbers, window, rate, sample);
+        if self.adapt_upper_bounds(numbers, window, rate, sample) {
+            return;
+        }
         let mss = sample.profile.mss.0 as f64;
-        let in_flight = sample.in_flight as f64;
+        let in_flight = sample.in_flight_before as f64;
         match self.state {
-            State::Down if self.stopped_early && self.round_start && !self.prev_probe_too_high => {
-                self.start_refill(sample);
-            }
             State::Down | State::Cruise if self.is_time_to_probe(window, sample) => {
                 self.start_refill(sample);
             }
@@ -556,16 +573,20 @@ impl Bbr3 {
                 self.state = State::Cruise;
             }
             State::Refill if self.round_start => self.start_up(rate, window, sample),
-            State::Up => self.check_up(in_flight, window, sample),
+            State::Up => self.check_up(window, sample),
             _ => {}
         }
     }
 
-    fn check_up(&mut self, in_flight: f64, window: &Window, sample: &Sample<'_>) {
+    fn check_up(&mut self, window: &Window, sample: &Sample<'_>) {
         let long = self.bounds.inflight_longterm;
-        if self.prev_probe_too_high && in_flight >= long {
+        let mss = sample.profile.mss.0 as f64;
+        // With the burst that leaves next, in whole segments: the bound need not be a multiple of one.
+        let burst = (quantum(self.pacing / PACING_MARGIN, mss) / mss).floor();
+        let segments = (sample.in_flight_before as f64 / mss).ceil() + burst;
+        if self.prev_probe_too_high && segments >= (long / mss).floor() {
             self.prev_probe_too_high = false;
-            self.start_down(sample);
+            self.start_down(sample.now, sample.delivered);
             self.stopped_early = true;
             return;
         }
@@ -574,13 +595,13 @@ impl Bbr3 {
             self.full.bw = self.bw_latest;
         } else if self.full.now {
             self.prev_probe_too_high = false;
-            self.start_down(sample);
+            self.start_down(sample.now, sample.delivered);
         }
     }
 
     // ---- the round trip (section 5.3.4) ----
 
-    fn update_min_rtt(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
+    fn update_min_rtt(&mut self, window: &mut Window, sample: &Sample<'_>) {
         let now = sample.now;
         let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
         if let Some(rtt) = sample.rtt
@@ -594,16 +615,18 @@ impl Bbr3 {
         {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), self.probe_rtt_min_at);
         }
-        if expired && self.state != State::ProbeRtt && self.round_count > 0 {
-            self.save(window);
+        let may_begin = !self.idle_restart && self.round_count > 0;
+        if expired && may_begin && self.state != State::ProbeRtt {
             self.state = State::ProbeRtt;
+            self.save(window);
             self.probe_rtt_until = None;
             self.ack_phase = AckPhase::ProbeStopping;
             self.start_round(sample.delivered);
         }
         if self.state == State::ProbeRtt {
-            self.probe_rtt(numbers, window, sample);
+            self.probe_rtt(window, sample);
         }
+        self.idle_restart &= sample.acked == 0;
     }
 
     fn probe_rtt_cwnd(&self, mss: f64) -> f64 {
@@ -611,7 +634,7 @@ impl Bbr3 {
             .max(MIN_SEGMENTS * mss)
     }
 
-    fn probe_rtt(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
+    fn probe_rtt(&mut self, window: &mut Window, sample: &Sample<'_>) {
         let mss = sample.profile.mss.0 as f64;
         match self.probe_rtt_until {
             None if sample.in_flight as f64 <= self.probe_rtt_cwnd(mss) => {
@@ -623,18 +646,18 @@ impl Bbr3 {
             Some(until) => {
                 self.probe_rtt_round_done |= self.round_start;
                 if self.probe_rtt_round_done && sample.now > until {
-                    self.probe_rtt_min_at = sample.now;
-                    window.cwnd = window.cwnd.max(self.prior_cwnd);
-                    self.leave_probe_rtt(numbers, sample);
+                    self.leave_probe_rtt(window, sample.now, sample.delivered);
                 }
             }
         }
     }
 
-    fn leave_probe_rtt(&mut self, _: &Numbers, sample: &Sample<'_>) {
+    fn leave_probe_rtt(&mut self, window: &mut Window, now: Time, delivered: u64) {
+        self.probe_rtt_min_at = now;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
         self.reset_lower_bounds();
         if self.full_reached {
-            self.start_down(sample);
+            self.start_down(now, delivered);
             self.state = State::Cruise;
         } else {
             self.state = State::Startup;
@@ -643,8 +666,25 @@ impl Bbr3 {
 
     // ---- what follows (section 5.6) ----
 
+    /// The first round trip is the smallest one, that of the handshake too (section 5.2.1). The first rate,
+    /// by it and the initial window, is a rate like any other: Startup does not lower it (section 5.6.2).
+    fn begin(&mut self, numbers: &Numbers, window: &Window, srtt: Option<Time>, now: Time) {
+        if let Some(srtt) = srtt
+            && self.pacing == 0.0
+            && self.min_rtt.is_none()
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(srtt), now);
+            (self.probe_rtt_min, self.probe_rtt_min_at) = (Some(srtt), now);
+            let first = numbers.startup_gain * window.cwnd / srtt.as_secs_f64();
+            self.pacing = first * PACING_MARGIN;
+        }
+    }
+
     fn update_pacing(&mut self, numbers: &Numbers) {
-        let rate = self.pacing_gain(numbers) * self.bw() * PACING_MARGIN;
+        self.set_pacing(self.pacing_gain(numbers) * self.bw() * PACING_MARGIN);
+    }
+
+    fn set_pacing(&mut self, rate: f64) {
         if rate > 0.0 && (self.full_reached || rate > self.pacing) {
             self.pacing = rate;
         }
@@ -694,6 +734,7 @@ impl CongestionControl for Bbr3 {
 
     fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
         let numbers = &params.constants.numbers();
+        self.begin(numbers, window, sample.srtt, sample.now);
         if std::mem::take(&mut self.probes_anew) {
             self.start_refill(sample);
         }
@@ -715,7 +756,7 @@ impl CongestionControl for Bbr3 {
         } else {
             self.round_start = false;
         }
-        self.update_min_rtt(numbers, window, sample);
+        self.update_min_rtt(window, sample);
         if let Some((rate, bw)) = rate {
             self.advance_latest(rate, bw);
         }
@@ -725,17 +766,26 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// Phases end with time, and a probe of the round trip begins with it. Such a probe waits for a
-    /// round.
-    fn samples_when_idle(&self, _: &Params, _: &Window, _: &Profile, now: Time) -> bool {
-        let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
-        let is_old = now > self.min_rtt_at + MIN_RTT_WINDOW;
-        (self.round_start | self.probes_anew | is_old)
-            || match self.state {
-                State::Startup => expired,
-                State::ProbeRtt => self.probe_rtt_until.is_none() || self.probe_rtt_round_done,
-                _ => true,
+    /// Section 5.4.1.
+    fn on_restart(&mut self, params: &Params, window: &mut Window, restart: &Restart<'_>) {
+        let numbers = &params.constants.numbers();
+        self.begin(numbers, window, restart.srtt, restart.now);
+        self.idle_restart = true;
+        (self.extra_at, self.extra_delivered) = (restart.now, 0.0);
+        match self.state {
+            State::Down | State::Cruise | State::Refill | State::Up => {
+                self.set_pacing(self.bw() * PACING_MARGIN);
             }
+            State::ProbeRtt => {
+                if self
+                    .probe_rtt_until
+                    .is_some_and(|until| restart.now > until)
+                {
+                    self.leave_probe_rtt(window, restart.now, restart.delivered);
+                }
+            }
+            State::Startup | State::Drain => {}
+        }
     }
 
     fn on_congestion(
@@ -800,6 +850,26 @@ impl CongestionControl for Bbr3 {
 
     fn metrics(&self) -> ControlMetrics {
         ControlMetrics::default()
+    }
+}
+
+#[cfg(test)]
+impl Bbr3 {
+    pub(super) fn phase_shown(&self) -> String {
+        let name = match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::Down => "down",
+            State::Cruise => "cruise",
+            State::Refill => "refill",
+            State::Up => "up",
+            State::ProbeRtt => "probe-rtt",
+        };
+        name.to_owned()
+    }
+
+    pub(super) fn model_shown(&self) -> (f64, f64, Time) {
+        (self.max_bw(), self.pacing, self.min_rtt.unwrap_or_default())
     }
 }
 

@@ -220,7 +220,8 @@ fn b306_the_next_probe_comes_after_2_to_3_s_or_as_many_rounds_as_reno_needs() {
             ..Feed::default()
         };
         let mut bbr = steady(State::Up);
-        bbr.start_down(&feed.acks(1, 0));
+        let sample = feed.acks(1, 0);
+        bbr.start_down(sample.now, sample.delivered);
         assert!(bbr.rounds_since_probe < 2);
         let wait = bbr.probe_wait.as_secs_f64();
         (least, most) = (least.min(wait), most.max(wait));
@@ -317,9 +318,17 @@ fn b314_a_probe_stops_at_a_bound_of_losses_and_refills_if_a_round_shows_none() {
     };
     bbr.bounds.inflight_longterm = 100.0 * MSS;
     let window = segments(100.0);
-    bbr.check_up(99.0 * MSS, &window, &feed.acks(1, 0));
-    assert_eq!(bbr.state, State::Up, "below the bound");
-    bbr.check_up(100.0 * MSS, &window, &feed.acks(1, 0));
+    // Bursts of one segment: what is out before the ACK and a burst reach the bound.
+    let mut check = |in_flight_before: f64| {
+        let sample = Sample {
+            in_flight_before: in_flight_before as u64,
+            ..feed.acks(1, 0)
+        };
+        bbr.check_up(&window, &sample);
+        bbr.state
+    };
+    assert_eq!(check(98.0 * MSS), State::Up, "below the bound");
+    check(99.0 * MSS);
     assert_eq!((bbr.state, bbr.stopped_early), (State::Down, true));
     bbr.round_start = true;
     bbr.update_cycle(&numbers, &window, &rate(90, 0), &feed.acks(1, 0));

@@ -381,6 +381,11 @@ impl RackSender {
         marks: Marks,
         cx: &Context<'_>,
     ) {
+        // With nothing out an ACK says nothing of the path.
+        let was_idle = before.una == space.max;
+        if was_idle && !space.control.samples_when_idle(cx.profile, cx.now) {
+            return;
+        }
         let in_flight = self.pipe(space, cx);
         let srtt = space.rto.smoothed(cx.profile);
         let (una, max, state) = (space.una, space.max, space.recovery_state);

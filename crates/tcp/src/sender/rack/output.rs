@@ -6,6 +6,7 @@ use aqmlab_net::Time;
 use super::RackSender;
 use super::undo::Spurious;
 use crate::context::Context;
+use crate::control::Restart;
 use crate::profile::WindowCounts;
 use crate::receiver::Receiver;
 use crate::recovery::RecoveryState;
@@ -40,11 +41,8 @@ impl RackSender {
         if space.hold_until < Time::NEVER {
             return; // The next segment has its time.
         }
-        if space.una == space.max
-            && space.end > space.nxt
-            && !cx.profile.congestion_control.owns_window()
-        {
-            space.restart_after_idle(cx);
+        if space.una == space.max && space.end > space.nxt {
+            self.restart(space, cx);
         }
         let max = space.max;
         if self.sends_bursts(space, receiver) {
@@ -64,6 +62,23 @@ impl RackSender {
             self.schedule_probe(space, cx);
         }
         self.set_timer(space, cx);
+    }
+
+    /// Nothing is out, and something is to be sent.
+    #[inline(never)]
+    fn restart(&mut self, space: &mut Space, cx: &Context<'_>) {
+        if !cx.profile.congestion_control.owns_window() {
+            space.restart_after_idle(cx);
+            return;
+        }
+        let srtt = space.rto.smoothed(cx.profile);
+        space.control.on_restart(&Restart {
+            now: cx.now,
+            profile: cx.profile,
+            srtt,
+            delivered: self.log.delivered,
+        });
+        self.set_pace(space, cx);
     }
 
     /// Whether all that can go is new data and a FIN, whose order nothing disturbs.

@@ -241,7 +241,6 @@ fn replay<C: Shown>(text: &'static str, params: &C::Params) -> Vec<String> {
 fn bbr3(text: &'static str) -> Vec<String> {
     let params = bbr3::Params {
         constants: bbr3::Constants::Google,
-        ..bbr3::Params::default()
     };
     replay::<Bbr3>(text, &params)
 }

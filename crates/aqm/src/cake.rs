@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
 use crate::cobalt::BLUE;
+use crate::codel::Root;
 use crate::counters::{Reason, ReasonText};
 use crate::link::LinkFacts;
 use crate::queue::SchedulerParameters;
@@ -78,6 +79,9 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
+    /// How COBALT divides its interval by the square root of the count.
+    #[param(default)]
+    pub root: Root,
 }
 
 /// Among whom the link is shared.

@@ -489,7 +489,11 @@ impl<T> DualPi2<T> {
 }
 
 impl<T> Scheduler<T> for DualPi2<T> {
+    /// Another share begins with its own credit, as in Linux.
     fn adopt(&mut self, fresh: Self) {
+        if self.settings.classic_weight != fresh.settings.classic_weight {
+            self.credit = fresh.credit;
+        }
         self.settings = fresh.settings;
         self.controller.adopt(&fresh.controller);
     }

@@ -45,6 +45,8 @@ fn candidates() -> Vec<Value> {
         "20 ms",
         "100 us",
         "2 Mbit/s",
+        "flow",
+        "all",
     ];
     let words = words.into_iter().map(Value::from);
     let numbers = [0.03, 0.5, 1.5, 40.0].into_iter().map(Value::from);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::link::{Backlog, LinkFacts};
+use crate::link::{Backlog, Limit, LinkFacts};
 use crate::red::Unit;
 use aqmlab_declare::{About, Parameters, parameters};
 
@@ -45,15 +45,44 @@ pub struct Params {
     /// Whether the probability is multiplied by packet size over `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Whether signals are kept from following each other too soon or too late (section 5.4).
-    #[param(default)]
-    pub derandomize: bool,
+    /// Whether signals are kept from following each other too soon or too late (section 5.4). Not
+    /// given: only with `rules = "linux"`.
+    pub derandomize: Option<bool>,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
     /// Probability from which even they are dropped.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
+    /// Whose rules PIE follows where they differ.
+    #[param(default)]
+    pub rules: Rules,
+    /// How far the probability may grow; from 1 on every packet is signalled. Not given: 1, with
+    /// `rules = "linux"` 256.
+    #[param(least = 1.0, most = LARGEST_P, changeable)]
+    pub p_max: Option<f64>,
+}
+
+/// Whose rules PIE follows where they differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rules {
+    /// RFC 8033's.
+    #[default]
+    Rfc,
+    /// Linux's: 2 % more at each update with a delay above 250 ms, the delay of the last departure
+    /// at once, a burst allowance that departures use up, and no draw for an overflow.
+    Linux,
+}
+
+impl Rules {
+    /// How far the probability may grow: as given, or as the rules have it.
+    pub(crate) fn p_max(self, given: Option<f64>) -> f64 {
+        given.unwrap_or(match self {
+            Self::Rfc => 1.0,
+            Self::Linux => LARGEST_P,
+        })
+    }
 }
 
 /// How PIE finds the queueing delay.
@@ -80,6 +109,13 @@ impl Parameters for Params {
              estimate from the rate of departures is a choice, `delay`. That rate is bytes \
              counted over the time they took (appendix A: over the time for 16384 of them).",
             "At or above `mark_ecnth` even ECN-capable packets are dropped.",
+            "Linux does otherwise: its probability winds up to 256, grows by 2 % more at each update \
+             with a delay above 250 ms, and decays by 1/64 unless packets wait. It compares half of \
+             the reference with the delay of the last departure, lets departures use up the burst \
+             allowance, looks at the limit before it draws, and de-randomizes always, \
+             by a sum that an overflow resets. \
+             `rules = \"linux\"` does the same, except that a mark beyond a sum of 8.5 resets \
+             the sum, too.",
             "De-randomization is a choice, off by default. The cap of 2 % on the growth of a \
              probability of 10 % or more is always on (section 5.5); PIE is never inactive \
              (section 5.3).",
@@ -91,6 +127,10 @@ impl Parameters for Params {
     };
 
     fn check_together(&self) -> Result<(), Problem> {
+        if self.delay == Delay::Rate && self.rules == Rules::Linux {
+            let message = "found \"rate\"; rules = \"linux\" needs \"sojourn\"";
+            return check::problem("delay", message);
+        }
         let limit = Unit::Bytes.threshold(self.limit, self.mean_packet);
         if self.delay == Delay::Rate && limit < CYCLE as f64 {
             let message = format!(
@@ -118,10 +158,13 @@ impl AqmParameters for Params {
             max_burst: self.max_burst,
             mean_packet: self.mean_packet.0,
             scale_by_size: self.scale_by_size,
-            derandomize: self.derandomize,
+            derandomize: self.derandomize.unwrap_or(self.rules == Rules::Linux),
             mark_ecnth: self.mark_ecnth,
+            rules: self.rules,
+            p_max: self.rules.p_max(self.p_max),
         };
         Pie {
+            limit: Limit::new(self.limit),
             control: Control::new(&settings),
             next_tick: settings.t_update,
             settings,
@@ -129,6 +172,9 @@ impl AqmParameters for Params {
         }
     }
 }
+
+/// The range of Linux's probability, which begins at 1 again behind it.
+pub(crate) const LARGEST_P: f64 = 256.0;
 
 /// Gains beyond this would mean nothing, and could not be added.
 pub(crate) const LARGEST_GAIN: f64 = 1e6;
@@ -158,6 +204,14 @@ pub(crate) struct Settings {
     pub(crate) scale_by_size: bool,
     pub(crate) derandomize: bool,
     pub(crate) mark_ecnth: f64,
+    pub(crate) rules: Rules,
+    pub(crate) p_max: f64,
+}
+
+impl Settings {
+    fn is_linux(&self) -> bool {
+        self.rules == Rules::Linux
+    }
 }
 
 /// The controller of PIE over one queue: what it remembers.
@@ -173,6 +227,8 @@ pub(crate) struct Control {
     pub(crate) burst: Time,
     /// Sum of the probabilities since the last signal (accu_prob_).
     accu: f64,
+    /// With Linux's rules: when a packet left last, of those that use up the allowance.
+    left: Option<Time>,
 }
 
 /// Below this sum of probabilities a de-randomized PIE does not signal yet; above, it must.
@@ -195,6 +251,12 @@ const LARGEST_STEP: f64 = 0.02;
 /// What is kept of a probability at each update while the queue is empty.
 const DECAY: f64 = 0.98;
 
+/// The same in Linux.
+const DECAY_LINUX: f64 = 1.0 - 1.0 / 64.0;
+
+/// Above this delay, in seconds, Linux adds the largest step once more.
+const HIGH_DELAY: f64 = 0.25;
+
 impl Control {
     pub(crate) const fn new(settings: &Settings) -> Self {
         Self {
@@ -203,24 +265,35 @@ impl Control {
             qdelay_old: 0.0,
             burst: settings.max_burst,
             accu: 0.0,
+            left: None,
         }
     }
 
-    /// Decides about an arrival of `size` bytes.
+    /// Decides about an arrival of `size` bytes, which `fits` or not.
     #[inline]
     pub(crate) fn judge(
         &mut self,
         settings: &Settings,
         size: u32,
         queue: Backlog,
+        fits: bool,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
         let half = settings.qdelay_ref / 2.0;
-        if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
+        let is_linux = settings.is_linux();
+        if is_linux && !fits {
+            self.accu = 0.0;
+            return Decision::Admit;
+        }
+        if !is_linux && self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
             self.burst = settings.max_burst;
         }
-        let harmless = self.qdelay_old < half && self.p < 0.2;
-        if self.burst > Time::ZERO || harmless || queue.bytes <= 2 * settings.mean_packet {
+        let (delay, short) = match is_linux {
+            true => (self.qdelay, 2 * settings.mean_packet - 1),
+            false => (self.qdelay_old, 2 * settings.mean_packet),
+        };
+        let harmless = delay < half && self.p < 0.2;
+        if self.burst > Time::ZERO || harmless || queue.bytes <= short {
             return Decision::Admit;
         }
         let mut p = self.p;
@@ -230,7 +303,7 @@ impl Control {
         if !self.is_signalled(settings, p, draw) {
             return Decision::Admit;
         }
-        if self.p < settings.mark_ecnth {
+        if self.p < settings.mark_ecnth || is_linux && self.p == settings.mark_ecnth {
             Decision::Signal(Reason::EARLY)
         } else {
             Decision::Drop(Reason::EARLY)
@@ -261,7 +334,17 @@ impl Control {
 
     /// A packet that waited for `sojourn` has left `queue` behind.
     #[inline]
-    pub(crate) fn departed(&mut self, sojourn: Time, queue: Backlog) {
+    pub(crate) fn departed(
+        &mut self,
+        settings: &Settings,
+        now: Time,
+        sojourn: Time,
+        queue: Backlog,
+    ) {
+        if settings.is_linux() {
+            let since = self.left.replace(now).unwrap_or(now);
+            self.burst = self.burst.saturating_sub(now - since);
+        }
         self.qdelay = if queue.packets == 0 {
             0.0
         } else {
@@ -269,28 +352,52 @@ impl Control {
         };
     }
 
-    /// The probability moves.
-    pub(crate) fn update(&mut self, settings: &Settings) {
+    /// The probability moves; whether packets wait counts in Linux.
+    pub(crate) fn update(&mut self, settings: &Settings, is_busy: bool) {
+        let is_linux = settings.is_linux();
         let mut step = settings.alpha * (self.qdelay - settings.qdelay_ref)
             + settings.beta * (self.qdelay - self.qdelay_old);
         match CAUTION.iter().find(|(below, _)| self.p < *below) {
             Some((_, divisor)) => step /= divisor,
             None => step = step.min(LARGEST_STEP),
         }
-        let mut p = self.p + step;
-        if self.qdelay == 0.0 && self.qdelay_old == 0.0 {
-            p *= DECAY;
+        if is_linux && self.qdelay > HIGH_DELAY {
+            step += LARGEST_STEP;
         }
-        self.p = p.clamp(0.0, 1.0);
+        let mut p = self.p + step;
+        if self.qdelay == 0.0 && self.qdelay_old == 0.0 && !(is_linux && is_busy) {
+            p *= if is_linux { DECAY_LINUX } else { DECAY };
+        }
+        self.p = match p > LARGEST_P {
+            true => 1.0,
+            false => p.clamp(0.0, settings.p_max),
+        };
+        if is_linux {
+            let half = settings.qdelay_ref / 2.0;
+            if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
+                *self = Self {
+                    qdelay: self.qdelay,
+                    ..Self::new(settings)
+                };
+            }
+        } else {
+            self.burst = self.burst.saturating_sub(settings.t_update);
+        }
         self.qdelay_old = self.qdelay;
-        self.burst = self.burst.saturating_sub(settings.t_update);
+    }
+
+    /// Other parameters: an allowance that nothing has used yet is the new one.
+    pub(crate) fn adopt(&mut self, old: &Settings, new: &Settings) {
+        if self.burst == old.max_burst && old.is_linux() {
+            self.burst = new.max_burst;
+        }
     }
 
     pub(crate) fn probe(&self, out: &mut Vec<f64>) {
         out.extend([
             self.qdelay,
             self.qdelay_old,
-            self.p,
+            self.p.min(1.0),
             self.burst.as_secs_f64(),
         ]);
     }
@@ -336,6 +443,7 @@ impl Meter {
 pub struct Pie {
     settings: Settings,
     control: Control,
+    limit: Limit,
     next_tick: Time,
     /// If the delay is to be found from the rate of departures.
     meter: Option<Meter>,
@@ -350,7 +458,9 @@ impl Aqm for Pie {
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        self.control.judge(&self.settings, packet.size, queue, draw)
+        let fits = self.limit.admits(queue, packet.size);
+        self.control
+            .judge(&self.settings, packet.size, queue, fits, draw)
     }
 
     fn hooks(&self) -> Hooks {
@@ -361,7 +471,9 @@ impl Aqm for Pie {
     fn on_departure(&mut self, now: Time, packet: &Packet, arrived: Time, queue: Backlog) {
         match &mut self.meter {
             Some(meter) => meter.departed(now, packet.size, queue),
-            None => self.control.departed(now - arrived, queue),
+            None => self
+                .control
+                .departed(&self.settings, now, now - arrived, queue),
         }
     }
 
@@ -373,12 +485,13 @@ impl Aqm for Pie {
         if let Some(meter) = &self.meter {
             self.control.qdelay = meter.delay(queue);
         }
-        self.control.update(&self.settings);
+        self.control.update(&self.settings, queue.packets > 0);
         self.next_tick = now.saturating_add(self.settings.t_update);
     }
 
     fn adopt(&mut self, fresh: Self) {
-        self.settings = fresh.settings;
+        self.control.adopt(&self.settings, &fresh.settings);
+        (self.settings, self.limit) = (fresh.settings, fresh.limit);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {
@@ -412,6 +525,8 @@ mod tests {
             scale_by_size: false,
             derandomize: false,
             mark_ecnth: 0.1,
+            rules: Rules::Rfc,
+            p_max: 1.0,
         }
     }
 
@@ -423,6 +538,7 @@ mod tests {
             qdelay_old: 0.02,
             burst: Time::ZERO,
             accu: 0.0,
+            left: None,
         }
     }
 
@@ -447,7 +563,13 @@ mod tests {
                 qdelay_old,
                 ..control(p)
             };
-            control.judge(&settings, 1500, Backlog { packets: 3, bytes }, &mut || 0.0)
+            control.judge(
+                &settings,
+                1500,
+                Backlog { packets: 3, bytes },
+                true,
+                &mut || 0.0,
+            )
         };
         assert_eq!(decision(0.05, 0.0074, 30_000), Decision::Admit);
         assert_eq!(
@@ -473,7 +595,7 @@ mod tests {
                 qdelay_old,
                 ..control(p)
             };
-            let _ = control.judge(&settings, 1500, FULL, &mut || 0.99);
+            let _ = control.judge(&settings, 1500, FULL, true, &mut || 0.99);
             control.burst
         };
         assert_eq!(allowed(0.0, 0.0074, 0.0074), settings.max_burst);
@@ -491,13 +613,16 @@ mod tests {
         };
         let mut draw = || 0.04;
         let signal = Decision::Signal(Reason::EARLY);
-        assert_eq!(control(0.05).judge(&scaled, 1500, FULL, &mut draw), signal);
         assert_eq!(
-            control(0.05).judge(&scaled, 1000, FULL, &mut draw),
+            control(0.05).judge(&scaled, 1500, FULL, true, &mut draw),
+            signal
+        );
+        assert_eq!(
+            control(0.05).judge(&scaled, 1000, FULL, true, &mut draw),
             Decision::Admit
         );
         assert_eq!(
-            control(0.05).judge(&settings(), 1000, FULL, &mut draw),
+            control(0.05).judge(&settings(), 1000, FULL, true, &mut draw),
             signal
         );
     }
@@ -512,16 +637,117 @@ mod tests {
         for (u, expected) in [(0.0, 14), (0.999, 136)] {
             let mut control = control(0.0625);
             for round in 1..=3 * expected {
-                let decision = control.judge(&settings, 1500, FULL, &mut || u);
+                let decision = control.judge(&settings, 1500, FULL, true, &mut || u);
                 let signalled = decision != Decision::Admit;
                 assert_eq!(signalled, round % expected == 0, "{round} of {expected}");
             }
         }
         let mut control = control(0.0625);
-        control.judge(&settings, 1500, FULL, &mut || 0.5);
+        control.judge(&settings, 1500, FULL, true, &mut || 0.5);
         control.p = 0.0;
-        control.judge(&settings, 1500, FULL, &mut || 0.5);
+        control.judge(&settings, 1500, FULL, true, &mut || 0.5);
         assert_eq!(control.accu, 0.0);
+    }
+
+    fn linux() -> Settings {
+        Settings {
+            rules: Rules::Linux,
+            p_max: LARGEST_P,
+            derandomize: true,
+            ..settings()
+        }
+    }
+
+    #[test]
+    fn linux_winds_up_beyond_one_and_adds_a_step_above_250_ms() {
+        let grown = |p, qdelay, settings: &Settings| {
+            let mut control = Control {
+                qdelay,
+                qdelay_old: qdelay,
+                ..control(p)
+            };
+            control.update(settings, true);
+            control.p
+        };
+        for (qdelay, step) in [(0.25, 0.02), (0.26, 0.04)] {
+            let found = grown(1.0, qdelay, &linux());
+            assert!((found - (1.0 + step)).abs() < 1e-12, "{found}");
+            assert_eq!(grown(1.0, qdelay, &settings()), 1.0);
+            let bounded = Settings {
+                p_max: 1.0,
+                ..linux()
+            };
+            assert_eq!(grown(1.0, qdelay, &bounded), 1.0);
+        }
+        assert_eq!(grown(255.99, 0.3, &linux()), 1.0);
+    }
+
+    #[test]
+    fn linux_decays_by_a_64th_and_only_an_empty_queue() {
+        for (is_busy, decay) in [(true, 1.0), (false, 63.0 / 64.0)] {
+            let mut control = Control {
+                qdelay: 0.0,
+                qdelay_old: 0.0,
+                ..control(0.5)
+            };
+            control.update(&linux(), is_busy);
+            let step = -ALPHA * 0.015;
+            assert!(
+                (control.p - (0.5 + step) * decay).abs() < 1e-12,
+                "{is_busy}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_departure_decides_in_linux_and_uses_up_the_allowance() {
+        let mut control = Control {
+            qdelay: 0.0,
+            accu: 8.4,
+            burst: Time::from_millis(20),
+            ..control(0.1)
+        };
+        let judge = |control: &mut Control, bytes| {
+            let queue = Backlog { packets: 9, bytes };
+            control.judge(&linux(), 1500, queue, true, &mut || 0.0)
+        };
+        control.departed(&linux(), Time::from_millis(5), Time::from_millis(8), FULL);
+        assert_eq!(judge(&mut control, 30_000), Decision::Admit, "a burst");
+        control.departed(&linux(), Time::from_millis(25), Time::from_millis(7), FULL);
+        assert_eq!(control.burst, Time::ZERO);
+        assert_eq!(judge(&mut control, 30_000), Decision::Admit, "7 ms");
+        control.departed(&linux(), Time::from_millis(26), Time::from_millis(8), FULL);
+        assert_eq!(judge(&mut control, 2999), Decision::Admit, "two packets");
+        assert_eq!(judge(&mut control, 3000), Decision::Signal(Reason::EARLY));
+    }
+
+    #[test]
+    fn an_overflow_is_seen_first_in_linux_and_resets_the_sum() {
+        let mut control = Control {
+            accu: 5.0,
+            ..control(0.5)
+        };
+        let mut no_draw = || unreachable!("it does not fit");
+        let decision = control.judge(&linux(), 1500, FULL, false, &mut no_draw);
+        assert_eq!((decision, control.accu), (Decision::Admit, 0.0));
+    }
+
+    #[test]
+    fn linux_begins_anew_when_delay_and_probability_are_low() {
+        let fresh = Settings {
+            max_burst: Time::from_millis(150),
+            ..linux()
+        };
+        for (p, qdelay, burst) in [(0.0, 0.007, 150), (0.0, 0.0075, 0), (0.2, 0.007, 0)] {
+            let mut control = Control {
+                qdelay,
+                qdelay_old: qdelay,
+                accu: 1.0,
+                ..control(p)
+            };
+            control.update(&fresh, true);
+            assert_eq!(control.burst, Time::from_millis(burst), "{p} {qdelay}");
+        }
     }
 
     #[test]
@@ -530,7 +756,7 @@ mod tests {
             qdelay: 10.0,
             ..control(0.5)
         };
-        control.update(&settings());
+        control.update(&settings(), true);
         assert_eq!(control.p, 0.52);
         assert_eq!(control.qdelay_old, 10.0);
     }

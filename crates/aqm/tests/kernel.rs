@@ -128,7 +128,9 @@ impl Trace {
             // At equal times departures come first.
             while let Some(entry) = times.first_entry().filter(|entry| *entry.key() <= now) {
                 let (time, count) = entry.remove_entry();
-                (0..count).for_each(|_| drop(bench.depart(time)));
+                for _ in 0..count {
+                    bench.depart(time);
+                }
             }
             while let (Service::Link(rate), Some(free)) = (&self.service, wire_free) {
                 if free > now || free == Time::NEVER {
@@ -160,7 +162,9 @@ fn dequeues(rows: &[Row]) -> BTreeMap<Time, usize> {
     for row in rows {
         match row.fate {
             Fate::Sent(time, _) => *sent.entry(time).or_default() += 1,
-            Fate::DroppedOnDequeue(time) => drop(sent.entry(time).or_default()),
+            Fate::DroppedOnDequeue(time) => {
+                sent.entry(time).or_default();
+            }
             Fate::DroppedOnArrival(_) | Fate::Waits => {}
         }
     }

@@ -317,3 +317,20 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
         Ok(())
     );
 }
+
+/// Bounded by 1, PIE's probability falls to 0 with the delay, which the sojourn time shows late: the
+/// queue is full again before it has grown. Linux's is not bounded.
+#[test]
+fn pie_holds_a_flood_of_four_times_the_link_where_its_probability_is_not_bounded() {
+    let flood = [Sender {
+        load: 4.0,
+        size: 1500,
+    }];
+    let delay = |more: &str| run(&format!("kind = 'pie'\n{more}"), &flood)[0].mean_delay();
+    for bounded in ["", "rules = 'linux'\np_max = 1.0"] {
+        assert!(delay(bounded) > 0.4, "{bounded}");
+    }
+    for held in ["rules = 'linux'", "delay = 'rate'"] {
+        assert!((0.010..0.018).contains(&delay(held)), "{held}");
+    }
+}

@@ -59,8 +59,10 @@ impl Parameters for Params {
             "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: its \
              reciprocal of the root starts at 0, so the first signal of a queue that was in time \
              before comes at the second late packet; `root = \"linux\"` does the same.",
+            "A signal that falls on a packet that cannot be marked is a drop and leaves the schedule \
+             where it is, so that a late schedule catches up by further drops, as in Linux and ns-3.",
             "BLUE draws a random number only while its probability is above 0. A packet that it \
-             drops is not counted as marked.",
+             drops is not counted as marked. The last packet keeps the mark that CoDel gave it.",
         ],
         memory: "the packets that wait",
     };

@@ -83,10 +83,10 @@ impl Parameters for Params {
              nothing to send. Updates are made up for when the flow is next touched, with the \
              same outcome.",
             "An arrival beyond the limit or the memory is dropped, whatever flow holds most \
-             (FQ-CoDel drops from that one; Linux only counts memory over-use).",
+             (FQ-CoDel drops from that one). Linux does otherwise: it only counts memory over-use.",
             "The memory limit counts IP bytes, not a kernel's bookkeeping.",
-            "Rules are Linux's by default; `rules = \"rfc\"` brings RFC 8033's. Linux adds the bytes of \
-             a link layer's header to packets and counts time in 64 ns.",
+            "Rules are Linux's by default; `rules = \"rfc\"` brings RFC 8033's. Linux does otherwise in \
+             its units: it adds the link layer's header to packets and counts time in 64 ns.",
             "PIE as in `pie`, without the estimate from the rate of departures.",
         ],
         memory: "the packets that wait, and about 100 bytes per queue",

@@ -334,3 +334,24 @@ fn pie_holds_a_flood_of_four_times_the_link_where_its_probability_is_not_bounded
         assert!((0.010..0.018).contains(&delay(held)), "{held}");
     }
 }
+
+/// A queue that was empty is sparse when it wakes: overloaded flows whose queues COBALT empties pass
+/// for sparse, and the sparse flow waits for them. Else it waits for the packet on the wire alone.
+#[test]
+fn a_sparse_flow_in_cake_waits_for_half_a_packet_where_the_others_are_never_empty() {
+    let wait = |load: f64, more: &str| {
+        let mut senders = vec![Sender { load, size: 1500 }; 10];
+        senders.push(Sender {
+            load: 0.01,
+            size: 100,
+        });
+        let cake = format!("kind = 'cake'\ntins = 'besteffort'\nisolation = 'flows'\n{more}");
+        run(&cake, &senders)[10].mean_delay() * 1e3
+    };
+    let half = 0.6;
+    for (load, more) in [(0.2, "rtt = '1000 s'"), (1.0, "")] {
+        let found = wait(load, more);
+        assert!((found - half).abs() < 0.03, "{load} {more}: {found}");
+    }
+    assert!(wait(0.2, "") > 0.75);
+}

@@ -393,6 +393,7 @@ impl Control {
     }
 
     /// interval / sqrt(count), once for each new count.
+    #[inline(never)]
     fn spacing(&mut self, settings: &Settings) -> Time {
         if settings.root == Root::Exact {
             return spacing(settings.interval, self.count);

@@ -282,21 +282,7 @@ impl Control {
         fits: bool,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        let half = settings.qdelay_ref / 2.0;
-        let is_linux = settings.is_linux();
-        if is_linux && !fits {
-            self.accu = 0.0;
-            return Decision::Admit;
-        }
-        if !is_linux && self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
-            self.burst = settings.max_burst;
-        }
-        let (delay, short) = match is_linux {
-            true => (self.qdelay, 2 * settings.mean_packet - 1),
-            false => (self.qdelay_old, 2 * settings.mean_packet),
-        };
-        let harmless = delay < half && self.p < 0.2;
-        if self.burst > Time::ZERO || harmless || queue.bytes <= short {
+        if self.spares(settings, queue, fits) {
             return Decision::Admit;
         }
         let mut p = self.p;
@@ -306,11 +292,29 @@ impl Control {
         if !self.is_signalled(settings, p, draw) {
             return Decision::Admit;
         }
-        if self.p < settings.mark_ecnth || is_linux && self.p == settings.mark_ecnth {
+        if self.p < settings.mark_ecnth || settings.is_linux() && self.p == settings.mark_ecnth {
             Decision::Signal(Reason::EARLY)
         } else {
             Decision::Drop(Reason::EARLY)
         }
+    }
+
+    /// Whether an arrival needs no draw.
+    #[inline(never)]
+    fn spares(&mut self, settings: &Settings, queue: Backlog, fits: bool) -> bool {
+        let half = settings.qdelay_ref / 2.0;
+        let (mut delay, mut short) = (self.qdelay_old, 2 * settings.mean_packet);
+        if settings.is_linux() {
+            if !fits {
+                self.accu = 0.0;
+                return true;
+            }
+            (delay, short) = (self.qdelay, short - 1);
+        } else if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
+            self.burst = settings.max_burst;
+        }
+        let harmless = delay < half && self.p < 0.2;
+        self.burst > Time::ZERO || harmless || queue.bytes <= short
     }
 
     /// A chance of `p`, spaced if it is to be.
@@ -356,6 +360,7 @@ impl Control {
     }
 
     /// The probability moves; whether packets wait counts in Linux.
+    #[inline(never)]
     pub(crate) fn update(&mut self, settings: &Settings, is_busy: bool) {
         let is_linux = settings.is_linux();
         let mut step = settings.alpha * (self.qdelay - settings.qdelay_ref)

@@ -175,10 +175,11 @@ impl Control {
             self.drop_next = now + settings.interval;
             return Outcome::Enqueue;
         }
-        self.judge_late(settings, now, over, head, draw)
+        let blue = happens(self.p_blue, draw);
+        self.judge_late(settings, now, over, head, blue)
     }
 
-    /// [`judge`](Self::judge) where there is something to remember.
+    /// [`judge`](Self::judge) where there is something to remember. BLUE drops or does not.
     #[inline(never)]
     fn judge_late(
         &mut self,
@@ -186,7 +187,7 @@ impl Control {
         now: Time,
         over: bool,
         head: Head,
-        draw: &mut impl FnMut() -> f64,
+        blue: bool,
     ) -> Outcome {
         let mut outcome = Outcome::Enqueue;
         // By the schedule alone: what enters the dropping state is not signalled at once.
@@ -224,7 +225,7 @@ impl Control {
             Outcome::Drop(_) => Outcome::Enqueue,
             spared => spared,
         };
-        if self.p_blue > 0.0 && happens(self.p_blue, draw) {
+        if blue {
             outcome = Outcome::Drop(BLUE);
         }
         let is_dropped = matches!(outcome, Outcome::Drop(_));

@@ -252,19 +252,19 @@ impl<T> Scheduler<T> for FqCodel<T> {
                 self.drr.found_empty(flow);
                 continue;
             }
-            let of_all = self.settings.one_packet == OnePacket::All;
-            let counted = |lines: &FlowQueues<T>| match of_all {
-                true => lines.total(),
-                false => lines.backlog(flow),
+            let mut waiting = lines.backlog(flow);
+            let others = match self.settings.one_packet {
+                OnePacket::All => lines.total().bytes - waiting.bytes,
+                OnePacket::Flow => 0,
             };
-            let waiting = counted(lines);
+            waiting.bytes += others;
             let passes = |head| control.lets_pass(settings, now, head, waiting);
             let next = if lines.head(flow).is_some_and(passes) {
                 lines.pop(flow)
             } else {
                 let take = || {
                     let queued = lines.pop(flow)?;
-                    Some((queued, counted(lines).bytes))
+                    Some((queued, lines.backlog(flow).bytes + others))
                 };
                 control.dequeue(settings, now, take, stats)
             };

@@ -282,16 +282,17 @@ impl Control {
         fits: bool,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        if self.spares(settings, queue, fits) {
-            return Decision::Admit;
+        let p = self.chance(settings, size, queue, fits);
+        match happens(p, draw) {
+            true => self.signal(settings),
+            false => Decision::Admit,
         }
-        let mut p = self.p;
-        if settings.scale_by_size {
-            p = (p * f64::from(size) / settings.mean_packet as f64).min(1.0);
-        }
-        if !self.is_signalled(settings, p, draw) {
-            return Decision::Admit;
-        }
+    }
+
+    /// What an arrival meets.
+    #[inline(never)]
+    fn signal(&mut self, settings: &Settings) -> Decision {
+        self.accu = 0.0;
         if self.p < settings.mark_ecnth || settings.is_linux() && self.p == settings.mark_ecnth {
             Decision::Signal(Reason::EARLY)
         } else {
@@ -299,8 +300,32 @@ impl Control {
         }
     }
 
-    /// Whether an arrival needs no draw.
+    /// The chance that an arrival is signalled, spaced if it is to be.
     #[inline(never)]
+    fn chance(&mut self, settings: &Settings, size: u32, queue: Backlog, fits: bool) -> f64 {
+        if self.spares(settings, queue, fits) {
+            return 0.0;
+        }
+        let mut p = self.p;
+        if settings.scale_by_size {
+            p = (p * f64::from(size) / settings.mean_packet as f64).min(1.0);
+        }
+        if settings.derandomize {
+            if self.p == 0.0 {
+                self.accu = 0.0;
+            }
+            self.accu += p;
+            if self.accu < TOO_SOON {
+                return 0.0;
+            }
+            if self.accu >= TOO_LATE {
+                return 1.0;
+            }
+        }
+        p
+    }
+
+    /// Whether an arrival needs no draw.
     fn spares(&mut self, settings: &Settings, queue: Backlog, fits: bool) -> bool {
         let half = settings.qdelay_ref / 2.0;
         let (mut delay, mut short) = (self.qdelay_old, 2 * settings.mean_packet);
@@ -317,30 +342,7 @@ impl Control {
         self.burst > Time::ZERO || harmless || queue.bytes <= short
     }
 
-    /// A chance of `p`, spaced if it is to be.
-    #[inline]
-    fn is_signalled(
-        &mut self,
-        settings: &Settings,
-        p: f64,
-        draw: &mut impl FnMut() -> f64,
-    ) -> bool {
-        if !settings.derandomize {
-            return happens(p, draw);
-        }
-        if self.p == 0.0 {
-            self.accu = 0.0;
-        }
-        self.accu += p;
-        let signalled = self.accu >= TOO_SOON && (self.accu >= TOO_LATE || happens(p, draw));
-        if signalled {
-            self.accu = 0.0;
-        }
-        signalled
-    }
-
     /// A packet that waited for `sojourn` has left `queue` behind.
-    #[inline]
     pub(crate) fn departed(
         &mut self,
         settings: &Settings,

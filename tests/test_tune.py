@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -563,7 +564,7 @@ def test_what_the_machine_could_not_run_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk is no property of a setting."""
-    asked = {
+    asked: dict[str, Any] = {
         "scenarios": Scenario.from_toml(SMALL),
         "vary": "discipline.limit=2..30 packets:whole",
         "goal": "minimize p95",
@@ -572,7 +573,7 @@ def test_what_the_machine_could_not_run_is_tried_again(
         "seeds": (1, 2),
         "store": tmp_path / "store",
     }
-    run = campaign.schedulers.Local.run
+    run = schedulers.LocalProcesses.run
     calls = []
 
     def full(self: Any, scenarios: Any, *more: Any) -> Any:
@@ -581,11 +582,11 @@ def test_what_the_machine_could_not_run_is_tried_again(
             return run(self, scenarios, *more)
         return [RunError(f"x: cannot be written: {os.strerror(errno.ENOSPC)}")] * len(scenarios)
 
-    monkeypatch.setattr(campaign.schedulers.Local, "run", full)
-    with pytest.raises(RunError, match="4 settings could not be run .*No space left.*tries them"):
-        tune(**asked, out=tmp_path / "out")
-    monkeypatch.setattr(campaign.schedulers.Local, "run", run)
-    again = tune(**asked, out=tmp_path / "out")
-    fresh = tune(**asked, out=tmp_path / "fresh")
+    monkeypatch.setattr(schedulers.LocalProcesses, "run", full)
+    with pytest.raises(RunError, match=r"4 settings could not be run .*No space left.*tries them"):
+        package.tune(**asked, out=tmp_path / "out")
+    monkeypatch.setattr(schedulers.LocalProcesses, "run", run)
+    again = package.tune(**asked, out=tmp_path / "out")
+    fresh = package.tune(**asked, out=tmp_path / "fresh")
     assert [one.state for one in again.trials] == ["measured"] * 4
     assert [one.values for one in again.trials] == [one.values for one in fresh.trials]

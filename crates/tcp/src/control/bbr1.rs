@@ -6,8 +6,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
 
 use super::bbr::{
-    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst,
-    quantum, wire,
+    Aggregation, EXTRA_SLOT_ROUNDS, EXTRA_TIME, FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS,
+    PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst, quantum, wire,
 };
 use super::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
@@ -73,9 +73,6 @@ const HIGH_GAIN: f64 = 740.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// The gains of the cycle.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Rounds for which an aggregation counts, in two slots; the most of it, as time of the bandwidth.
-const EXTRA_ROUNDS: u32 = 5;
-const EXTRA_TIME: f64 = 0.1;
 /// Until so many segments have been delivered the window grows whatever the model says.
 const INITIAL_SEGMENTS: f64 = 10.0;
 
@@ -111,12 +108,7 @@ pub(crate) struct Bbr1 {
     /// Something was sent after nothing was out, and none of it has arrived.
     idle_restart: bool,
     recovering: bool,
-    /// Aggregation: what was delivered beyond the bandwidth, in the last two slots of rounds.
-    extra_acked: [f64; 2],
-    extra_slot: usize,
-    extra_slot_rounds: u32,
-    epoch_at: Time,
-    epoch_acked: f64,
+    aggregation: Aggregation,
     /// Bytes of payload per second; 0: not set yet.
     pacing: f64,
     #[cfg(feature = "linux")]
@@ -237,22 +229,10 @@ impl Bbr1 {
         if sample.rate.is_none() || sample.acked == 0 {
             return;
         }
-        if self.round_start {
-            self.extra_slot_rounds += 1;
-            if self.extra_slot_rounds >= EXTRA_ROUNDS {
-                self.extra_slot_rounds = 0;
-                self.extra_slot ^= 1;
-                self.extra_acked[self.extra_slot] = 0.0;
-            }
-        }
-        let mut expected = self.bw() * (sample.now - self.epoch_at).as_secs_f64();
-        if self.epoch_acked <= expected {
-            (self.epoch_at, self.epoch_acked, expected) = (sample.now, 0.0, 0.0);
-        }
-        self.epoch_acked += sample.acked as f64;
-        let extra = (self.epoch_acked - expected).min(window.cwnd);
-        let slot = &mut self.extra_acked[self.extra_slot];
-        *slot = slot.max(extra);
+        let extra = self.aggregation.excess(sample, self.bw(), 0.0);
+        let extra = extra.min(window.cwnd);
+        self.aggregation
+            .keep(extra, self.round_start, EXTRA_SLOT_ROUNDS);
     }
 
     fn extra(&self) -> f64 {
@@ -260,7 +240,7 @@ impl Bbr1 {
             return 0.0;
         }
         let most = EXTRA_TIME * self.bw();
-        self.extra_acked[0].max(self.extra_acked[1]).min(most)
+        self.aggregation.most().min(most)
     }
 
     fn update_cycle(&mut self, sample: &Sample<'_>, mss: f64) {
@@ -461,7 +441,7 @@ impl CongestionControl for Bbr1 {
     fn on_restart(&mut self, _: &Params, window: &mut Window, restart: &Restart<'_>) {
         self.begin(window, restart.srtt, restart.now);
         self.idle_restart = true;
-        (self.epoch_at, self.epoch_acked) = (restart.now, 0.0);
+        self.aggregation.restart(restart.now);
         match self.mode {
             Mode::ProbeBw => {
                 let rate = self.bw() * PACING_MARGIN;

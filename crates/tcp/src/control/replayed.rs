@@ -365,3 +365,16 @@ fn a_share_of_whole_segments_is_whole() {
         assert_eq!(found, Decrease::Bytes(table.bytes(row, "right") as f64));
     }
 }
+
+#[test]
+fn probe_all() {
+    for (name, wrong) in [
+        ("bbr1", replay::<Bbr1>(include_str!("../../tests/data/controls/bbr1-startup-and-rate-falls.csv"), &bbr1::Params::default())),
+        ("deep", bbr3(include_str!("../../tests/data/controls/bbr3-rate-falls-deep-buffer.csv"))),
+        ("idle", bbr3(include_str!("../../tests/data/controls/bbr3-idle-restart.csv"))),
+        ("prec", bbr3(include_str!("../../tests/data/controls/bbr3-precautionary-probe.csv"))),
+    ] {
+        println!("== {name} {}", wrong.len());
+        for line in &wrong { println!("{name} {line}"); }
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::control::tests::{Feed, segments};
+use crate::sender::rack::segment_log::Loss;
 
 const MSS: f64 = Feed::MSS as f64;
 
@@ -78,7 +79,7 @@ fn b308_the_bound_after_a_loss_is_that_of_the_trace() {
         assert_eq!(too_high, cells[3] == "true", "{row}");
         // A prefix below 0 is taken as none.
         let least = number(0) - number(2);
-        let found = inflight_at_loss(&loss, numbers.loss_threshold) / 1000.0;
+        let found = inflight_at_loss(&loss, numbers.loss_threshold, 0.0) / 1000.0;
         assert!(
             (found - number(4).max(least)).abs() < 1e-6,
             "{row}: {found}"
@@ -124,15 +125,15 @@ fn b309_a_round_with_a_loss_lowers_the_short_term_bounds() {
         ..Bbr3::default()
     };
     bbr.max_bw.add(0, 100_000.0, BW_CYCLES);
-    bbr.adapt_lower_bounds(&numbers, &segments(20.0));
+    bbr.adapt_lower_bounds(&numbers, &segments(20.0), MSS);
     assert_eq!(bbr.bounds.bw_shortterm, 80_000.0, "not below the latest");
     assert_eq!(bbr.bounds.inflight_shortterm, 14_000.0);
     let before = bbr.bounds;
-    bbr.adapt_lower_bounds(&numbers, &segments(20.0));
+    bbr.adapt_lower_bounds(&numbers, &segments(20.0), MSS);
     assert_eq!(bbr.bounds, before, "once per loss");
     bbr.state = State::Up;
     bbr.loss_in_round = true;
-    bbr.adapt_lower_bounds(&numbers, &segments(20.0));
+    bbr.adapt_lower_bounds(&numbers, &segments(20.0), MSS);
     assert_eq!(bbr.bounds, before, "not while probing");
 }
 
@@ -204,6 +205,7 @@ fn b303_losses_end_startup_after_a_round_of_recovery() {
         let mut sample = feed.acks(1, 0);
         sample.lost = lost * Feed::MSS;
         bbr.check_startup(&numbers, &rate(100, 0), &sample);
+        bbr.leave_startup();
         let case = (in_recovery, lost, events);
         assert_eq!(bbr.state == State::Drain, leaves, "{case:?}");
         let bound = if leaves { 25_000.0 } else { f64::INFINITY };
@@ -324,7 +326,7 @@ fn b314_a_probe_stops_at_a_bound_of_losses_and_refills_if_a_round_shows_none() {
             in_flight_before: in_flight_before as u64,
             ..feed.acks(1, 0)
         };
-        bbr.check_up(&window, &sample);
+        bbr.check_up(&rate(90, 0), &window, &sample);
         bbr.state
     };
     assert_eq!(check(98.0 * MSS), State::Up, "below the bound");

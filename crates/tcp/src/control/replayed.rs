@@ -269,7 +269,6 @@ fn compare(table: &Table, found: &[Found]) -> Vec<String> {
 fn bbr3(text: &'static str) -> Vec<String> {
     let params = bbr3::Params {
         constants: bbr3::Constants::Google,
-        ..bbr3::Params::default()
     };
     replay::<Bbr3>(text, &params, 0)
 }

@@ -186,6 +186,26 @@ mod tests {
         assert!((cwnd - 20.0).abs() < 1e-9, "alpha begins at 1: {cwnd}");
     }
 
+    /// RFC 3168, section 6.1.2: a loss has cut the window of this round trip.
+    #[test]
+    fn a_mark_within_a_recovery_cuts_no_second_time() {
+        let params = Params::default();
+        let mut feed = Feed::default();
+        let (mut dctcp, mut window) = (Dctcp::default(), segments(40.0));
+        for (state, left) in [
+            (RecoveryState::Recovery, 40.0),
+            (RecoveryState::Loss, 40.0),
+            (RecoveryState::Open, 20.0),
+        ] {
+            let mut sample = feed.acks(1, 1);
+            sample.state = state;
+            dctcp.on_sample(&params, &mut window, &sample);
+            let cwnd = window.cwnd / Feed::MSS as f64;
+            // The ACKs in recovery have all been marked: the share is still 1.
+            assert!((cwnd - left).abs() < 1e-9, "{state:?}: {cwnd}");
+        }
+    }
+
     #[test]
     fn dt08_a_share_below_a_sixteenth_of_the_unit_is_forgotten() {
         let params = Params {

@@ -1,5 +1,6 @@
 //! The worked traces and the numbers of the draft.
 
+use super::state::inflight_at_loss;
 use super::*;
 use crate::control::tests::{Feed, segments};
 use crate::sender::rack::segment_log::Loss;
@@ -383,5 +384,76 @@ fn b316_a_loss_that_was_none_leaves_the_bounds_as_they_were_and_probing_begins_a
         bbr.bounds = low;
         bbr.on_undo(&params, &mut window);
         assert_eq!(bbr.bounds, low);
+    }
+}
+
+/// The rules of the branch that the recorded ACKs do not reach.
+#[test]
+fn after_a_time_out_the_branch_looks_for_a_full_pipe_anew_and_bounds_what_is_in_flight() {
+    let feed = Feed::default();
+    for (constants, state, shortterm) in [
+        (Constants::Google, State::Cruise, 40.0 * MSS),
+        (Constants::Google, State::Up, f64::INFINITY),
+        (Constants::Draft, State::Cruise, f64::INFINITY),
+    ] {
+        let mut bbr = Bbr3 {
+            branch: constants == Constants::Google,
+            full: FullPipe {
+                bw: 1.0,
+                count: 2,
+                now: false,
+            },
+            ..steady(state)
+        };
+        let congestion = Congestion {
+            now: Time::ZERO,
+            profile: &feed.profile,
+            flight: 40_000,
+            window: 40_000,
+            cause: Cause::Timeout,
+        };
+        let _ = bbr.on_congestion(&Params { constants }, &segments(40.0), &congestion);
+        assert_eq!(bbr.bounds.inflight_shortterm, shortterm, "{state:?}");
+        let begins_anew = bbr.full == FullPipe::default();
+        assert_eq!(begins_anew, constants == Constants::Google);
+    }
+}
+
+/// At 1 Mbit/s and 100 ms: room for three bursts of two segments, by the draft of one.
+#[test]
+fn the_branch_has_room_for_bursts_of_two_segments_at_any_rate() {
+    for (branch, segments, burst) in [(true, 6.0, 2), (false, 4.0, 1)] {
+        let bbr = Bbr3 {
+            branch,
+            pacing: 125_000.0,
+            ..steady(State::Cruise)
+        };
+        assert_eq!(bbr.with_room(MSS, MSS), segments * MSS);
+        let leaves = bbr.linux_burst(125_000.0, bbr.min_rtt, 1000);
+        assert_eq!(leaves, burst);
+    }
+}
+
+/// A time-out alone gives the window of before back: nothing else has cut it.
+#[test]
+fn the_branch_restores_the_window_behind_a_time_out_alone() {
+    let params = Params {
+        constants: Constants::Google,
+    };
+    for (state, left) in [(RecoveryState::Recovery, 11.0), (RecoveryState::Loss, 40.0)] {
+        let mut bbr = steady(State::Cruise);
+        bbr.max_bw.add(0, 1000.0 * MSS, BW_CYCLES);
+        bbr.prior_cwnd = 40.0 * MSS;
+        let (mut window, mut feed) = (segments(10.0), Feed::default());
+        let mut sample = feed.acks(0, 0);
+        (sample.state, sample.acked) = (state, Feed::MSS);
+        bbr.branch = true;
+        bbr.update_cwnd(&params.constants.numbers(), &mut window, &sample);
+        window.cwnd = 10.0 * MSS;
+        bbr.update_cwnd(&params.constants.numbers(), &mut window, &feed.acks(1, 0));
+        assert!(
+            (window.cwnd / MSS - left).abs() <= 1.0,
+            "{state:?} {window:?}"
+        );
     }
 }

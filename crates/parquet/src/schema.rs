@@ -1,5 +1,7 @@
 //! The schema of a file: Parquet's types, and the types of Arrow that our columns stand for.
 
+use std::fmt;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Vector, WIPOffset};
@@ -23,6 +25,12 @@ pub enum Kind {
     Bool,
     /// Words from a set of at most 256.
     Text,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// A column's name and type.

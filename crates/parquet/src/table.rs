@@ -34,14 +34,14 @@ impl<C: Columns> Table<C> {
     where
         C: FixedColumns,
     {
-        Self::with_columns(directory, C::new(classes), C::fields())
+        Self::with_columns(directory, C::new(classes), &C::fields())
     }
 
     /// Makes the file with columns whose fields are these.
     pub(crate) fn with_columns(
         directory: &Path,
         columns: C,
-        fields: Vec<Field>,
+        fields: &[Field],
     ) -> Result<Self, RunError> {
         let path = directory.join(C::ABOUT.file);
         let file = File::create(&path)
@@ -49,7 +49,7 @@ impl<C: Columns> Table<C> {
         let compressed = |field: &Field| C::ABOUT.layout.compresses(field.kind);
         let chunks = fields.iter().map(|it| Chunk::new(compressed(it))).collect();
         Ok(Self {
-            writer: writer(file, &fields).map_err(unwritable)?,
+            writer: writer(file, fields).map_err(unwritable)?,
             columns,
             waiting: 0,
             chunks,

@@ -471,6 +471,6 @@ mod tests {
 
     #[test]
     fn an_end_point_is_small_because_runs_hold_many() {
-        assert!(size_of::<Endpoint>() <= 248, "{}", size_of::<Endpoint>());
+        assert!(size_of::<Endpoint>() <= 240, "{}", size_of::<Endpoint>());
     }
 }

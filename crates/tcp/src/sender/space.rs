@@ -32,8 +32,9 @@ pub(crate) struct Space {
     pub(super) end: u64,
     pub(super) control: Control,
     pub(super) rto: Rto,
-    /// The segment whose round trip is being timed, and when it was sent; [`Time::NEVER`]: none.
-    pub(super) timed_seq: u64,
+    /// The segment whose round trip is being timed (the lowest bits of its number), and when it was sent;
+    /// [`Time::NEVER`]: none.
+    timed_seq: u32,
     pub(super) timed_at: Time,
     pub(super) retransmit_at: Time,
     /// While the handshake is under way: when it is aborted. Later: when the next segment may leave.
@@ -239,8 +240,14 @@ impl Space {
 
     /// A SYN or SYN-ACK leaves for the first time: the handshake may take so long.
     pub(crate) fn begin_handshake(&mut self, patience: Time, now: Time) {
-        (self.timed_seq, self.timed_at) = (0, now);
+        self.start_timing(0, now);
         self.hold_until = now + patience;
+    }
+
+    /// The segment at `seq` is timed from now on.
+    #[inline(always)]
+    pub(super) fn start_timing(&mut self, seq: u64, now: Time) {
+        (self.timed_seq, self.timed_at) = (seq as u32, now);
     }
 
     /// What is out is not timed any more (Karn).
@@ -277,7 +284,8 @@ impl Space {
     /// When the segment was sent that is timed, if this acknowledges it: none is timed any more.
     #[inline(always)]
     pub(super) fn take_timed(&mut self, ack: u64) -> Option<Time> {
-        let is_timed = self.timed_at < Time::NEVER && ack > self.timed_seq;
+        let is_behind = (ack as u32).wrapping_sub(self.timed_seq) as i32 > 0;
+        let is_timed = self.timed_at < Time::NEVER && is_behind;
         is_timed.then(|| std::mem::replace(&mut self.timed_at, Time::NEVER))
     }
 

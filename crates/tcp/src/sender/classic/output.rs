@@ -378,7 +378,7 @@ impl ClassicSender {
         if !space.emit(seq, candidate, receiver, cx, out) {
             self.count_resent(candidate.0, out);
         } else if space.timed_at == Time::NEVER {
-            (space.timed_seq, space.timed_at) = (seq, cx.now);
+            space.start_timing(seq, cx.now);
         }
         if space.retransmit_at == Time::NEVER {
             space.arm(cx);

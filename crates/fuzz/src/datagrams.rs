@@ -95,7 +95,7 @@ fn config(control: u8, ecn: bool) -> Config {
 }
 
 /// A datagram in its carried form: a packet with a frame of the chunk's type and numbers, then the rest
-/// of the chunk as it is.
+/// of the chunk unchanged.
 fn datagram(chunk: &[u8], number: u64) -> Vec<u8> {
     let byte = |at: usize| chunk.get(at).copied().unwrap_or(0);
     let first = [0x40, 0x41, 0xc1, 0xd1, 0xe1, 0x40, 0x43, 0x40][usize::from(byte(1) & 7)];

@@ -99,7 +99,7 @@ class _Spaces:
         self._call(self.libc.capset, header, none)
         # A process is in another space of processes only from its birth on.
         if child := os.fork():
-            os.closerange(3, _MOST_FILES)  # else whoever starts this waits for the end
+            os.closerange(3, _MOST_FILES)  # else the process that starts this waits for the end
             _, ended = os.waitpid(child, 0)
             status = os.waitstatus_to_exitcode(ended)
             if status < 0:

@@ -62,7 +62,7 @@ pub(super) fn fixed_point(rate: &Rate, mss: f64, round: fn(f64) -> f64) -> f64 {
     round(units) * mss * 1e6 / BW_UNIT
 }
 
-/// `bytes` in whole units, at least that many; a unit of 0: as they are.
+/// `bytes` in whole units, at least that many; a unit of 0: unchanged.
 pub(super) fn round_up(bytes: f64, unit: f64) -> f64 {
     if unit > 0.0 {
         (bytes / unit - ROUNDING).ceil() * unit
@@ -71,7 +71,7 @@ pub(super) fn round_up(bytes: f64, unit: f64) -> f64 {
     }
 }
 
-/// `bytes` in whole units, at most that many; a unit of 0: as they are.
+/// `bytes` in whole units, at most that many; a unit of 0: unchanged.
 pub(super) fn round_down(bytes: f64, unit: f64) -> f64 {
     if unit > 0.0 {
         (bytes / unit + ROUNDING).floor() * unit

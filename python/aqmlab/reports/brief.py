@@ -251,14 +251,7 @@ def write_pdf(page: Brief, path: Path) -> None:
     above, below = list(_above(page)), list(_below(page))
     left = _HEIGHT - 2 * _MARGIN - sum(strip.height for strip in (*above, *below))
     strips = [*above, *_picture_strip(page.picture, left), *below]
-    made = vl_convert.svg_to_pdf(sheet(strips, _HEIGHT, "", _WIDTH))
-    book = pypdf.PdfWriter()
-    for one in pypdf.PdfReader(io.BytesIO(made)).pages:
-        book.add_page(one).scale_by(_POINT)
-    book.add_metadata({"/Title": clean(page.title), "/Creator": "aqmlab"})
-    written = io.BytesIO()
-    book.write(written)
-    write_bytes(path, written.getvalue())
+    write_bytes(path, pdf([sheet(strips, _HEIGHT, "", _WIDTH)], clean(page.title)))
 
 
 def _above(page: Brief) -> Iterator[Strip]:

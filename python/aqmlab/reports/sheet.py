@@ -83,18 +83,15 @@ def write_pdf(report: Report, path: Path) -> None:
     """Writes the whole report as pages."""
     strips = [*_main_strips(report), *_detail_strips(report)]
     pages = paged(strips, _HEIGHT - 2 * _MARGIN)
-    book = pypdf.PdfWriter()
-    for number, content in enumerate(pages, 1):
-        foot = f"{report.title}, page {number} of {len(pages)}"
-        drawn = vl_convert.svg_to_pdf(sheet(content, _HEIGHT, foot))
-        for page in pypdf.PdfReader(io.BytesIO(drawn)).pages:
-            book.add_page(page).scale_by(_POINT)
-    book.add_metadata({"/Title": clean(report.title), "/Creator": "aqmlab"})
-    for number, scenario in enumerate(report.scenarios, 1):
-        book.add_attachment(f"scenario-{number}.toml", scenario.text.encode())
-    written = io.BytesIO()
-    book.write(written)
-    write_bytes(path, written.getvalue())
+    drawings = (
+        sheet(content, _HEIGHT, f"{report.title}, page {number} of {len(pages)}")
+        for number, content in enumerate(pages, 1)
+    )
+    scenarios = {
+        f"scenario-{number}.toml": scenario.text
+        for number, scenario in enumerate(report.scenarios, 1)
+    }
+    write_bytes(path, pdf(drawings, clean(report.title), attachments=scenarios))
 
 
 def write_png(report: Report, path: Path) -> None:

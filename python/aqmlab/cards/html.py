@@ -29,7 +29,6 @@ __all__ = ["write_html", "write_pdf"]
 
 _WIDTH, _HEIGHT = 794.0, 1123.0
 """A4, upright, in pixels of 1/96 inch."""
-_POINT = 0.75
 _MARGIN = 36.0
 _PICTURES, _GAP = 250.0, 16.0
 """The width of pictures beside the text, and what is left free."""

@@ -112,7 +112,8 @@ pub enum CwndArithmetic {
 pub enum WindowGrowth {
     /// With every ACK that opens it.
     Always,
-    /// Only while it is used (RFC 7661, section 4); in slow start half of it is enough (Linux).
+    /// Only if the flight that is acknowledged filled it at some time (RFC 7661, section 4); in slow start it
+    /// is enough that half of it was out (Linux).
     CwndLimited,
     /// Not with in-order ACKs once it exceeds the peer's, nor beyond 65,535 bytes (BSD: the short way
     /// of header prediction leaves it alone).

@@ -331,7 +331,7 @@ test-live: build $(STAMPS)/requirements-dev  ## the live bed and the shell's bou
 test-aarch64:  ## the results of every pinned run on another processor, emulated
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu" \
-	cargo test --locked --release --target aarch64-unknown-linux-gnu -p aqmlab-sim --test behaviour $(ARGS)
+	cargo test --locked --release --target aarch64-unknown-linux-gnu -p aqmlab-sim --test it behaviour $(ARGS)
 
 # Simulator alone: the live bed and the shell are Linux's. It compiles and links nothing.
 .PHONY: check-portable

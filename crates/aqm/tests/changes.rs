@@ -1,7 +1,7 @@
 //! What a discipline lists as changeable does change: a queue that is given another value before
 //! anything has come is the queue that began with it. Its own values change nothing at any time.
 
-mod model;
+use crate::model;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 //! hold, flows keep their order, marks are only for the capable, no number goes astray, and the
 //! same events with the same random numbers end the same way.
 
-mod model;
+use crate::model;
 
 use aqmlab_aqm::{Discipline, Queue, Reason};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};

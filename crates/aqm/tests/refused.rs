@@ -2,7 +2,7 @@
 //! sentences are listed in `snapshots/refused__messages.snap`. What relates two parameters is
 //! tested beside its discipline. Reasons, changeable parameters and inner variables are listed, too.
 
-mod model;
+use crate::model;
 
 use std::collections::BTreeSet;
 

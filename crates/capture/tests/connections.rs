@@ -1,6 +1,6 @@
 //! Connections packet by packet: what is told apart, and what is said of the rest.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

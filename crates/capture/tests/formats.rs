@@ -1,6 +1,6 @@
 //! The same packets in every format and behind every link's header give the same vectors.
 
-mod common;
+use crate::common;
 
 use aqmlab_capture::{CaptureReader, Options, Skip, decode};
 use aqmlab_traffic::vector::ConnectionVector;

@@ -1,6 +1,6 @@
 //! Random conversations over random networks: sizes and order come out exactly.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Whatever the bytes: an error or vectors, never a panic, and counts that add up.
 
-mod common;
+use crate::common;
 
 use aqmlab_capture::{ConvertError, Options, Report};
 use common::{ACK, FIN, Pair, RST, SYN, Tap, try_vectors};

@@ -1,6 +1,6 @@
 //! The segments of a capture: who sends them, and to which connection they belong.
 
-mod common;
+use crate::common;
 
 use aqmlab_capture::{SegmentList, WORDS_OF_SEGMENT, segments};
 use common::{ACK, FIN, Pair, SYN, Tap};

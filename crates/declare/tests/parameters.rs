@@ -5,7 +5,7 @@ use aqmlab_net::{Bytes, Time};
 
 /// Everything that a parameter can be.
 #[parameters]
-pub struct Params {
+pub(crate) struct Params {
     /// Required.
     #[param(least = 1, most = 16)]
     pub flows: u32,
@@ -25,7 +25,7 @@ pub struct Params {
 
 /// A table without required keys.
 #[parameters]
-pub struct Inner {
+pub(crate) struct Inner {
     /// The default of its type.
     #[param(default)]
     pub ecn: bool,

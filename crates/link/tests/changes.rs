@@ -1,6 +1,6 @@
 //! Changes of a link while it works, hold-ups, losses and who is asked about a packet.
 
-mod plain;
+use crate::plain;
 
 use aqmlab_aqm::{Details, Discipline};
 use aqmlab_declare::tagged;

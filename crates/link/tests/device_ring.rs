@@ -1,6 +1,6 @@
 //! The ring of a network card lies behind the discipline, which cannot see it.
 
-mod plain;
+use crate::plain;
 
 use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};

@@ -1,6 +1,6 @@
 //! Sojourn times against theory, whichever way a port finds departures.
 
-mod plain;
+use crate::plain;
 
 use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};

@@ -1,6 +1,6 @@
 //! Links that vary: departures and arrivals against sums by hand.
 
-mod plain;
+use crate::plain;
 
 use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};

@@ -1,7 +1,7 @@
 //! What a port says of itself between the events, against the plain rules of a first-come,
 //! first-served queue with a device ring.
 
-mod plain;
+use crate::plain;
 
 use aqmlab_aqm::{Details, Discipline, Reason};
 use aqmlab_declare::tagged;

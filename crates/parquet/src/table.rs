@@ -270,7 +270,10 @@ mod tests {
         table.push(&(1, 2, 0.5, true, None, 1, 2));
         let full = message(table.close(&mut Zstd::new()));
         std::fs::remove_dir_all(&directory).unwrap();
-        assert_eq!(full, format!("{expected}No space left on device (os error 28)"));
+        assert_eq!(
+            full,
+            format!("{expected}No space left on device (os error 28)")
+        );
     }
 
     #[test]

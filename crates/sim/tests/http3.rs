@@ -1,7 +1,7 @@
 //! Pages over HTTP/3, against sums by hand and against the same pages over HTTP/2.
 #![cfg(feature = "quic")]
 
-mod common;
+use crate::common;
 
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,6 @@
 //! Delays, round trips and losses of a run, against theory and against what its capture shows.
 
-mod common;
+use crate::common;
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! QUIC of our own over our queues.
 #![cfg(feature = "quic")]
 
-mod common;
+use crate::common;
 
 use aqmlab_record::Summary;
 use common::run;

@@ -1,7 +1,7 @@
 //! QUIC by quinn-proto over our queues, beside what a prototype of its own measured.
 #![cfg(feature = "quinn")]
 
-mod common;
+use crate::common;
 
 use aqmlab_record::{Discard, RunError, Summary};
 use aqmlab_sim::Memory;

@@ -1,6 +1,6 @@
 //! Whole runs: the books balance, theory holds, the same seed gives the same bytes.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

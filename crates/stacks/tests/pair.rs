@@ -1,7 +1,7 @@
 //! Two ends and a wire: times to the nanosecond, and the same bytes for the same seed.
 #![cfg(feature = "quinn")]
 
-mod wire;
+use crate::wire;
 
 use aqmlab_net::{Bytes, Time};
 use aqmlab_stacks::{Class, Control, Quinn};

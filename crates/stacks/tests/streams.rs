@@ -1,7 +1,7 @@
 //! Messages on streams of their own, as HTTP/3 has them.
 #![cfg(feature = "quic")]
 
-mod wire;
+use crate::wire;
 
 use aqmlab_net::{Bytes, Role, Time};
 use aqmlab_stacks::{Class, EarlyData, Quic};

@@ -2,7 +2,7 @@
 //! tests.
 #![cfg(all(feature = "quinn", feature = "quic"))]
 
-mod wire;
+use crate::wire;
 
 use aqmlab_net::{Bytes, Role, Time};
 use aqmlab_stacks::{Class, Control, EarlyData, Quic, Quinn};

@@ -13,9 +13,9 @@ use crate::control::{
     Ack, Cause, Congestion, CongestionControlKind, Control, ControlMetrics, Marks, Restart, Sample,
 };
 use crate::profile::{DecreaseBase, Ect, Pacing, Profile, SlowStart, SlowStartExit};
+use crate::rate::{Delivery, Loss, Then};
 use crate::recovery::RecoveryState;
 use crate::sender::rack::hystart::{Arrival, HyStart};
-use crate::sender::rack::segment_log::{Loss, Rate};
 
 /// What a packet remembers of the connection when it was sent: for [`Law::acknowledge`] and
 /// [`Law::lose`].
@@ -23,12 +23,7 @@ use crate::sender::rack::segment_log::{Loss, Rate};
 pub struct Stamp {
     /// Behind its last byte.
     end: u64,
-    delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
-    in_flight: u64,
-    lost: u64,
-    app_limited: bool,
+    then: Then,
 }
 
 /// What an acknowledgement reports beside the packets themselves.
@@ -64,13 +59,7 @@ pub struct Law {
     /// Behind the last byte sent, and behind the newest packet acknowledged.
     max: u64,
     una: u64,
-    /// Bytes delivered and lost since the connection began.
-    delivered: u64,
-    lost: u64,
-    delivered_at: Time,
-    first_sent: Time,
-    /// Samples are limited by the application until this much is delivered; 0: they are not.
-    app_limited_until: u64,
+    delivery: Delivery,
     // What the acknowledgement at hand reports.
     acked: u64,
     /// Of these, bytes of packets that open the window.
@@ -128,11 +117,7 @@ impl Law {
             profile: stack,
             max: 1,
             una: 1,
-            delivered: 0,
-            lost: 0,
-            delivered_at: Time::ZERO,
-            first_sent: Time::ZERO,
-            app_limited_until: 0,
+            delivery: Delivery::default(),
             acked: 0,
             opening: 0,
             newest: None,
@@ -185,12 +170,11 @@ impl Law {
     #[inline]
     pub fn on_send(&mut self, bytes: u64, in_flight: u64, now: Time) -> Stamp {
         if in_flight == 0 {
-            (self.first_sent, self.delivered_at) = (now, now);
             self.control.on_restart(&Restart {
                 now,
                 profile: &self.profile,
                 srtt: None,
-                delivered: self.delivered,
+                delivered: self.delivery.delivered,
             });
         }
         let start = self.max;
@@ -198,27 +182,21 @@ impl Law {
         self.control.on_send(start, self.max, false, now);
         Stamp {
             end: self.max,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-            in_flight: in_flight + bytes,
-            lost: self.lost,
-            app_limited: self.app_limited_until > 0,
+            then: self.delivery.on_send(in_flight, bytes, now),
         }
     }
 
     /// The application has nothing to send though the window would allow it.
     #[inline]
     pub fn limit_by_application(&mut self, in_flight: u64) {
-        self.app_limited_until = (self.delivered + in_flight).max(1);
+        self.delivery.limit_by_application(in_flight);
     }
 
     /// A packet of so many bytes, sent at `sent`, has arrived. `opens`: it was sent after the last
     /// congestion. [`finish`](Self::finish) ends the acknowledgement.
     #[inline]
     pub fn acknowledge(&mut self, bytes: u64, sent: Time, stamp: &Stamp, opens: bool, now: Time) {
-        self.delivered += bytes;
-        self.delivered_at = now;
+        self.delivery.on_arrival(bytes, now);
         self.acked += bytes;
         self.opening += if opens { bytes } else { 0 };
         if self.newest.is_none_or(|(_, newest)| stamp.end > newest.end) {
@@ -228,13 +206,7 @@ impl Law {
 
     /// A packet of so many bytes is lost.
     pub fn lose(&mut self, bytes: u64, stamp: &Stamp) {
-        self.lost += bytes;
-        self.losses.push(Loss {
-            len: bytes,
-            in_flight: stamp.in_flight,
-            lost: self.lost - stamp.lost,
-            app_limited: stamp.app_limited,
-        });
+        self.losses.push(self.delivery.on_loss(bytes, &stamp.then));
     }
 
     /// Congestion that packets show which were lost, or marked: the window falls, not below `least`.
@@ -273,7 +245,8 @@ impl Law {
     /// The acknowledgement is taken in: samples, and the window grows.
     pub fn finish(&mut self, report: &Report) {
         let before = self.una;
-        let rate = self.rate(report.min_rtt);
+        let newest = self.newest.map(|(sent, stamp)| (sent, stamp.then));
+        let rate = self.delivery.sample(newest, report.min_rtt);
         if let Some((_, newest)) = self.newest.take() {
             self.una = self.una.max(newest.end);
         }
@@ -298,8 +271,8 @@ impl Law {
             rtt: report.rtt,
             srtt: report.srtt,
             rate,
-            delivered: self.delivered,
-            lost: self.lost,
+            delivered: self.delivery.delivered,
+            lost: self.delivery.lost,
             in_flight_before: report.in_flight.0,
             in_flight: report.in_flight.1,
             window_limited: report.window_limited,
@@ -327,27 +300,6 @@ impl Law {
         } else {
             self.control.on_recovery_ack(&news);
         }
-    }
-
-    /// The sample of the delivery rate, if there is one: as the log of TCP's segments takes it.
-    fn rate(&mut self, min_rtt: Option<Time>) -> Option<Rate> {
-        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
-        let (sent, then) = self.newest?;
-        self.first_sent = sent;
-        let sending = sent.saturating_sub(then.first_sent);
-        let acknowledging = self.delivered_at.saturating_sub(then.delivered_at);
-        let interval = sending.max(acknowledging);
-        let is_valid = interval > Time::ZERO && min_rtt.is_none_or(|least| interval >= least);
-        is_valid.then_some(Rate {
-            delivered: self.delivered - then.delivered,
-            interval,
-            prior_delivered: then.delivered,
-            in_flight: then.in_flight,
-            lost: self.lost - then.lost,
-            app_limited: then.app_limited,
-        })
     }
 
     /// In the first slow start HyStart++ opens the window, where it is wanted.

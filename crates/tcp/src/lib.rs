@@ -19,6 +19,7 @@ mod handshake;
 mod law;
 mod peer_metrics;
 mod profile;
+mod rate;
 mod receiver;
 mod recovery;
 mod rto;

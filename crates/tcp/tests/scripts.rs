@@ -1,7 +1,7 @@
 //! Packet scripts: what one end point sends when it is sent what a script says. Every file of
 //! `tests/scripts` is a test; its README.md explains the language.
 
-mod script;
+use crate::script;
 
 use std::fs;
 use std::path::Path;

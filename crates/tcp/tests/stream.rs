@@ -1,7 +1,7 @@
 //! Whatever the network does, the stream arrives exactly once; and whatever arrives, nothing
 //! panics.
 
-mod net;
+use crate::net;
 
 use aqmlab_net::{Bytes, Ecn, Time};
 use aqmlab_tcp::{

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use aqmlab_aqm::{Queue, Reason};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 
-use crate::{LINK, read};
+use crate::fairness::{LINK, read};
 
 /// How a sender behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]

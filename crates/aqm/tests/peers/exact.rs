@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{ARRIVALS, Case, LINK, SIZES, table};
+use crate::peers::{ARRIVALS, Case, LINK, SIZES, table};
 
 const TARGET: u64 = 5_000_000; // ns
 const INTERVAL: u64 = 100_000_000; // ns
@@ -269,7 +269,7 @@ fn fq_codel_drops_from_the_same_flow_as_ns3() {
     for flow in 1..SIZES.len() {
         assert!(ours[flow].max(theirs[flow]) <= 1, "{ours:?} {theirs:?}");
     }
-    let (_, rows) = crate::table("ns3-fq-codel.csv");
+    let (_, rows) = crate::peers::table("ns3-fq-codel.csv");
     let theirs = rows.iter().map(|row| row[0].parse::<f64>().unwrap());
     let sums: (f64, f64) = (theirs.sum(), run.queue[..rows.len()].iter().sum());
     assert!((sums.1 / sums.0 - 1.0).abs() < 0.03, "{sums:?}");

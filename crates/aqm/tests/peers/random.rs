@@ -1,6 +1,6 @@
 //! Queues that draw: 40 runs of the peer against 40 of ours, mean against mean.
 
-use crate::{ARRIVALS, Case, Run, SIZES, table};
+use crate::peers::{ARRIVALS, Case, Run, SIZES, table};
 
 /// Runs of each side.
 pub(crate) const RUNS: u64 = 40;

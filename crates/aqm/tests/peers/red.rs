@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use aqmlab_net::{Ecn, Packet, Time};
 
-use crate::random::{Outcome, RUNS};
-use crate::{Buffer, Case, Port, Run};
+use crate::peers::random::{Outcome, RUNS};
+use crate::peers::{Buffer, Case, Port, Run};
 
 /// Mean packet size, bytes.
 const MEAN: f64 = 1000.0;

@@ -4,7 +4,7 @@ use aqmlab_aqm::Outcome;
 use aqmlab_net::Time;
 use proptest::prelude::*;
 
-use crate::{depart, fifo, play, probe, send};
+use crate::stabilizing::{depart, fifo, play, probe, send};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]

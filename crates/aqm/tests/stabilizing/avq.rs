@@ -4,7 +4,7 @@ use aqmlab_aqm::{LinkFacts, Outcome};
 use aqmlab_net::{Bytes, Ecn, Rate, Time};
 use proptest::prelude::*;
 
-use crate::{fifo, packet, play, probe, send};
+use crate::stabilizing::{fifo, packet, play, probe, send};
 
 #[test]
 fn avq_can_follow_the_accepted_rate() {

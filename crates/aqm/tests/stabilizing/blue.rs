@@ -3,7 +3,7 @@
 use aqmlab_aqm::{FifoQueue, Outcome, Reason};
 use aqmlab_net::{Ecn, Time};
 
-use crate::{depart, fifo, packet, probe, send};
+use crate::stabilizing::{depart, fifo, packet, probe, send};
 
 const BLUE: &str = "kind = \"blue\"\nlimit = \"3 packets\"\nd1 = 0.3\nd2 = 0.1\n\
                     freeze_time = \"10 ms\"\n";

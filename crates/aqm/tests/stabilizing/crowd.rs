@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use aqmlab_aqm::Queue;
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 
-use crate::{LINK, read};
+use crate::stabilizing::{LINK, read};
 
 /// What happens at some time, to a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

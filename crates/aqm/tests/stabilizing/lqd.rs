@@ -3,7 +3,7 @@
 use aqmlab_aqm::{FifoQueue, Outcome, Reason};
 use aqmlab_net::{Ecn, Time};
 
-use crate::{depart, fifo, packet, probe, send};
+use crate::stabilizing::{depart, fifo, packet, probe, send};
 
 const LQD: &str = "kind = \"lqd\"\nq_ref = \"4 packets\"\nlimit = \"8 packets\"\n\
                    a = 0.01\nb = 0.2\n";

@@ -3,7 +3,7 @@
 use aqmlab_aqm::LinkFacts;
 use aqmlab_net::{Ecn, Rate, Time};
 
-use crate::{LINK, catch_up, depart, fifo, packet, probe, send};
+use crate::stabilizing::{LINK, catch_up, depart, fifo, packet, probe, send};
 
 #[test]
 fn pi_rests_where_the_queue_is_and_was_at_its_target() {

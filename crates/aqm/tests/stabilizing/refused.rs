@@ -1,6 +1,6 @@
 //! Parameters that contradict each other.
 
-use crate::read;
+use crate::stabilizing::read;
 
 #[test]
 fn contradictions_are_refused_with_the_field_and_the_remedy() {

@@ -3,7 +3,7 @@
 use aqmlab_aqm::{FifoQueue, LinkFacts, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, Rate, Time};
 
-use crate::{catch_up, depart, fifo, packet, probe, read, send};
+use crate::stabilizing::{catch_up, depart, fifo, packet, probe, read, send};
 
 const REM: &str = "kind = \"rem\"\nq_ref = \"5 packets\"\nlimit = \"12 packets\"\n\
                    gamma = 0.1\nphi = 1.1\n";

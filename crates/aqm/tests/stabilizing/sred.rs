@@ -5,7 +5,7 @@ use aqmlab_aqm::{Aqm, AqmParameters, Backlog, Decision, Discipline};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use proptest::prelude::*;
 
-use crate::{LINK, fifo, packet, probe, read};
+use crate::stabilizing::{LINK, fifo, packet, probe, read};
 
 fn params(table: &str) -> Params {
     match read(table) {

@@ -5,7 +5,7 @@ use aqmlab_aqm::ared::{GentleSlope, MarkRegion, Params};
 use aqmlab_aqm::red::{Gap, Unit};
 use aqmlab_net::{Bytes, QueueSize, Time};
 
-use crate::trace::{follow, link};
+use crate::worked::trace::{follow, link};
 
 fn packets(number: f64) -> QueueSize {
     QueueSize::Packets(number)

@@ -5,7 +5,7 @@ use aqmlab_aqm::ared_feng::Params;
 use aqmlab_aqm::red::{Gap, Unit};
 use aqmlab_net::{Bytes, QueueSize};
 
-use crate::trace::{Played, assert_close, link, rows};
+use crate::worked::trace::{Played, assert_close, link, rows};
 
 #[test]
 fn ared_feng() {

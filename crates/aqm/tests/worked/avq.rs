@@ -5,7 +5,7 @@ use aqmlab_aqm::red::Unit;
 use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
-use crate::trace::{follow, link};
+use crate::worked::trace::{follow, link};
 
 #[test]
 fn avq() {

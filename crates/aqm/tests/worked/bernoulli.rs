@@ -4,7 +4,7 @@ use aqmlab_aqm::bernoulli::Params;
 use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
 use aqmlab_net::{Ecn, FlowKey, Packet, QueueSize, Time};
 
-use crate::trace::link;
+use crate::worked::trace::link;
 
 fn discipline(p: f64) -> Discipline {
     let (limit, ecn) = (QueueSize::Packets(2.0), true);

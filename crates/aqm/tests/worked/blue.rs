@@ -4,7 +4,7 @@ use aqmlab_aqm::Discipline;
 use aqmlab_aqm::blue::{OnIdle, Params};
 use aqmlab_net::{QueueSize, Time};
 
-use crate::trace::{Played, assert_close, link, rows};
+use crate::worked::trace::{Played, assert_close, link, rows};
 
 #[test]
 fn blue() {

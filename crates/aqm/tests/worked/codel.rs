@@ -4,7 +4,7 @@ use aqmlab_aqm::codel::{Params, Root};
 use aqmlab_aqm::{Discipline, Queue, Queued};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
-use crate::trace::{assert_close, link, rows};
+use crate::worked::trace::{assert_close, link, rows};
 
 /// When packet `id` of the example arrives: one per millisecond, 40 from 1 ms and 20 from 500 ms.
 fn arrival(id: u64) -> Time {

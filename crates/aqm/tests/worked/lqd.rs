@@ -5,7 +5,7 @@ use aqmlab_aqm::lqd::Params;
 use aqmlab_aqm::red::Unit;
 use aqmlab_net::{Bytes, QueueSize, Time};
 
-use crate::trace::{follow, link};
+use crate::worked::trace::{follow, link};
 
 #[test]
 fn lqd() {

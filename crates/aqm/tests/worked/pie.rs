@@ -4,7 +4,7 @@ use aqmlab_aqm::Discipline;
 use aqmlab_aqm::pie::{Delay, Params, Rules};
 use aqmlab_net::{Bytes, QueueSize, Time};
 
-use crate::trace::{follow, link};
+use crate::worked::trace::{follow, link};
 
 fn example() -> Params {
     Params {

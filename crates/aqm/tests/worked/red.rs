@@ -4,7 +4,7 @@ use aqmlab_aqm::Discipline;
 use aqmlab_aqm::red::{Gap, Params, Unit};
 use aqmlab_net::{Bytes, QueueSize};
 
-use crate::trace::{Played, assert_close, follow, link, rows};
+use crate::worked::trace::{Played, assert_close, follow, link, rows};
 
 fn follow_red(csv: &str, params: Params) {
     let variables = [("avg", "avg"), ("count", "count")];

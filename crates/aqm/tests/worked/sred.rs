@@ -4,7 +4,7 @@ use aqmlab_aqm::sred::{Params, Rule, Zombie};
 use aqmlab_aqm::{Aqm, AqmParameters, Discipline};
 use aqmlab_net::QueueSize;
 
-use crate::trace::{flow, follow, link, rows};
+use crate::worked::trace::{flow, follow, link, rows};
 
 fn example(rule: Rule) -> Params {
     Params {

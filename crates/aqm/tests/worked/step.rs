@@ -4,7 +4,7 @@ use aqmlab_aqm::step::Params;
 use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
-use crate::trace::link;
+use crate::worked::trace::link;
 
 #[test]
 fn step() {

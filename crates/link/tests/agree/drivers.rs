@@ -9,7 +9,7 @@ use aqmlab_net::{Ecn, RandomStream, Time};
 use aqmlab_record::MeasuredSpan;
 use aqmlab_scenario::Measure;
 
-use crate::arrivals::Arrival;
+use crate::agree::arrivals::Arrival;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

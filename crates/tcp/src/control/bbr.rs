@@ -4,8 +4,8 @@ use aqmlab_net::{RandomStream, Time};
 
 use super::congestion_control::Sample;
 use crate::profile::Profile;
+use crate::rate::Rate;
 use crate::sender::rack::pace::LARGEST_BURST;
-use crate::sender::rack::segment_log::Rate;
 
 /// Share of the estimated bandwidth that is paced: 1 % less, so that queues drain.
 pub(super) const PACING_MARGIN: f64 = 0.99;

@@ -5,10 +5,10 @@ use aqmlab_net::Time;
 
 use super::window::Window;
 use crate::profile::{EcnEcho, Ect, Profile};
+use crate::rate::{Loss, Rate};
 use crate::recovery::RecoveryState;
 use crate::segment::{Stamps, Timestamps};
 use crate::sender::rack::pace;
-use crate::sender::rack::segment_log::{Loss, Rate};
 
 /// An ACK of new data outside of loss recovery.
 #[derive(Clone, Copy, Debug)]

@@ -272,8 +272,8 @@ pub(crate) mod tests {
     use aqmlab_net::{Bytes, Time};
 
     use super::*;
+    use crate::rate::Rate;
     use crate::recovery::RecoveryState;
-    use crate::sender::rack::segment_log::Rate;
 
     /// A window of so many segments, in congestion avoidance.
     pub(crate) fn segments(count: f64) -> Window {

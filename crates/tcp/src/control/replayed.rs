@@ -13,8 +13,8 @@ use super::cubic::{self, Cubic};
 use super::window::Window;
 use super::{Cause, Marks};
 use crate::profile::Profile;
+use crate::rate::{Loss, Rate};
 use crate::recovery::RecoveryState;
-use crate::sender::rack::segment_log::{Loss, Rate};
 
 const MSS: u64 = 1448;
 const INITIAL_SEGMENTS: u64 = 10;

@@ -7,7 +7,7 @@ use aqmlab_tcp::control::{
 };
 use aqmlab_tcp::{CongestionControlKind, DelayedAck, EcnEcho, EctOn, HostClock, Profile, Recovery};
 
-use crate::pair::{Fate, Pair, Way, at_first_repair};
+use crate::behaviour::pair::{Fate, Pair, Way, at_first_repair};
 
 const MSS: u64 = 1460;
 const LINK: [(Option<Rate>, Time); 1] = [(Some(Rate::from_mbps(10)), Time::from_millis(20))];

@@ -13,7 +13,7 @@ use aqmlab_tcp::control::reno;
 use aqmlab_tcp::{CongestionControlKind, DelayedAck, EcnEcho, Flags, Profile, Recovery};
 use toml::Table;
 
-use crate::pair::{Fate, Pair, Way};
+use crate::behaviour::pair::{Fate, Pair, Way};
 
 const MSS: u64 = 1000;
 /// A round trip of 100 ms without a queue.
@@ -248,7 +248,7 @@ fn a_control_sees_echoes() {
     let causes = events(&seen, Callback::OnLoss);
     let causes: Vec<_> = causes.iter().map(|event| event.cause).collect();
     assert_eq!(causes, [AQMLAB_ECHO]);
-    let reduced = |sent: &&crate::pair::Sent| {
+    let reduced = |sent: &&crate::behaviour::pair::Sent| {
         sent.way == Way::ToClient && sent.segment.flags.has(Flags::CWR) && sent.segment.len > 0
     };
     assert_eq!(pair.log.iter().filter(reduced).count(), 1);

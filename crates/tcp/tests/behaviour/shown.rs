@@ -8,7 +8,7 @@ use aqmlab_tcp::{
     CongestionControlKind, ControlMetrics, DelayedAck, EcnEcho, Probe, Profile, Recovery,
 };
 
-use crate::pair::{Fate, Pair, Way, at_first_repair};
+use crate::behaviour::pair::{Fate, Pair, Way, at_first_repair};
 
 const MSS: u64 = 1460;
 /// 10 Mbit/s and 20 ms each way, with a queue that never ends.

@@ -10,7 +10,7 @@ use std::path::Path;
 use aqmlab_net::{Ecn, RandomStream, Rate, Time};
 use aqmlab_tcp::{CongestionControlKind, EcnEcho, Flags, Profile, Recovery, Segment};
 
-use crate::pair::{Fate, Pair, Way};
+use crate::behaviour::pair::{Fate, Pair, Way};
 
 const LINK: [(Option<Rate>, Time); 1] = [(Some(Rate::from_mbps(10)), Time::from_millis(20))];
 
@@ -183,7 +183,7 @@ fn every_stack_behaves_as_the_table_says() {
         .collect();
     assert!(
         changed.is_empty() && table.lines().count() == expected.lines().count(),
-        "behaviour has changed: AQMLAB_RENEW=1 cargo test -p aqmlab-tcp --test behaviour\n\
+        "behaviour has changed: AQMLAB_RENEW=1 cargo test -p aqmlab-tcp --test it behaviour\n\
          {changed:#?}"
     );
 }

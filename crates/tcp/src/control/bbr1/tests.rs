@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::control::tests::{Feed, segments};
-use crate::sender::rack::segment_log::{Loss, Rate};
+use crate::rate::{Loss, Rate};
 
 /// bbr_startup.csv: bandwidths in Mbit/s, an ACK per row.
 #[test]

@@ -7,7 +7,7 @@ use super::{BW_CYCLES, Bbr3};
 use crate::control::bbr::round_down;
 use crate::control::congestion_control::Sample;
 use crate::control::window::Window;
-use crate::sender::rack::segment_log::Rate;
+use crate::rate::Rate;
 
 impl Bbr3 {
     pub(super) fn is_too_high(lost: f64, in_flight: f64, numbers: &Numbers) -> bool {

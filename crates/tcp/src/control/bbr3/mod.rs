@@ -19,9 +19,9 @@ use crate::control::congestion_control::{
 use crate::control::window::Window;
 use crate::filter::Largest;
 use crate::profile::Profile;
+use crate::rate::Rate;
 use crate::recovery::RecoveryState;
 use crate::sender::rack::pace;
-use crate::sender::rack::segment_log::Rate;
 pub use numbers::Constants;
 use numbers::Numbers;
 use state::{AckPhase, Bounds, FullPipe, State};

@@ -1,7 +1,7 @@
 //! What the state of BBR, version 3, is made of.
 
 use crate::control::bbr::{FULL_GROWTH, FULL_ROUNDS, round_down, round_up};
-use crate::sender::rack::segment_log::Loss;
+use crate::rate::Loss;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {

@@ -3,7 +3,7 @@
 use super::state::inflight_at_loss;
 use super::*;
 use crate::control::tests::{Feed, segments};
-use crate::sender::rack::segment_log::Loss;
+use crate::rate::Loss;
 
 const MSS: f64 = Feed::MSS as f64;
 

@@ -106,8 +106,8 @@ impl ClassicSender {
             if len < mss && !fin && !space.may_send_short(seq, len, idle, cx) {
                 break;
             }
-            let is_capable =
-                space.agreed.has(Agreed::ECN) && (len > 0 || cx.profile.ect_on.covers_control(false));
+            let is_capable = space.agreed.has(Agreed::ECN)
+                && (len > 0 || cx.profile.ect_on.covers_control(false));
             let ecn = match cx.profile.ect {
                 _ if !is_capable => Ecn::NotEct,
                 Ect::Ect0 => Ecn::Ect0,

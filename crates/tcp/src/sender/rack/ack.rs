@@ -428,14 +428,14 @@ impl RackSender {
             rtt: log.news.rtt,
             srtt,
             rate,
-            delivered: log.delivered,
-            lost: log.lost,
+            delivered: log.delivery.delivered,
+            lost: log.delivery.lost,
             in_flight_before: before.pipe,
             in_flight,
             window_limited: before.window_limited,
         });
         if space.control.limits_samples() {
-            self.log.limit_by_application(in_flight);
+            self.log.delivery.limit_by_application(in_flight);
         }
     }
 

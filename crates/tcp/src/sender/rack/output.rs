@@ -76,7 +76,7 @@ impl RackSender {
             now: cx.now,
             profile: cx.profile,
             srtt,
-            delivered: self.log.delivered,
+            delivered: self.log.delivery.delivered,
         });
         self.set_pace(space, cx);
     }
@@ -280,7 +280,7 @@ impl RackSender {
         let (pipe, cwnd) = (self.pipe(space, cx), space.control.window());
         let waits = space.end - space.nxt.min(space.end);
         if waits < mss && pipe + mss <= cwnd && self.log.holes() == 0 {
-            self.log.limit_by_application(pipe);
+            self.log.delivery.limit_by_application(pipe);
         }
     }
 

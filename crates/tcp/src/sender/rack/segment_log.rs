@@ -1,13 +1,13 @@
 //! What is out, segment by segment: when it was sent, whether it has arrived, what the connection had
-//! delivered by then. From it follow the round trip of each ACK, samples of the delivery rate
-//! (draft-ietf-ccwg-bbr, section 4.1, which took in draft-cheng-iccrg-delivery-rate-estimation) and
-//! the bytes in flight.
+//! delivered by then. From it follow the round trip of each ACK, samples of the delivery rate and the
+//! bytes in flight.
 
 use std::collections::VecDeque;
 
 use aqmlab_net::Time;
 
 use super::detection::Rack;
+use crate::rate::{Delivery, Loss, Rate, Then};
 use crate::sender::scoreboard::Scoreboard;
 
 /// A segment that is out.
@@ -28,22 +28,6 @@ pub(crate) struct Sent {
     pub(crate) resent: bool,
     /// What the connection was like when it was sent last.
     then: Then,
-}
-
-/// What a segment remembers of the connection when it was sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Then {
-    /// Bytes delivered, and when the last of them was.
-    pub(crate) delivered: u64,
-    delivered_at: Time,
-    /// When the segment was sent whose arrival was known last.
-    first_sent: Time,
-    /// Bytes in flight, its own included.
-    pub(crate) in_flight: u64,
-    /// Bytes lost.
-    pub(crate) lost: u64,
-    /// The application had less to send than the window allowed.
-    pub(crate) app_limited: bool,
 }
 
 impl Sent {
@@ -70,41 +54,6 @@ impl Sent {
             then: Then::default(),
         }
     }
-}
-
-/// A sample of the delivery rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rate {
-    /// Bytes delivered, and in which time: the longer of those of sending and of acknowledging.
-    pub(crate) delivered: u64,
-    pub(crate) interval: Time,
-    /// Bytes delivered when the segment was sent that the sample is of.
-    pub(crate) prior_delivered: u64,
-    /// Bytes in flight when it was sent, its own included.
-    pub(crate) in_flight: u64,
-    /// Bytes lost since it was sent.
-    pub(crate) lost: u64,
-    /// The application was the limit.
-    pub(crate) app_limited: bool,
-}
-
-impl Rate {
-    /// Bytes per second.
-    pub(crate) fn bytes_per_second(&self) -> f64 {
-        self.delivered as f64 / self.interval.as_secs_f64()
-    }
-}
-
-/// A segment that has been found lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Loss {
-    pub(crate) len: u64,
-    /// Bytes in flight when it was sent, its own included.
-    pub(crate) in_flight: u64,
-    /// Bytes lost since it was sent, its own included.
-    pub(crate) lost: u64,
-    /// The application was the limit when it was sent.
-    pub(crate) app_limited: bool,
 }
 
 /// What an ACK reports.
@@ -140,13 +89,7 @@ pub(crate) struct SegmentLog {
     resent_end: u64,
     /// There is no hole below.
     no_hole_below: u64,
-    /// Bytes delivered and lost since the connection began.
-    pub(crate) delivered: u64,
-    pub(crate) lost: u64,
-    delivered_at: Time,
-    first_sent: Time,
-    /// Samples are limited by the application until this much is delivered; 0: they are not.
-    app_limited_until: u64,
+    pub(crate) delivery: Delivery,
     /// What the ACK at hand reports.
     pub(crate) news: News,
 }
@@ -223,24 +166,10 @@ impl SegmentLog {
 
     // ---- sending ----
 
-    fn now(&mut self, now: Time, pipe: u64, len: u64) -> Then {
-        if pipe == 0 {
-            (self.first_sent, self.delivered_at) = (now, now);
-        }
-        Then {
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-            in_flight: pipe + len,
-            lost: self.lost,
-            app_limited: self.app_limited_until > 0,
-        }
-    }
-
     /// `[seq, end)` is sent for the first time, with `pipe` bytes on their way.
     pub(crate) fn on_send(&mut self, seq: u64, end: u64, pipe: u64, now: Time) {
         let len = end - seq;
-        let then = self.now(now, pipe, len);
+        let then = self.delivery.on_send(pipe, len, now);
         self.sent.push_back(Sent {
             end,
             len,
@@ -261,7 +190,7 @@ impl SegmentLog {
         let Some(len) = self.sent.get(index).map(|sent| sent.len) else {
             return;
         };
-        let then = self.now(now, pipe, len);
+        let then = self.delivery.on_send(pipe, len, now);
         let sent = &mut self.sent[index];
         if sent.is_hole() {
             self.holes -= len;
@@ -281,12 +210,6 @@ impl SegmentLog {
         let first = self.below(self.no_hole_below);
         let hole = self.sent.range(first..).find(|sent| sent.is_hole());
         hole.map(|sent| (sent.start(), sent.end))
-    }
-
-    /// The application has nothing to send though the window would allow it, with `pipe` bytes on
-    /// their way.
-    pub(crate) fn limit_by_application(&mut self, pipe: u64) {
-        self.app_limited_until = (self.delivered + pipe).max(1);
     }
 
     // ---- arrivals ----
@@ -338,9 +261,8 @@ impl SegmentLog {
         if first.sacked {
             self.sacked -= part;
         } else {
-            self.delivered += part;
+            self.delivery.on_arrival(part, now);
             self.news.delivered += part;
-            self.delivered_at = now;
         }
     }
 
@@ -379,7 +301,7 @@ impl SegmentLog {
 
     /// A segment of `mss` bytes has arrived once more: a spurious retransmission is delivered, too (Linux).
     pub(crate) fn on_duplicate(&mut self, mss: u64) {
-        self.delivered += mss;
+        self.delivery.delivered += mss;
         self.news.delivered += mss;
     }
 
@@ -409,8 +331,7 @@ impl SegmentLog {
             self.holes -= sent.len;
             self.hole_segments -= 1;
         }
-        self.delivered += sent.len;
-        self.delivered_at = now;
+        self.delivery.on_arrival(sent.len, now);
         let news = &mut self.news;
         news.delivered += sent.len;
         news.segments += 1;
@@ -426,27 +347,10 @@ impl SegmentLog {
         rack.on_delivered(&sent, fack, now);
     }
 
-    /// The ACK is taken in: the sample of the delivery rate, if there is one. Shorter than
-    /// `min_rtt` an interval shows compressed ACKs, not a rate.
+    /// The ACK is taken in: the sample of the delivery rate, if there is one.
     pub(crate) fn rate(&mut self, min_rtt: Option<Time>) -> Option<Rate> {
-        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
-        let newest = self.news.newest?;
-        let then = newest.then;
-        self.first_sent = newest.at;
-        let sending = newest.at.saturating_sub(then.first_sent);
-        let acknowledging = self.delivered_at.saturating_sub(then.delivered_at);
-        let interval = sending.max(acknowledging);
-        let is_valid = interval > Time::ZERO && min_rtt.is_none_or(|least| interval >= least);
-        is_valid.then_some(Rate {
-            delivered: self.delivered - then.delivered,
-            interval,
-            prior_delivered: then.delivered,
-            in_flight: then.in_flight,
-            lost: self.lost - then.lost,
-            app_limited: then.app_limited,
-        })
+        let newest = self.news.newest.map(|sent| (sent.at, sent.then));
+        self.delivery.sample(newest, min_rtt)
     }
 
     // ---- losses ----
@@ -456,14 +360,9 @@ impl SegmentLog {
         (sent.lost, sent.repaired) = (true, false);
         self.holes += sent.len;
         self.hole_segments += 1;
-        self.lost += sent.len;
         self.no_hole_below = self.no_hole_below.min(sent.start());
-        self.news.losses.push(Loss {
-            len: sent.len,
-            in_flight: sent.then.in_flight,
-            lost: self.lost - sent.then.lost,
-            app_limited: sent.then.app_limited,
-        });
+        let loss = self.delivery.on_loss(sent.len, &sent.then);
+        self.news.losses.push(loss);
     }
 
     /// Marks the segments lost that were sent before the newest one delivered, and longer ago than
@@ -566,7 +465,7 @@ mod tests {
         let mut acknowledge = |ack| {
             log.begin();
             log.acknowledge(ack, 0, Time::from_millis(100), &mut rack);
-            (log.news.delivered, log.delivered)
+            (log.news.delivered, log.delivery.delivered)
         };
         assert_eq!(acknowledge(400), (400, 400));
         assert_eq!(acknowledge(1300), (900, 1300));

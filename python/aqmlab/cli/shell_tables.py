@@ -103,9 +103,10 @@ def summary_lines(
         )
     ]
     rows.append(("control", *controls(run)))
+    width = max(len(down) for _, down, _ in rows)
     return [
         f"{name} {ending(outcome)}: {link}",
-        *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
+        *(f"  {label:<8} {down:<{width}}  {up}".rstrip() for label, down, up in rows),
         *_beside(run),
         *_tested(run),
         *_outside(run),

@@ -24,6 +24,7 @@ from aqmlab._util.plugin_sources import LOADED, Source
 from aqmlab.errors import AqmlabError, PluginError
 from aqmlab.plugins.compiled import translated
 from aqmlab.plugins.declared import Control, Discipline, declared, shortened
+from aqmlab.plugins.imported import Imported, imported_anew
 
 __all__ = ["ensure", "kinds_of", "load", "loaded", "register"]
 
@@ -74,15 +75,19 @@ def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
     linecache.cache[shown] = len(text), None, text.splitlines(keepends=True), shown
     try:
         code = compile(source.content, shown, "exec")
-        namespace = _executed(code, name, shown)
+        namespace = _executed(code, name, shown, {})
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module raises
         sys.modules.pop(name, None)
         raised = _as_raised(error)
         reason = raised.rpartition("\n")[2]
         raise PluginError(f"{shown}: cannot be loaded: {reason}\n{raised}") from None
 
-    def renew() -> dict[str, Any]:
-        return _executed(code, name, shown)
+    def renew(imported: Imported) -> dict[str, Any]:
+        path = sys.path[:]
+        try:
+            return _executed(code, name, shown, imported)
+        finally:
+            sys.path[:] = path  # what the file adds to it was added when it was loaded
 
     classes = {
         item: key
@@ -125,12 +130,13 @@ def _refuse_twins(classes: Sequence[type[Discipline | Control]]) -> None:
         seen[name] = plugin.__name__
 
 
-def _executed(code: types.CodeType, name: str, shown: str) -> dict[str, Any]:
-    """What a module holds that is executed now: each run has its own."""
+def _executed(code: types.CodeType, name: str, shown: str, imported: Imported) -> dict[str, Any]:
+    """What a module holds that is executed now: each run has its own, and its own imports."""
     module = types.ModuleType(name)
     module.__file__ = shown
     sys.modules[name] = module
-    exec(code, vars(module))
+    with imported_anew(Path(shown).absolute().parent, imported):
+        exec(code, vars(module))
     return vars(module)
 
 
@@ -146,7 +152,7 @@ def _from_shared_object(source: Source, place: Path | None) -> list[tuple[str, s
 def _known(
     plugin: type[Discipline | Control],
     sha256: str,
-    renewed: tuple[Callable[[], dict[str, Any]], str] | None = None,
+    renewed: tuple[Callable[[Imported], dict[str, Any]], str] | None = None,
 ) -> tuple[str, str]:
     """Makes a class known to the engine, and how its module is executed anew."""
     says = declared(plugin)

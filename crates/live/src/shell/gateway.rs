@@ -22,6 +22,7 @@ use super::broker::{Broker, Kind};
 use super::datagrams;
 use super::echoes::Echoes;
 use super::gate::{Errand, Flow, Gate};
+use super::listening::accept;
 use super::replies::Unreachable;
 use super::services;
 use crate::outside::Outside;
@@ -166,20 +167,14 @@ impl Desk {
         self.listeners.borrow_mut().insert(server, ());
         spawn_local(async move {
             loop {
-                match listener.accept().await {
-                    Ok((stream, SocketAddr::V4(client))) => {
-                        let flow = Flow {
-                            is_tcp: true,
-                            client,
-                            server,
-                        };
-                        spawn_local(self.clone().join(flow, stream));
-                    }
-                    Ok(_) => {}
-                    Err(error) => {
-                        self.outside.failed(&error);
-                        sleep(Duration::from_millis(10)).await;
-                    }
+                let (stream, client) = accept(&listener, &self.outside).await;
+                if let SocketAddr::V4(client) = client {
+                    let flow = Flow {
+                        is_tcp: true,
+                        client,
+                        server,
+                    };
+                    spawn_local(self.clone().join(flow, stream));
                 }
             }
         });

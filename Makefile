@@ -27,7 +27,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: $(STAMPS)/extension  ## the command .venv/bin/aqmlab
+build: $(STAMPS)/extension  ## the command .venv/bin/aqmlab; PROFILE=release takes twice the time, and its runs a tenth less
 
 $(STAMPS)/venv:
 	@[ -n "$(PYTHON)" ] || { echo 'aqmlab needs Python 3.10 to 3.14; found none (PYTHON=... names another one)' >&2; exit 1; }
@@ -44,7 +44,11 @@ $(STAMPS)/requirements: requirements.txt $(STAMPS)/venv
 	$(PIP) install --requirement requirements.txt
 	@touch $@
 
-$(STAMPS)/requirements-dev: requirements-dev.txt $(STAMPS)/requirements
+$(STAMPS)/requirements-extras: requirements-extras.txt $(STAMPS)/requirements
+	$(PIP) install --requirement requirements-extras.txt
+	@touch $@
+
+$(STAMPS)/requirements-dev: requirements-dev.txt $(STAMPS)/requirements-extras
 	$(PIP) install --requirement requirements-dev.txt
 	@touch $@
 
@@ -56,10 +60,18 @@ $(STAMPS)/requirements-wheels: requirements-wheels.txt $(STAMPS)/requirements
 	$(PIP) install --requirement requirements-wheels.txt
 	@touch $@
 
-$(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements
+# Another profile than that of the last build makes the extension again.
+PROFILE ?= quick
+$(STAMPS)/profile-$(PROFILE): $(STAMPS)/venv
+	@rm -f $(STAMPS)/profile-* && touch $@
+
+$(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements $(STAMPS)/profile-$(PROFILE)
 	@touch $@.begun  # what changes while it builds is newer than the stamp
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE) --quiet
 	@mv $@.begun $@
+
+.PHONY: extras
+extras: build $(STAMPS)/requirements-extras  ## what `aqmlab tune`, compiled plug-ins and frames need besides, 450 MB
 
 .PHONY: run
 run: build  ## build, then compare four queues in the same office: README's table and figure
@@ -72,14 +84,24 @@ run: build  ## build, then compare four queues in the same office: README's tabl
 		'  docs/tutorial.md                            to a decision, in ten minutes'
 
 .PHONY: test test-rust test-python
-test: test-rust test-python  ## every test; under 15 minutes on two cores from a clean checkout
+test: test-rust test-python  ## every test, except those of the two targets below; under 15 minutes on two cores from a clean checkout
+	@echo "make test: $$(cat $(STAMPS)/test-rust) in the tests of the crates, $$(cat $(STAMPS)/test-python) in those of Python"
 
 test-rust:  ## the tests of the crates
-	cargo test --locked --quiet
+	@mkdir -p $(STAMPS); TIMEFORMAT='%R s (%U s of CPU)'; { time cargo test --locked --quiet 2>&3; } 3>&2 2>$(STAMPS)/test-rust
 
 # A file of tests stays in one process: its tests may share what takes long to make.
+APART := tests/test_extending.py tests/test_site.py
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile --durations 10
 test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python package and of the documentation
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
+	@TIMEFORMAT='%R s (%U s of CPU)'; { time $(PYTEST) $(APART:%=--ignore %) $(ARGS) 2>&3; } 3>&2 2>$(STAMPS)/test-python
+
+.PHONY: test-extending test-site
+test-extending: build $(STAMPS)/requirements-dev  ## what docs/extending.md adds to a copy of the checkout, built and run
+	$(BIN)/python -m pytest tests/test_extending.py $(ARGS)
+
+test-site: build $(STAMPS)/requirements-docs  ## the documentation site in a browser
+	$(BIN)/python -m pytest tests/test_site.py $(ARGS)
 
 .PHONY: wheel wheel-pgo test-wheel
 wheel: $(STAMPS)/requirements  ## the wheel in dist, with scenarios, papers, and the playground if it was built

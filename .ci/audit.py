@@ -25,7 +25,9 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = ROOT / ".ci" / "audited.json"
 LOCK = ROOT / "Cargo.lock"
-REQUIREMENTS = [ROOT / f"requirements{part}.txt" for part in ("", "-dev", "-docs", "-wheels")]
+REQUIREMENTS = [
+    ROOT / f"requirements{part}.txt" for part in ("", "-extras", "-dev", "-docs", "-wheels")
+]
 AUDITOR = ROOT / ".venv" / "audit"
 CRATES_IO = "registry+https://github.com/rust-lang/crates.io-index"
 LONGEST_S = 180

@@ -21,7 +21,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "records" / "dependencies.md"
-REQUIREMENTS = [f"requirements{part}.txt" for part in ("", "-dev", "-docs", "-wheels")]
+REQUIREMENTS = [f"requirements{part}.txt" for part in ("", "-extras", "-dev", "-docs", "-wheels")]
 MISSING = "**say why**"
 _UNSTATED = "not stated"
 

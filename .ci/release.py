@@ -105,7 +105,8 @@ def bill() -> dict[str, Any]:
     parts = [
         component("cargo", each["name"], each["version"], each["license"]) for each in crates()
     ]
-    pins = _PIN.findall((ROOT / "requirements.txt").read_text())
+    files = (ROOT / "requirements.txt", ROOT / "requirements-extras.txt")
+    pins = [pin for file in files for pin in _PIN.findall(file.read_text())]
     # A package that has several pins has one for each Python version.
     needed = [component("pypi", name, number, None) for name, number in sorted(set(pins))]
     return {

@@ -23,6 +23,7 @@ from urllib.request import urlopen
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
+PINNED = ROOT / "tests" / "pinned"
 MB = 1e6
 
 STEPS = (
@@ -128,6 +129,23 @@ def four_ways(work: Path, programs: Path, environment: dict[str, str]) -> None:
     print(f"wheel: RED is the same in {len(ways) + 1} ways: native, {', '.join(ways)}")
 
 
+def fnv(data: bytes) -> str:
+    """FNV-1a of 64 bits, as crates/sim/tests/world.rs computes it."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
+
+
+def check_pinned(made: Path, who: str) -> None:
+    """Ends if the pinned run's files have other bytes."""
+    for line in (PINNED / "hashes.txt").read_text().splitlines():
+        value, _, name = line.split()
+        found = fnv((made / name).read_bytes())
+        if found != value:
+            sys.exit(f"{who}: {name} of the pinned run is {found}, not {value}")
+
+
 def check_playground(wheel: Path, work: Path, programs: Path, environment: dict[str, str]) -> None:
     """The page of the wheel is served; without one the command says so, and so does this check."""
     with zipfile.ZipFile(wheel) as archive:
@@ -207,6 +225,11 @@ def main() -> None:
         missing = [left for left in LEFT if not (work / left).exists()]
         if missing:
             sys.exit(f"wheel: not written: {', '.join(missing)}")
+        scenario = str(PINNED / "scenario.toml")
+        command = [str(programs / "aqmlab"), "run", scenario, "--out", "pinned"]
+        step(command, work, environment)
+        check_pinned(work / "pinned", "wheel")
+        print("wheel: the pinned run has its bytes")
         check_playground(wheel, work, programs, environment)
         installed = size(packages) - before
         dev = ["--constraint", str(ROOT / "requirements-dev.txt")]

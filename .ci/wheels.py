@@ -24,11 +24,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foreign import launcher, libc, split
-from wheel import run, size
+from wheel import PINNED, check_pinned, run, size
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-PINNED = ROOT / "tests" / "pinned"
 LIBRARY = "aqmlab/_native.abi3.so"
 MB = 1e6
 GLIBC = {"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libgcc_s.so.1"}
@@ -168,14 +167,6 @@ def installed(wheel: Path, tag: str, folder: Path) -> list[str] | None:
     return ["env", f"PYTHONPATH={folder}", str(foreign)]
 
 
-def fnv(data: bytes) -> str:
-    """FNV-1a of 64 bits, as crates/sim/tests/world.rs computes it."""
-    value = 0xCBF29CE484222325
-    for byte in data:
-        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return f"{value:016x}"
-
-
 def first_steps(python: Sequence[str], tag: str, work: Path) -> str:
     """The first steps, the pinned run and the Python interface; gives a hash of quickstart's."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(work), "LANG": "C.UTF-8"}
@@ -186,11 +177,7 @@ def first_steps(python: Sequence[str], tag: str, work: Path) -> str:
     began = time.monotonic()
     step("-m", "aqmlab", "--version")
     step("-m", "aqmlab", "run", PINNED / "scenario.toml", "--out", "pinned")
-    for line in (PINNED / "hashes.txt").read_text().splitlines():
-        value, _, name = line.split()
-        found = fnv((work / "pinned" / name).read_bytes())
-        if found != value:
-            sys.exit(f"wheels: {tag}: {name} of the pinned run is {found}, not {value}")
+    check_pinned(work / "pinned", f"wheels: {tag}")
     step("-m", "aqmlab", "run", "scenarios/quickstart.toml", "--out", "quickstart")
     step("-m", "aqmlab", "show", "quickstart")
     step("-m", "aqmlab", "compare", "pinned", "quickstart", "--no-figure")

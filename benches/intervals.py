@@ -16,17 +16,24 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
+from aqmlab.results import statistics
 from aqmlab.results.bounds import UNBOUNDED, Bounds
-from aqmlab.results.statistics import Floats, estimates
+from aqmlab.results.statistics import Floats, estimates, share_band
 from scipy import special, stats
 
 SEEDS = (3, 5, 7, 10, 20, 30)
 SAMPLES = 2000
 RESAMPLES = 1000
 _ROOT = Path(__file__).parent.parent
-PAGES = {"worst": _ROOT / "docs" / "statistics.md", "coverage": _ROOT / "records" / "coverage.md"}
+_STATISTICS = _ROOT / "docs" / "statistics.md"
+PAGES = {
+    "worst": _STATISTICS,
+    "bands": _STATISTICS,
+    "coverage": _ROOT / "records" / "coverage.md",
+}
 SHARE: Bounds = (0.0, 1.0)
 POSITIVE: Bounds = (0.0, math.inf)
 
@@ -123,6 +130,12 @@ def ours(values: Floats, bounds: Bounds) -> Ends:
     return low, high
 
 
+def unlimited(values: Floats, bounds: Bounds) -> Ends:
+    """The same with ends as far from the mean as Hall's transformation puts them."""
+    with patch.object(statistics, "_FARTHEST", math.inf):
+        return ours(values, bounds)
+
+
 def johnson(values: Floats, _: Bounds) -> Ends:
     """Student's t, its middle moved by the skewness (N. J. Johnson 1978)."""
     low, high = student(values)
@@ -176,6 +189,7 @@ def bootstrap_t(values: Floats, _: Bounds) -> Ends:
 
 METHODS: dict[str, Callable[[Floats, Bounds], Ends]] = {
     "aqmlab": ours,
+    "Hall alone": unlimited,
     "t": lambda values, _: student(values),
     "Johnson": johnson,
     "t of logs": transformed,
@@ -250,6 +264,68 @@ def worst(kinds: Sequence[Kind], counts: Sequence[int], methods: Sequence[str]) 
         )
 
 
+CURVES = 400
+POINTS = np.linspace(0.02, 0.98, 120)
+ANSWERS = 400
+USERS = {"users alike": 0.0, "users differ by seed": 0.3, "one seed in five is slow": 1.0}
+"""What the seeds of a distribution share: the spread of the logarithm of their medians."""
+BAND_SEEDS = (3, 5, 10)
+
+
+def curves(users: str, count: int) -> tuple[Floats, Floats]:
+    """Shares up to each time, by seed, time and sample; and the true shares."""
+    random = np.random.default_rng([list(USERS).index(users), count, 7])
+    spread = USERS[users]
+    shape = (count, 1, CURVES)
+    slow = (random.random(shape) < 0.2) * spread if spread == 1 else random.normal(0, 1, shape)
+    moved = slow if spread == 1 else spread * slow
+    grid = special.ndtri(POINTS)[np.newaxis, :, np.newaxis]
+    true = special.ndtr(grid - moved)
+    shares = random.binomial(ANSWERS, true) / ANSWERS
+    shares = np.sort(shares, axis=1)  # a distribution never falls
+    many = (
+        0.8 * special.ndtr(grid) + 0.2 * special.ndtr(grid - 1)
+        if spread == 1
+        else special.ndtr(grid / math.sqrt(1 + spread**2))
+    )
+    return shares, many[0, :, 0]
+
+
+def bands() -> Iterator[str]:
+    """The lines of the table of bands round distributions."""
+    yield (
+        "| users | seeds | each time by Hall's interval: covers | falls by more than a point "
+        "| deepest fall | aqmlab's band: covers | falls | width |"
+    )
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for users in USERS:
+        for count in BAND_SEEDS:
+            shares, true = curves(users, count)
+            _, low, high, _ = estimates(shares.reshape(count, -1), bounds=SHARE)
+            by_time = low.reshape(shares.shape[1:]), high.reshape(shares.shape[1:])
+            parts = [share_band(shares[:, :, one])[1:] for one in range(CURVES)]
+            band = np.stack([a for a, _ in parts], 1), np.stack([b for _, b in parts], 1)
+            old, new = _of_bands(by_time, true), _of_bands(band, true)
+            yield (
+                f"| {users} | {count} | {old[0]:.0%} | {old[1]:.0%} of bands | {old[2]:.0f} points "
+                f"| {new[0]:.0%} | {new[1]:.0%} | {new[3] / old[3]:.2f} |"
+            ).replace("%", " %")
+
+
+def _of_bands(ends: Ends, true: Floats) -> tuple[float, float, float, float]:
+    """Share of times at which bands hold the truth, that fall, deepest fall in points, width."""
+    low, high = ends
+    there = np.isfinite(low)
+    held = (low <= true[:, np.newaxis]) & (true[:, np.newaxis] <= high)
+    falls = np.zeros(low.shape[1])
+    for end in ends:
+        highest = np.fmax.accumulate(np.nan_to_num(end, nan=-1.0), axis=0)
+        falls = np.maximum(falls, np.nanmax(np.where(there, highest - end, 0.0), axis=0))
+    width = float(np.mean((high - low)[there]))
+    covered, falling = float(np.mean(held[there])), float(np.mean(falls > 0.01))
+    return covered, falling, 100 * float(falls.max()), width
+
+
 def page_tables() -> dict[str, str]:
     """The tables of the page by the name of their mark."""
     methods = list(METHODS)
@@ -261,6 +337,7 @@ def page_tables() -> dict[str, str]:
     ]
     return {
         "coverage": "\n".join([*lines, *rows(KINDS, SEEDS, methods)]),
+        "bands": "\n".join(bands()),
         "worst": "\n".join([*brief, *worst(KINDS, SEEDS, methods)]),
     }
 

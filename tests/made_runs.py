@@ -59,7 +59,7 @@ def summary(times: np.ndarray | None) -> dict[str, Any]:
         "measured_s": 240.0,
         "simulated_s": 300.0,
         "version": "0.0.0",
-        "links": {"bottleneck": {"forward": SIDE, "reverse": {**SIDE, "drops": {}}}},
+        "links": {"bottleneck": {"forward": {**SIDE}, "reverse": {**SIDE, "drops": {}}}},
         "responses": {"browsers": row, "all": row},
         "flows": {"browsers": {"count": row["count"]}, "all": {"count": row["count"]}},
     }

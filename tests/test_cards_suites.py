@@ -223,3 +223,10 @@ def test_a_scenario_does_not_depend_on_those_made_first() -> None:
             for cell in cells(row):
                 scenario_of(cell, queue)
     assert [toml_of(cell, queue) for cell in tier_cells("standard")] == first
+
+
+def test_a_test_of_a_larger_tier_is_named_with_it(aqmlab: Cli) -> None:
+    answer = aqmlab("evaluate", "codel", "--only", "a-ecn")
+    assert answer.status == 2
+    assert '"a-ecn" is a test of the' in answer.err
+    assert "add --tier" in answer.err

@@ -194,8 +194,8 @@ def test_commands_of_a_page(page: str, checkout: Path) -> None:
 
 
 def rewrite(block: Block, output: str) -> None:
-    """Replaces a block by an output; by as many of its first paragraphs if ``...`` is the last one
-    of the block, by as many of its last if it is the first."""
+    """Replaces a block by an output: round a paragraph ``...`` by as many of its first paragraphs,
+    and of its last, as the block has."""
     lines = [line.rstrip() for line in output.splitlines() if not line.startswith("aqmlab: ")]
     rules = {
         line: re.compile(pattern(line)) for line in block.text.splitlines() if "..." in line[1:]
@@ -205,10 +205,9 @@ def rewrite(block: Block, output: str) -> None:
         for line in lines
     ]
     parts, shown = "\n".join(found).split("\n\n"), block.text.strip().split("\n\n")
-    if shown[-1] == "...":
-        parts = [*parts[: len(shown) - 1], "..."]
-    elif shown[0] == "...":
-        parts = ["...", *parts[1 - len(shown) :]]
+    if "..." in shown:
+        before, after = shown.index("..."), shown[::-1].index("...")
+        parts = [*parts[:before], "...", *parts[len(parts) - after :]]
     page = ROOT / block.page
     page.write_text(page.read_text().replace(block.text, "\n\n".join(parts) + "\n"))
 

@@ -201,6 +201,22 @@ def test_a_second_program_joins_the_first() -> None:
     attached(*SHELL)
 
 
+@live
+def test_nobody_joins_a_process_that_only_says_that_it_is_the_run(tmp_path: Path) -> None:
+    """In another network, with the run's name in its environment; no aqmlab stands behind it."""
+    run = tmp_path / "run"
+    forged = ["unshare", "--user", "--map-root-user", "--net", "env", f"AQMLAB_RUN={run}"]
+    with subprocess.Popen([*forged, "sh", "-c", "echo ready; sleep 50"], stdout=-1) as stranger:
+        try:
+            assert stranger.stdout is not None
+            assert stranger.stdout.readline() == b"ready\n"
+            answer = shell("--attach", str(run), "--", "true")
+        finally:
+            stranger.kill()
+    assert answer.returncode == 2, answer.stdout
+    assert "no program of" in answer.stderr
+
+
 # ---- beside users ----
 
 

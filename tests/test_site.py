@@ -1,4 +1,7 @@
-"""The documentation site: built without a warning, right in a real browser, without a server."""
+"""The documentation site: built without a warning, right in a real browser, without a server.
+
+`make test` leaves this file out; `make test-site` runs it.
+"""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_ties_neither_widen_nor_flatten_an_interval(values: list[float]) -> None
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 30])
-def test_an_interval_is_at_most_two_and_a_half_times_as_wide_as_that_of_t(count: int) -> None:
+def test_an_interval_is_at_most_twice_as_long_on_either_side_as_that_of_t(count: int) -> None:
     random = noise(count)
     samples = np.concatenate(
         [random.pareto(0.5, (count, 500)), (random.random((count, 500)) < 0.05) * 1.0], axis=1
@@ -198,7 +198,7 @@ def test_an_interval_is_at_most_two_and_a_half_times_as_wide_as_that_of_t(count:
     samples = samples[:, np.ptp(samples, axis=0) > 0]
     mean, low, high, _ = estimates(samples)
     reach = stats.t.ppf(0.975, count - 1) * samples.std(axis=0, ddof=1) / math.sqrt(count)
-    assert np.all(high - low <= 2.5 * 2 * reach)
+    assert np.all(np.maximum(high - mean, mean - low) <= 2 * reach * (1 + 1e-9))
     assert np.all((low < mean) & (mean < high))
 
 
@@ -257,7 +257,7 @@ def test_the_page_states_the_coverage_that_the_script_finds() -> None:
     sys.modules["intervals"] = study  # its classes look their module up
     spec.loader.exec_module(study)
     page, brief = (study.PAGES[name].read_text() for name in ("coverage", "worst"))
-    cheap = ["aqmlab", "t", "Johnson", "t of logs"]
+    cheap = ["aqmlab", "Hall alone", "t", "Johnson", "t of logs"]
     rows = list(study.rows(study.KINDS, study.SEEDS, cheap))
     assert len(rows) == len(study.KINDS) * len(study.SEEDS)
     for row in rows:

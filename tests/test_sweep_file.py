@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.sweeps.file import Precision, Sweep
-from conftest import ROOT
+from conftest import ROOT, SMALL
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -310,3 +310,20 @@ def test_shipped_sweeps_are_right(file: Path) -> None:
     assert len(found.points) > 1
     for point in found.points:
         found.scenario_of(point, 1)
+
+
+def test_the_scenario_of_a_sweep_may_be_a_shipped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the file first, then in the working folder, then among the shipped ones."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "sweeps"
+    folder.mkdir()
+    text = 'title = "s"\nscenario = "scenarios/quickstart.toml"\nseeds = "1"\n'
+    (folder / "sweep.toml").write_text(text)
+    assert Sweep.load(folder / "sweep.toml").scenario.is_file()
+    for place in (tmp_path, folder):
+        (place / "scenarios").mkdir()
+        own = place / "scenarios" / "quickstart.toml"
+        own.write_text(SMALL)
+        assert Sweep.load(folder / "sweep.toml").scenario.samefile(own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -557,3 +558,35 @@ def test_without_optuna_it_says_what_to_install(
 def test_importing_aqmlab_does_not_import_optuna() -> None:
     code = "import aqmlab, sys; aqmlab.tune; print('optuna' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+
+
+def test_what_the_machine_could_not_run_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is no property of a setting."""
+    asked: dict[str, Any] = {
+        "scenarios": Scenario.from_toml(SMALL),
+        "vary": "discipline.limit=2..30 packets:whole",
+        "goal": "minimize p95",
+        "trials": 4,
+        "confirm": 2,
+        "seeds": (1, 2),
+        "store": tmp_path / "store",
+    }
+    run = schedulers.LocalProcesses.run
+    calls = []
+
+    def full(self: Any, scenarios: Any, *more: Any) -> Any:
+        calls.append(scenarios)
+        if len(calls) == 1:  # the untuned scenario
+            return run(self, scenarios, *more)
+        return [RunError(f"x: cannot be written: {os.strerror(errno.ENOSPC)}")] * len(scenarios)
+
+    monkeypatch.setattr(schedulers.LocalProcesses, "run", full)
+    with pytest.raises(RunError, match=r"4 settings could not be run .*No space left.*tries them"):
+        package.tune(**asked, out=tmp_path / "out")
+    monkeypatch.setattr(schedulers.LocalProcesses, "run", run)
+    again = package.tune(**asked, out=tmp_path / "out")
+    fresh = package.tune(**asked, out=tmp_path / "fresh")
+    assert [one.state for one in again.trials] == ["measured"] * 4
+    assert [one.values for one in again.trials] == [one.values for one in fresh.trials]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import ClassVar
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "ShellError",
     "UnprivilegedError",
     "UnprivilegedShellError",
+    "is_of_the_machine",
 ]
 
 
@@ -37,6 +40,29 @@ class RunError(AqmlabError, RuntimeError):
     """A scenario is right, but its run failed."""
 
     exit_status: ClassVar[int] = 1
+
+
+_OF_THE_MACHINE = tuple(
+    os.strerror(number)
+    for number in (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+    )
+)
+
+
+def is_of_the_machine(error: AqmlabError) -> bool:
+    """Whether the machine made a run fail, not what was run: a full disk, memory, a killed process.
+
+    The same run may succeed another time.
+    """
+    text = str(error)
+    return "was ended by SIGKILL" in text or any(words in text for words in _OF_THE_MACHINE)
 
 
 class PluginError(AqmlabError):

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
 use crate::cobalt::BLUE;
+use crate::codel::Root;
 use crate::counters::{Reason, ReasonText};
 use crate::link::LinkFacts;
 use crate::queue::SchedulerParameters;
@@ -78,6 +79,9 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
+    /// How COBALT divides its interval by the square root of the count.
+    #[param(default)]
+    pub root: Root,
 }
 
 /// Among whom the link is shared.
@@ -178,6 +182,13 @@ impl Parameters for Params {
             "The ACK filter keeps an ACK whose ECN bits differ from those of the next, Accurate \
              ECN's counter included; it does not look at time stamps. Linux drops ACKs of Accurate \
              ECN by the value of the counter.",
+            "The ACK filter drops an ACK with SACK blocks that the number of a later one covers; \
+             Linux keeps it where the later one has no blocks. Only pure ACKs are compared; in Linux \
+             ECE and CWR of any TCP packet in between count as a change.",
+            "An ACK with a block below its own number reports a duplicate and stays. A duplicate \
+             above that number (RFC 2883, section 4.2) is not recognized, as in Linux.",
+            "Linux does otherwise: the first signal of a fresh queue may come an interval sooner, as \
+             with `root = \"linux\"` (see `cobalt`).",
             "Of queues with equally many bytes the first of the first tin makes room.",
             "`ecn = false` drops what would be marked; Linux always marks.",
         ],

@@ -60,6 +60,8 @@ impl Parameters for Params {
             "Early drops have RED's probability, max_p (avg - min_th) / (max_th - min_th); Le 2005, \
              equation 2.18, prints (max_th - avg), with which drops would fade as the queue grows. \
              A packet is let in with 1 - p (its figure 2.12 says p).",
+            "Linux does otherwise: it marks ECN-capable packets above `max_th`, too, unless `harddrop` \
+             is given.",
             "A matched pair is dropped whatever ECN allows, and so is what comes when the average \
              is above `max_th`.",
             "Candidates are picked one after the other, each from what still waits, and every one \

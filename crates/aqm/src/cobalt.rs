@@ -4,8 +4,9 @@
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 
-use crate::aqm::{Decision, happens};
+use crate::aqm::{Outcome, happens};
 use crate::check::{self, Problem};
+use crate::codel::{Root, spacing};
 use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts};
@@ -36,6 +37,9 @@ pub struct Params {
     /// Whether CoDel marks ECN-capable packets instead of dropping them. BLUE always drops.
     #[param(default = true, changeable)]
     pub ecn: bool,
+    /// How `interval` is divided by the square root of the count.
+    #[param(default)]
+    pub root: Root,
 }
 
 /// BLUE's steps, in CAKE and by default here.
@@ -52,9 +56,13 @@ impl Parameters for Params {
         departures: &[
             "As in Linux's CAKE, not as in ns-3: a delay of at most four packets' time on the link \
              is never too long, and the last packet of the queue is never dropped.",
-            "interval / sqrt(count) is rounded down to whole nanoseconds.",
+            "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: its \
+             reciprocal of the root starts at 0, so the first signal of a queue that was in time \
+             before comes at the second late packet; `root = \"linux\"` does the same.",
+            "A signal that falls on a packet that cannot be marked is a drop and leaves the schedule \
+             where it is, so that a late schedule catches up by further drops, as in Linux and ns-3.",
             "BLUE draws a random number only while its probability is above 0. A packet that it \
-             drops is not counted as marked.",
+             drops is not counted as marked. The last packet keeps the mark that CoDel gave it.",
         ],
         memory: "the packets that wait",
     };
@@ -85,9 +93,10 @@ impl SchedulerParameters for Params {
                 mtu_time: Time::ZERO,
                 increment: self.increment,
                 decrement: self.decrement,
+                ecn: self.ecn,
+                root: self.root,
             },
             mtu: self.mtu,
-            ecn: self.ecn,
             control: Control::default(),
             line: PacketQueue::default(),
             limit: Limit::new(self.limit),
@@ -106,17 +115,26 @@ pub(crate) struct Settings {
     pub(crate) mtu_time: Time,
     pub(crate) increment: f64,
     pub(crate) decrement: f64,
+    /// Whether signals are marks where the packet allows it.
+    pub(crate) ecn: bool,
+    pub(crate) root: Root,
 }
 
 impl Settings {
     /// interval / sqrt(count)
     fn spacing(&self, count: u32) -> Time {
-        if count <= 1 {
-            return self.interval;
-        }
-        let root = libm::sqrt(f64::from(count));
-        Time::from_nanos((self.interval.as_nanos() as f64 / root) as u64)
+        spacing(self.interval, count.max(1))
     }
+}
+
+/// The head of a queue, as COBALT sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) sojourn: Time,
+    /// Whether it can carry a mark.
+    pub(crate) is_capable: bool,
+    /// Whether nothing waits behind it.
+    pub(crate) is_last: bool,
 }
 
 /// What COBALT remembers of one queue.
@@ -127,6 +145,8 @@ pub(crate) struct Control {
     /// When the next signal is due, or the next step of the decay.
     pub(crate) drop_next: Time,
     pub(crate) dropping: bool,
+    /// Whether the count has moved, and Linux's root with it.
+    has_counted: bool,
     /// BLUE's probability.
     pub(crate) p_blue: f64,
     /// When it changed.
@@ -134,17 +154,18 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Decides about the head of the queue, which waited for `sojourn`. `bulk` flows share the
-    /// queue's link where they are to be reckoned with.
+    /// Decides about the head of the queue. `bulk` flows share the queue's link where they are to
+    /// be reckoned with. The last packet of a queue is never dropped.
     #[inline]
     pub(crate) fn judge(
         &mut self,
         settings: &Settings,
         now: Time,
-        sojourn: Time,
+        head: Head,
         bulk: u32,
         draw: &mut impl FnMut() -> f64,
-    ) -> Decision {
+    ) -> Outcome {
+        let sojourn = head.sojourn;
         let over = sojourn > settings.target
             && sojourn > settings.mtu_time * 4
             && (bulk == 0 || sojourn > settings.mtu_time * (2 * u64::from(bulk)));
@@ -152,27 +173,32 @@ impl Control {
             // Nearly always.
             self.dropping = false;
             self.drop_next = now + settings.interval;
-            return Decision::Admit;
+            return Outcome::Enqueue;
         }
-        self.judge_late(settings, now, over, draw)
+        let blue = happens(self.p_blue, draw);
+        self.judge_late(settings, now, over, head, blue)
     }
 
-    /// [`judge`](Self::judge) where there is something to remember.
+    /// [`judge`](Self::judge) where there is something to remember. BLUE drops or does not.
     #[inline(never)]
     fn judge_late(
         &mut self,
         settings: &Settings,
         now: Time,
         over: bool,
-        draw: &mut impl FnMut() -> f64,
-    ) -> Decision {
-        let mut decision = Decision::Admit;
+        head: Head,
+        blue: bool,
+    ) -> Outcome {
+        let mut outcome = Outcome::Enqueue;
         // By the schedule alone: what enters the dropping state is not signalled at once.
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut late = now > self.drop_next;
         if over && !self.dropping {
             self.dropping = true;
-            self.drop_next = now + settings.spacing(self.count);
+            self.drop_next = match settings.root {
+                Root::Linux if !self.has_counted => now,
+                _ => now + settings.spacing(self.count),
+            };
         }
         if over {
             self.count = self.count.max(1);
@@ -180,8 +206,12 @@ impl Control {
             self.dropping = false;
         }
         if due && self.dropping {
-            decision = Decision::Signal(Reason::EARLY);
+            outcome = match settings.ecn && head.is_capable {
+                true => Outcome::Mark(Reason::EARLY),
+                false => Outcome::Drop(Reason::EARLY),
+            };
             self.count = self.count.saturating_add(1);
+            self.has_counted = true;
             self.drop_next += settings.spacing(self.count);
             late = now > self.drop_next;
         }
@@ -190,20 +220,31 @@ impl Control {
             late = now > self.drop_next;
             due = self.count > 0 && now >= self.drop_next;
         }
-        if self.p_blue > 0.0 && happens(self.p_blue, draw) {
-            decision = Decision::Drop(BLUE);
+        // What CoDel has marked keeps its mark if BLUE cannot drop it.
+        let spared = match outcome {
+            Outcome::Drop(_) => Outcome::Enqueue,
+            spared => spared,
+        };
+        if blue {
+            outcome = Outcome::Drop(BLUE);
         }
+        let is_dropped = matches!(outcome, Outcome::Drop(_));
         if self.count == 0 {
             self.drop_next = now + settings.interval;
-        } else if late && !matches!(decision, Decision::Drop(_)) {
+        } else if late && !is_dropped {
+            // After a drop a late schedule stays late: the next head is judged by it.
             self.drop_next = now;
         }
-        decision
+        match is_dropped && head.is_last {
+            true => spared,
+            false => outcome,
+        }
     }
 
     /// The next step of the decay.
     fn decay(&mut self, settings: &Settings) {
         self.count -= 1;
+        self.has_counted = true;
         self.drop_next += settings.spacing(self.count);
     }
 
@@ -247,7 +288,6 @@ impl Control {
 pub struct Cobalt<T> {
     settings: Settings,
     mtu: Bytes,
-    ecn: bool,
     control: Control,
     line: PacketQueue<T>,
     limit: Limit,
@@ -256,7 +296,7 @@ pub struct Cobalt<T> {
 impl<T> Scheduler<T> for Cobalt<T> {
     fn adopt(&mut self, fresh: Self) {
         (self.settings, self.limit) = (fresh.settings, fresh.limit);
-        (self.mtu, self.ecn) = (fresh.mtu, fresh.ecn);
+        self.mtu = fresh.mtu;
     }
 
     #[inline]
@@ -285,16 +325,12 @@ impl<T> Scheduler<T> for Cobalt<T> {
         draw: &mut impl FnMut() -> f64,
     ) -> Option<Queued<T>> {
         while let Some(queued) = self.line.pop() {
-            let sojourn = now - queued.arrived;
-            let decision = self.control.judge(&self.settings, now, sojourn, 0, draw);
-            if decision == Decision::Admit {
-                return Some(queued);
-            }
-            let outcome = decision.outcome(&queued.packet, self.ecn, true);
-            let is_last = self.line.backlog().packets == 0;
-            if is_last && matches!(outcome, crate::Outcome::Drop(_)) {
-                return Some(queued);
-            }
+            let head = Head {
+                sojourn: now - queued.arrived,
+                is_capable: queued.packet.ecn.is_capable(),
+                is_last: self.line.backlog().packets == 0,
+            };
+            let outcome = self.control.judge(&self.settings, now, head, 0, draw);
             if let Some(queued) = stats.settle(queued, outcome) {
                 return Some(queued);
             }
@@ -343,6 +379,17 @@ mod tests {
             mtu_time: Time::from_nanos(mtu_time_ns),
             increment: INCREMENT,
             decrement: DECREMENT,
+            ecn: true,
+            root: Root::Exact,
+        }
+    }
+
+    /// A packet that waited for so long, with others behind it.
+    fn head(sojourn: Time, is_capable: bool) -> Head {
+        Head {
+            sojourn,
+            is_capable,
+            is_last: false,
         }
     }
 
@@ -366,10 +413,11 @@ mod tests {
                 let sojourn = Time::from_secs_f64(row.number("sojourn_ms") / 1e3);
                 let over = sojourn > settings.target;
                 assert_eq!(over, row.text("over_target") == "true", "row {step}");
-                match control.judge(&settings, now, sojourn, 0, &mut no_draw) {
-                    Decision::Signal(_) if row.text("ect") == "true" => "mark",
-                    Decision::Signal(_) => "drop",
-                    _ => "send",
+                let head = head(sojourn, row.text("ect") == "true");
+                match control.judge(&settings, now, head, 0, &mut no_draw) {
+                    Outcome::Mark(_) => "mark",
+                    Outcome::Drop(_) => "drop",
+                    Outcome::Enqueue => "send",
                 }
             };
             assert_eq!(found, row.text("decision"), "row {step}");
@@ -403,10 +451,10 @@ mod tests {
                 _ => {
                     let sojourn = Time::from_millis(20);
                     let mut draw = || draws.pop_front().expect("a draw that the example lacks");
-                    match control.judge(&settings, now, sojourn, 0, &mut draw) {
-                        Decision::Drop(_) => "drop_blue",
-                        Decision::Signal(_) => "mark",
-                        _ => "send",
+                    match control.judge(&settings, now, head(sojourn, true), 0, &mut draw) {
+                        Outcome::Drop(_) => "drop_blue",
+                        Outcome::Mark(_) => "mark",
+                        Outcome::Enqueue => "send",
                     }
                 }
             };
@@ -434,7 +482,7 @@ mod tests {
             control.judge(
                 &settings(packet),
                 Time::from_secs(1),
-                sojourn,
+                head(sojourn, true),
                 bulk,
                 &mut no_draw,
             );
@@ -474,6 +522,44 @@ mod tests {
         assert_eq!(stats.counters().dropped[BLUE.index()], 3);
         assert_eq!(stats.counters().marked_packets(), 0);
         assert!(queue.dequeue(Time::ZERO, &mut stats, &mut || 0.5).is_none());
+    }
+
+    /// CoDel marks, BLUE would drop, and nothing waits behind: the packet goes, marked if it can be.
+    #[test]
+    fn the_last_packet_keeps_the_mark_of_codel_where_blue_cannot_drop_it() {
+        for (ecn, expected) in [(Ecn::Ect0, Ecn::Ce), (Ecn::NotEct, Ecn::NotEct)] {
+            let (mut queue, mut stats) = queue("", 10);
+            (queue.control.p_blue, queue.control.count) = (1.0, 1);
+            queue.control.dropping = true;
+            queue.control.drop_next = Time::from_millis(90);
+            arrive(&mut queue, &mut stats, Time::ZERO, ecn);
+            let now = Time::from_millis(100);
+            let sent = queue.dequeue(now, &mut stats, &mut || 0.5).unwrap();
+            assert_eq!(sent.packet.ecn, expected);
+            let marks = u64::from(expected == Ecn::Ce);
+            assert_eq!(stats.counters().marked_packets(), marks);
+        }
+    }
+
+    /// Packets in time come first, so that the schedule is not late. Linux's root is 0 until the
+    /// count moves: the second late packet is signalled, not the first after an interval.
+    #[test]
+    fn the_root_of_linux_signals_the_second_late_packet_of_a_fresh_queue() {
+        for (root, first) in [(Root::Exact, 111), (Root::Linux, 12)] {
+            let settings = Settings {
+                root,
+                ..settings(0)
+            };
+            let mut control = Control::default();
+            let mut no_draw = || unreachable!("nothing is left to chance");
+            let mut at = |ms, sojourn_ms| {
+                let head = head(Time::from_millis(sojourn_ms), true);
+                control.judge(&settings, Time::from_millis(ms), head, 0, &mut no_draw)
+            };
+            assert_eq!(at(10, 1), Outcome::Enqueue);
+            let signalled = (11..500).find(|&ms| at(ms, 10) != Outcome::Enqueue);
+            assert_eq!(signalled, Some(first), "{root:?}");
+        }
     }
 
     /// The probability rises by a step per target time at most: 0.5 would take at least 128 of them,

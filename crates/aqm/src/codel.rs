@@ -2,6 +2,8 @@
 //! Management", RFC 8289, 2018, sections 5.3 to 5.6. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Ecn, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::bypass::{Bypass, Room};
 use crate::check::{self, Problem};
@@ -41,6 +43,27 @@ pub struct Params {
     /// meant.
     #[param(default)]
     pub ce_threshold_mask: u8,
+    /// How `interval` is divided by the square root of the count.
+    #[param(default)]
+    pub root: Root,
+}
+
+/// How an interval is divided by the square root of the count of signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Root {
+    /// As RFC 8289 writes it.
+    #[default]
+    Exact,
+    /// As Linux approximates it: CoDel by one Newton step of 16 bits for each signal, COBALT by a
+    /// reciprocal that is 0 until the count of a queue first moves.
+    Linux,
+}
+
+/// interval / sqrt(count)
+pub(crate) fn spacing(interval: Time, count: u32) -> Time {
+    let root = libm::sqrt(f64::from(count));
+    Time::from_nanos((interval.as_nanos() as f64 / root) as u64)
 }
 
 impl Parameters for Params {
@@ -51,7 +74,9 @@ impl Parameters for Params {
         purpose: "Keeps the standing queueing delay under a target, whatever the link's rate, by \
                   watching how long packets waited when they leave.",
         departures: &[
-            "interval / sqrt(count) is rounded down to whole nanoseconds.",
+            "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: it \
+             approximates the root, so that the second gap is 50 ms instead of 70.7; \
+             `root = \"linux\"` does the same.",
             "Without a given `target` slow links raise it to 1.5 packets' time by themselves.",
             "After a mark the next one is scheduled as after a drop, from the time of the last \
              schedule, and the marked packet is sent (ns-3 schedules from now).",
@@ -149,7 +174,7 @@ impl SchedulerParameters for Params {
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Codel<T> {
         Codel {
             settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link)
-                .with_step(self.step()),
+                .with_step(self.step(), self.root),
             control: Control::default(),
             line: PacketQueue::default(),
             bypassed: Backlog::default(),
@@ -183,6 +208,7 @@ pub(crate) struct Settings {
     mtu: u64,
     ecn: bool,
     step: CeThreshold,
+    root: Root,
 }
 
 /// The control AQM of CoDel over one queue: what it remembers.
@@ -198,6 +224,8 @@ pub(crate) struct Control {
     /// `count` when the dropping state began.
     last_count: u32,
     dropping: bool,
+    /// Linux's approximation of 1/sqrt(count), in 2^-16.
+    inverse_root: u16,
 }
 
 /// The RFC's target.
@@ -221,13 +249,14 @@ impl Settings {
             mtu: mtu.0,
             ecn,
             step: CeThreshold::NONE,
+            root: Root::Exact,
         };
         settings.set_link(link);
         settings
     }
 
-    pub(crate) const fn with_step(self, step: CeThreshold) -> Self {
-        Self { step, ..self }
+    pub(crate) const fn with_step(self, step: CeThreshold, root: Root) -> Self {
+        Self { step, root, ..self }
     }
 
     /// The target: as wanted, or as the RFC has it, with an eye to slow links.
@@ -241,12 +270,6 @@ impl Settings {
     #[inline]
     fn is_short(&self, sojourn: Time, bytes_left: u64) -> bool {
         sojourn < self.target || bytes_left <= self.mtu
-    }
-
-    /// interval / sqrt(count)
-    fn spacing(&self, count: u32) -> Time {
-        let root = libm::sqrt(f64::from(count));
-        Time::from_nanos((self.interval.as_nanos() as f64 / root) as u64)
     }
 }
 
@@ -302,15 +325,16 @@ impl Control {
         if self.dropping {
             self.dropping = ok;
             while self.dropping && now >= self.drop_next {
-                self.count += 1;
+                self.count = self.count.saturating_add(1);
+                let gap = self.spacing(settings);
                 next = next.and_then(|queued| stats.signal(queued, ecn, Reason::EARLY));
                 if next.is_some() {
-                    self.drop_next += settings.spacing(self.count);
+                    self.drop_next += gap;
                     break; // Marked: it is sent.
                 }
                 (next, ok) = self.judge(settings, now, take());
                 if ok {
-                    self.drop_next += settings.spacing(self.count);
+                    self.drop_next += gap;
                 } else {
                     self.dropping = false;
                 }
@@ -361,10 +385,33 @@ impl Control {
     fn start_dropping(&mut self, settings: &Settings, now: Time) {
         self.dropping = true;
         let delta = self.count - self.last_count;
-        let recent = now.saturating_sub(self.drop_next) < settings.interval * MEMORY;
+        let recent = self.drop_next > Time::ZERO
+            && now.saturating_sub(self.drop_next) < settings.interval * MEMORY;
         self.count = if delta > 1 && recent { delta } else { 1 };
-        self.drop_next = now + settings.spacing(self.count);
+        self.drop_next = now + self.spacing(settings);
         self.last_count = self.count;
+    }
+
+    /// interval / sqrt(count), once for each new count.
+    #[inline(never)]
+    fn spacing(&mut self, settings: &Settings) -> Time {
+        if settings.root == Root::Exact {
+            return spacing(settings.interval, self.count);
+        }
+        let old = u64::from(self.inverse_root);
+        // Newton's step for 1/sqrt(count), (3 - count old^2) old / 2, in Linux's units: a count that
+        // jumps may overflow them.
+        let rest = (3_u64 << 32).wrapping_sub(u64::from(self.count) * (old * old)) >> 2;
+        self.inverse_root = match self.count {
+            1 => u16::MAX,
+            _ => (rest.wrapping_mul(old << 16) >> 47) as u16,
+        };
+        Time::from_nanos((settings.interval.as_nanos() * u64::from(self.inverse_root)) >> 16)
+    }
+
+    /// Packets that an overflow dropped count as signals, as in Linux.
+    pub(crate) fn add(&mut self, dropped: u32) {
+        self.count = self.count.saturating_add(dropped);
     }
 
     /// Whether the delay has not been too long lately.
@@ -554,6 +601,40 @@ mod tests {
         // One packet is left alone, however long it waited; then there is none.
         assert_eq!(depart(&mut played, 9000), (8, vec![]));
         assert_eq!(depart(&mut played, 9001), (0, vec![]));
+    }
+
+    /// ns-3's test of CoDel: 20 packets of 1000 bytes, dequeues at 10, 210, 210 and 420 ms. With the
+    /// exact root the gaps are 100 and 70.7 ms; Linux's second is 50 ms, its third 56.3 ms.
+    #[test]
+    fn the_root_of_linux_signals_sooner() {
+        for (root, last) in [("exact", 2), ("linux", 3)] {
+            let text = format!("root = '{root}'");
+            let params: Params = toml::from_str(&text).unwrap();
+            let mut played = Played::new(params.scheduler(LINK, 1), |_| FlowKey(1));
+            arrive(&mut played, 0, 20);
+            let drops = [10, 210, 210, 420].map(|ms| depart(&mut played, ms).1.len());
+            assert_eq!(drops, [0, 1, 0, last], "{root}");
+        }
+    }
+
+    #[test]
+    fn the_root_of_linux_is_a_newton_step_of_16_bits() {
+        let params: Params = toml::from_str("root = 'linux'").unwrap();
+        let codel = params.scheduler::<()>(LINK, 1);
+        let mut control = Control::default();
+        let mut gap = |count| {
+            control.count = count;
+            control.spacing(&codel.settings).as_nanos()
+        };
+        assert_eq!(gap(1), 99_998_474);
+        let second = gap(2) as f64;
+        assert!((second - 50e6).abs() < 1e4, "{second}");
+        // From the third on it is close to the square root.
+        for count in 3..1000 {
+            let exact = 100e6 / f64::from(count).sqrt();
+            let found = gap(count) as f64;
+            assert!((found - exact).abs() < 1.5e6, "{count}: {found}, {exact}");
+        }
     }
 
     #[test]

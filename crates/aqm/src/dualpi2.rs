@@ -192,7 +192,10 @@ impl Parameters for Params {
             "Defaults, the step, the share by weighted round robin and `memory` are Linux's; \
              `rules` and `native` bring the RFC's decisions. A square is two draws, the second only \
              if the first hits; a probability of 0 or 1 draws nothing.",
-            "Probabilities are real numbers; Linux counts in 2^-32.",
+            "Probabilities are real numbers. Linux does otherwise: it counts in 2^-32, its gains are \
+             0.05 % lower, and a delay that changes by more than 312 ms within one update wraps \
+             its sum, after which the probability is arbitrary.",
+            "Another `classic_protection` during a run starts its credit anew, as in Linux.",
             "A packet that came with CE keeps it: a mark of it is not counted.",
             "`memory` counts IP bytes, not a kernel's bookkeeping. Packets are never split, so \
              Linux's `split_gso` has no meaning here.",
@@ -489,7 +492,11 @@ impl<T> DualPi2<T> {
 }
 
 impl<T> Scheduler<T> for DualPi2<T> {
+    /// Another share begins with its own credit, as in Linux.
     fn adopt(&mut self, fresh: Self) {
+        if self.settings.classic_weight != fresh.settings.classic_weight {
+            self.credit = fresh.credit;
+        }
         self.settings = fresh.settings;
         self.controller.adopt(&fresh.controller);
     }

@@ -3,9 +3,11 @@
 //! Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
-use crate::codel::{self, CE_THRESHOLD, CeThreshold, Control};
+use crate::codel::{self, CE_THRESHOLD, CeThreshold, Control, Root};
 use crate::context::Context;
 use crate::counters::Reason;
 use crate::flow_queues::{FlowQueues, Sizes, queue_of};
@@ -41,7 +43,7 @@ pub struct Params {
     /// How long the delay must stay above `target`: a typical worst round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
-    /// The largest packet: a flow with no more than this many bytes waiting is left alone.
+    /// The largest packet: while no more than this many bytes stay behind, CoDel signals nothing.
     #[param(default = "1500 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
@@ -58,6 +60,27 @@ pub struct Params {
     /// meant.
     #[param(default)]
     pub ce_threshold_mask: u8,
+    /// Whose bytes `mtu` is compared with.
+    #[param(default, changeable)]
+    pub one_packet: OnePacket,
+    /// Whether packets that an overflow drops raise CoDel's count of their flow, as in Linux.
+    #[param(default = true, changeable)]
+    pub overflow_counts: bool,
+    /// How `interval` is divided by the square root of the count.
+    #[param(default)]
+    pub root: Root,
+}
+
+/// Whose bytes CoDel compares with the largest packet before it signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnePacket {
+    /// Those of the flow, as RFC 8289 and RFC 8290.
+    Flow,
+    /// Those of all flows, as Linux: a flow with a single late packet is signalled while others
+    /// wait.
+    #[default]
+    All,
 }
 
 impl Parameters for Params {
@@ -71,8 +94,11 @@ impl Parameters for Params {
         departures: &[
             "A new flow that is found empty goes to the end of the old ones even if there are \
              none (Linux takes it out).",
-            "A flow keeps CoDel's state while it has nothing to send. CoDel's rule of one largest \
-             packet looks at the bytes of the flow.",
+            "A flow keeps CoDel's state while it has nothing to send.",
+            "Defaults are Linux's rules where they differ from RFC 8290. CoDel's rule of one largest \
+             packet looks at the bytes of all flows (`one_packet = \"flow\"`: the RFC's). Packets \
+             that an overflow drops raise CoDel's count of their flow (`overflow_counts = false`: \
+             the RFC's).",
             "Packets that CoDel drops are not charged to their flow.",
             "The memory limit counts IP bytes, not a kernel's bookkeeping.",
             "Of flows with equally many bytes the one of the lowest number makes room.",
@@ -113,7 +139,7 @@ impl SchedulerParameters for Params {
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> FqCodel<T> {
         let quantum = self.quantum.unwrap_or_else(|| fq::default_quantum(link));
         let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link)
-            .with_step(self.step());
+            .with_step(self.step(), self.root);
         FqCodel {
             settings: Settings {
                 flows: self.flows,
@@ -122,6 +148,8 @@ impl SchedulerParameters for Params {
                 limit: Limit::new(self.limit),
                 memory: Limit::Bytes(self.memory.0),
                 batch: self.batch,
+                one_packet: self.one_packet,
+                overflow_counts: self.overflow_counts,
                 codel,
             },
             lines: FlowQueues::new(self.flows),
@@ -141,6 +169,8 @@ struct Settings {
     limit: Limit,
     memory: Limit,
     batch: u32,
+    one_packet: OnePacket,
+    overflow_counts: bool,
     codel: codel::Settings,
 }
 
@@ -169,6 +199,7 @@ impl<T> FqCodel<T> {
     fn relieve(&mut self, stats: &mut Stats<T>) {
         let flow = self.sizes.largest();
         let keep = self.lines.backlog(flow).bytes.div_ceil(2);
+        let before = self.lines.backlog(flow).packets;
         for _ in 0..self.settings.batch {
             let Some(queued) = self.lines.pop(flow) else {
                 break;
@@ -178,7 +209,11 @@ impl<T> FqCodel<T> {
                 break;
             }
         }
-        self.sizes.set(flow, self.lines.backlog(flow).bytes);
+        let left = self.lines.backlog(flow);
+        self.sizes.set(flow, left.bytes);
+        if self.settings.overflow_counts {
+            self.controls[flow as usize].add(before - left.packets);
+        }
     }
 }
 
@@ -212,19 +247,24 @@ impl<T> Scheduler<T> for FqCodel<T> {
             let flow = self.drr.next()?;
             let lines = &mut self.lines;
             let (control, settings) = (&mut self.controls[flow as usize], &self.settings.codel);
-            let waiting = lines.backlog(flow);
-            if waiting.packets == 0 {
+            if lines.backlog(flow).packets == 0 {
                 control.rest();
                 self.drr.found_empty(flow);
                 continue;
             }
+            let mut waiting = lines.backlog(flow);
+            let others = match self.settings.one_packet {
+                OnePacket::All => lines.total().bytes - waiting.bytes,
+                OnePacket::Flow => 0,
+            };
+            waiting.bytes += others;
             let passes = |head| control.lets_pass(settings, now, head, waiting);
             let next = if lines.head(flow).is_some_and(passes) {
                 lines.pop(flow)
             } else {
                 let take = || {
                     let queued = lines.pop(flow)?;
-                    Some((queued, lines.backlog(flow).bytes))
+                    Some((queued, lines.backlog(flow).bytes + others))
                 };
                 control.dequeue(settings, now, take, stats)
             };
@@ -288,6 +328,9 @@ mod tests {
             ce_threshold: None,
             ce_threshold_selector: 0,
             ce_threshold_mask: 0,
+            one_packet: OnePacket::Flow,
+            overflow_counts: false,
+            root: Root::Exact,
         }
     }
 

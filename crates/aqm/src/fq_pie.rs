@@ -9,7 +9,7 @@ use crate::counters::Reason;
 use crate::flow_queues::{FlowQueues, queue_of};
 use crate::fq::DrrScheduler;
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::pie::{self, Control};
+use crate::pie::{self, Control, Rules};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
 use aqmlab_declare::{About, Parameters, parameters};
 
@@ -51,15 +51,22 @@ pub struct Params {
     /// Whether the probability is multiplied by packet size over `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Whether a flow's signals are kept from following each other too soon or too late.
-    #[param(default)]
-    pub derandomize: bool,
+    /// Whether a flow's signals are kept from following each other too soon or too late. Not given:
+    /// only with `rules = "linux"`.
+    pub derandomize: Option<bool>,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
     /// Probability from which even they are dropped.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
+    /// Whose rules PIE follows where they differ.
+    #[param(default = Rules::Linux)]
+    pub rules: Rules,
+    /// How far a probability may grow; from 1 on every packet is signalled. Not given: 1, with
+    /// `rules = "linux"` 256.
+    #[param(least = 1.0, most = 256.0, changeable)]
+    pub p_max: Option<f64>,
 }
 
 impl Parameters for Params {
@@ -76,8 +83,10 @@ impl Parameters for Params {
              nothing to send. Updates are made up for when the flow is next touched, with the \
              same outcome.",
             "An arrival beyond the limit or the memory is dropped, whatever flow holds most \
-             (FQ-CoDel drops from that one; Linux only counts memory over-use).",
+             (FQ-CoDel drops from that one). Linux does otherwise: it only counts memory over-use.",
             "The memory limit counts IP bytes, not a kernel's bookkeeping.",
+            "Rules are Linux's by default; `rules = \"rfc\"` brings RFC 8033's. Linux does otherwise in \
+             its units: it adds the link layer's header to packets and counts time in 64 ns.",
             "PIE as in `pie`, without the estimate from the rate of departures.",
         ],
         memory: "the packets that wait, and about 100 bytes per queue",
@@ -99,8 +108,10 @@ impl SchedulerParameters for Params {
             max_burst: self.max_burst,
             mean_packet: self.mean_packet.0,
             scale_by_size: self.scale_by_size,
-            derandomize: self.derandomize,
+            derandomize: self.derandomize.unwrap_or(self.rules == Rules::Linux),
             mark_ecnth: self.mark_ecnth,
+            rules: self.rules,
+            p_max: self.rules.p_max(self.p_max),
         };
         let control = Late {
             control: Control::new(&pie),
@@ -143,12 +154,12 @@ struct Late {
 }
 
 impl Late {
-    /// The controller after so many updates.
+    /// The controller after so many updates, during which packets waited or not.
     #[inline]
-    fn at(&mut self, updates: u64, settings: &pie::Settings) -> &mut Control {
+    fn at(&mut self, updates: u64, settings: &pie::Settings, is_busy: bool) -> &mut Control {
         while self.updates < updates {
             let before = self.control.clone();
-            self.control.update(settings);
+            self.control.update(settings, is_busy);
             // Between two looks nothing but updates moves it: at rest it stays there.
             let at_rest = self.control == before;
             self.updates = if at_rest { updates } else { self.updates + 1 };
@@ -190,10 +201,12 @@ impl<T> Scheduler<T> for FqPie<T> {
     ) {
         let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
         let waiting = self.lines.backlog(flow);
-        let control = self.controls[flow as usize].at(self.updates, &self.settings.pie);
+        let fits = self.fits(packet.size);
+        let pie = &self.settings.pie;
+        let control = self.controls[flow as usize].at(self.updates, pie, waiting.packets > 0);
         let mut draw = || context.draw();
-        let decision = control.judge(&self.settings.pie, packet.size, waiting, &mut draw);
-        let outcome = decision.outcome(&packet, self.settings.ecn, self.fits(packet.size));
+        let decision = control.judge(pie, packet.size, waiting, fits, &mut draw);
+        let outcome = decision.outcome(&packet, self.settings.ecn, fits);
         if let Some(queued) = stats.settle(Queued::new(now, packet, item), outcome) {
             self.lines.push(flow, queued);
             self.drr.woken(flow);
@@ -212,8 +225,9 @@ impl<T> Scheduler<T> for FqPie<T> {
             if let Some(queued) = self.lines.pop(flow) {
                 self.drr.sent(flow, queued.packet.size);
                 let left = self.lines.backlog(flow);
-                let control = self.controls[flow as usize].at(self.updates, &self.settings.pie);
-                control.departed(now - queued.arrived, left);
+                let pie = &self.settings.pie;
+                let control = self.controls[flow as usize].at(self.updates, pie, true);
+                control.departed(pie, now, now - queued.arrived, left);
                 return Some(queued);
             }
             self.drr.found_empty(flow);
@@ -235,6 +249,9 @@ impl<T> Scheduler<T> for FqPie<T> {
     }
 
     fn adopt(&mut self, fresh: Self) {
+        for late in &mut self.controls {
+            late.control.adopt(&self.settings.pie, &fresh.settings.pie);
+        }
         self.settings = fresh.settings;
     }
 
@@ -266,7 +283,7 @@ mod tests {
     };
 
     fn params(more: &str) -> Params {
-        toml::from_str(&format!("flows = 2\necn = true\n{more}")).unwrap()
+        toml::from_str(&format!("flows = 2\necn = true\nrules = 'rfc'\n{more}")).unwrap()
     }
 
     /// Flows a and b have the queues 0 and 1.
@@ -298,7 +315,7 @@ mod tests {
             } = &played.scheduler;
             let [a, b] = [0, 1].map(|flow: usize| {
                 let mut late = controls[flow].clone();
-                late.at(*updates, &settings.pie).clone()
+                late.at(*updates, &settings.pie, true).clone()
             });
             assert_close(a.p, row.number("p_a"), step);
             assert_close(b.p, row.number("p_b"), step);
@@ -368,27 +385,37 @@ mod tests {
 
     #[test]
     fn updates_made_up_for_are_as_good_as_updates_in_time() {
-        let fq_pie = params("").scheduler::<()>(LINK, SEED);
+        for rules in ["rfc", "linux"] {
+            updates_made_up_for(rules);
+        }
+    }
+
+    fn updates_made_up_for(rules: &str) {
+        let mut fq_pie = params("").scheduler::<()>(LINK, SEED);
+        fq_pie.settings.pie.rules = toml::Value::from(rules).try_into().unwrap();
         let settings = fq_pie.settings.pie;
         let mut late = fq_pie.controls[0].clone();
         let mut eager = late.control.clone();
         let mut stream = RandomStream::new(1, "late", 0);
         let mut updates = 0;
-        for _ in 0..2000 {
+        let mut is_busy = false;
+        for round in 0..2000 {
             // Hours of silence among them.
             let longest = if stream.below(50) == 0 { 1_000_000 } else { 8 };
             let missed = stream.below(longest) as u64;
             updates += missed;
-            (0..missed).for_each(|_| eager.update(&settings));
-            assert_eq!(*late.at(updates, &settings), eager);
+            (0..missed).for_each(|_| eager.update(&settings, is_busy));
+            assert_eq!(*late.at(updates, &settings, is_busy), eager);
             let sojourn = Time::from_millis(stream.below(40) as u64);
             let left = Backlog {
                 packets: stream.below(3) as u32,
                 bytes: 4000,
             };
+            is_busy = left.packets > 0;
+            let now = Time::from_secs(1) + Time::from_millis(7 * round);
             for control in [&mut late.control, &mut eager] {
-                control.departed(sojourn, left);
-                control.judge(&settings, 1500, left, &mut || 0.5);
+                control.departed(&settings, now, sojourn, left);
+                control.judge(&settings, 1500, left, true, &mut || 0.5);
             }
         }
         assert_eq!(late.updates, updates);

@@ -2,6 +2,9 @@
 //! (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem", RFC 8033, 2017,
 //! sections 4, 5 and appendix A. Departures: [`Parameters::ABOUT`].
 
+#[cfg(test)]
+mod tests;
+
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::link::{Backlog, LinkFacts};
+use crate::link::{Backlog, Limit, LinkFacts};
 use crate::red::Unit;
 use aqmlab_declare::{About, Parameters, parameters};
 
@@ -45,15 +48,44 @@ pub struct Params {
     /// Whether the probability is multiplied by packet size over `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Whether signals are kept from following each other too soon or too late (section 5.4).
-    #[param(default)]
-    pub derandomize: bool,
+    /// Whether signals are kept from following each other too soon or too late (section 5.4). Not
+    /// given: only with `rules = "linux"`.
+    pub derandomize: Option<bool>,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
     /// Probability from which even they are dropped.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
+    /// Whose rules PIE follows where they differ.
+    #[param(default)]
+    pub rules: Rules,
+    /// How far the probability may grow; from 1 on every packet is signalled. Not given: 1, with
+    /// `rules = "linux"` 256.
+    #[param(least = 1.0, most = LARGEST_P, changeable)]
+    pub p_max: Option<f64>,
+}
+
+/// Whose rules PIE follows where they differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rules {
+    /// RFC 8033's.
+    #[default]
+    Rfc,
+    /// Linux's: 2 % more at each update with a delay above 250 ms, the delay of the last departure
+    /// at once, a burst allowance that departures use up, and no draw for an overflow.
+    Linux,
+}
+
+impl Rules {
+    /// How far the probability may grow: as given, or as the rules have it.
+    pub(crate) fn p_max(self, given: Option<f64>) -> f64 {
+        given.unwrap_or(match self {
+            Self::Rfc => 1.0,
+            Self::Linux => LARGEST_P,
+        })
+    }
 }
 
 /// How PIE finds the queueing delay.
@@ -80,6 +112,13 @@ impl Parameters for Params {
              estimate from the rate of departures is a choice, `delay`. That rate is bytes \
              counted over the time they took (appendix A: over the time for 16384 of them).",
             "At or above `mark_ecnth` even ECN-capable packets are dropped.",
+            "Linux does otherwise: its probability winds up to 256, grows by 2 % more at each update \
+             with a delay above 250 ms, and decays by 1/64 unless packets wait. It compares half of \
+             the reference with the delay of the last departure, lets departures use up the burst \
+             allowance, looks at the limit before it draws, and de-randomizes always, \
+             by a sum that an overflow resets. \
+             `rules = \"linux\"` does the same, except that a mark beyond a sum of 8.5 resets \
+             the sum, too.",
             "De-randomization is a choice, off by default. The cap of 2 % on the growth of a \
              probability of 10 % or more is always on (section 5.5); PIE is never inactive \
              (section 5.3).",
@@ -91,6 +130,10 @@ impl Parameters for Params {
     };
 
     fn check_together(&self) -> Result<(), Problem> {
+        if self.delay == Delay::Rate && self.rules == Rules::Linux {
+            let message = "found \"rate\"; rules = \"linux\" needs \"sojourn\"";
+            return check::problem("delay", message);
+        }
         let limit = Unit::Bytes.threshold(self.limit, self.mean_packet);
         if self.delay == Delay::Rate && limit < CYCLE as f64 {
             let message = format!(
@@ -118,10 +161,13 @@ impl AqmParameters for Params {
             max_burst: self.max_burst,
             mean_packet: self.mean_packet.0,
             scale_by_size: self.scale_by_size,
-            derandomize: self.derandomize,
+            derandomize: self.derandomize.unwrap_or(self.rules == Rules::Linux),
             mark_ecnth: self.mark_ecnth,
+            rules: self.rules,
+            p_max: self.rules.p_max(self.p_max),
         };
         Pie {
+            limit: Limit::new(self.limit),
             control: Control::new(&settings),
             next_tick: settings.t_update,
             settings,
@@ -129,6 +175,9 @@ impl AqmParameters for Params {
         }
     }
 }
+
+/// The range of Linux's probability, which begins at 1 again behind it.
+pub(crate) const LARGEST_P: f64 = 256.0;
 
 /// Gains beyond this would mean nothing, and could not be added.
 pub(crate) const LARGEST_GAIN: f64 = 1e6;
@@ -158,6 +207,14 @@ pub(crate) struct Settings {
     pub(crate) scale_by_size: bool,
     pub(crate) derandomize: bool,
     pub(crate) mark_ecnth: f64,
+    pub(crate) rules: Rules,
+    pub(crate) p_max: f64,
+}
+
+impl Settings {
+    fn is_linux(&self) -> bool {
+        self.rules == Rules::Linux
+    }
 }
 
 /// The controller of PIE over one queue: what it remembers.
@@ -173,6 +230,8 @@ pub(crate) struct Control {
     pub(crate) burst: Time,
     /// Sum of the probabilities since the last signal (accu_prob_).
     accu: f64,
+    /// With Linux's rules: when a packet left last, of those that use up the allowance.
+    left: Option<Time>,
 }
 
 /// Below this sum of probabilities a de-randomized PIE does not signal yet; above, it must.
@@ -195,6 +254,12 @@ const LARGEST_STEP: f64 = 0.02;
 /// What is kept of a probability at each update while the queue is empty.
 const DECAY: f64 = 0.98;
 
+/// The same in Linux.
+const DECAY_LINUX: f64 = 1.0 - 1.0 / 64.0;
+
+/// Above this delay, in seconds, Linux adds the largest step once more.
+const HIGH_DELAY: f64 = 0.25;
+
 impl Control {
     pub(crate) const fn new(settings: &Settings) -> Self {
         Self {
@@ -203,65 +268,92 @@ impl Control {
             qdelay_old: 0.0,
             burst: settings.max_burst,
             accu: 0.0,
+            left: None,
         }
     }
 
-    /// Decides about an arrival of `size` bytes.
+    /// Decides about an arrival of `size` bytes, which `fits` or not.
     #[inline]
     pub(crate) fn judge(
         &mut self,
         settings: &Settings,
         size: u32,
         queue: Backlog,
+        fits: bool,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        let half = settings.qdelay_ref / 2.0;
-        if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
-            self.burst = settings.max_burst;
+        let p = self.chance(settings, size, queue, fits);
+        match happens(p, draw) {
+            true => self.signal(settings),
+            false => Decision::Admit,
         }
-        let harmless = self.qdelay_old < half && self.p < 0.2;
-        if self.burst > Time::ZERO || harmless || queue.bytes <= 2 * settings.mean_packet {
-            return Decision::Admit;
-        }
-        let mut p = self.p;
-        if settings.scale_by_size {
-            p = (p * f64::from(size) / settings.mean_packet as f64).min(1.0);
-        }
-        if !self.is_signalled(settings, p, draw) {
-            return Decision::Admit;
-        }
-        if self.p < settings.mark_ecnth {
+    }
+
+    /// What an arrival meets.
+    #[inline(never)]
+    fn signal(&mut self, settings: &Settings) -> Decision {
+        self.accu = 0.0;
+        if self.p < settings.mark_ecnth || settings.is_linux() && self.p == settings.mark_ecnth {
             Decision::Signal(Reason::EARLY)
         } else {
             Decision::Drop(Reason::EARLY)
         }
     }
 
-    /// A chance of `p`, spaced if it is to be.
-    #[inline]
-    fn is_signalled(
-        &mut self,
-        settings: &Settings,
-        p: f64,
-        draw: &mut impl FnMut() -> f64,
-    ) -> bool {
-        if !settings.derandomize {
-            return happens(p, draw);
+    /// The chance that an arrival is signalled, spaced if it is to be.
+    #[inline(never)]
+    fn chance(&mut self, settings: &Settings, size: u32, queue: Backlog, fits: bool) -> f64 {
+        if self.spares(settings, queue, fits) {
+            return 0.0;
         }
-        if self.p == 0.0 {
-            self.accu = 0.0;
+        let mut p = self.p;
+        if settings.scale_by_size {
+            p = (p * f64::from(size) / settings.mean_packet as f64).min(1.0);
         }
-        self.accu += p;
-        let signalled = self.accu >= TOO_SOON && (self.accu >= TOO_LATE || happens(p, draw));
-        if signalled {
-            self.accu = 0.0;
+        if settings.derandomize {
+            if self.p == 0.0 {
+                self.accu = 0.0;
+            }
+            self.accu += p;
+            if self.accu < TOO_SOON {
+                return 0.0;
+            }
+            if self.accu >= TOO_LATE {
+                return 1.0;
+            }
         }
-        signalled
+        p
+    }
+
+    /// Whether an arrival needs no draw.
+    fn spares(&mut self, settings: &Settings, queue: Backlog, fits: bool) -> bool {
+        let half = settings.qdelay_ref / 2.0;
+        let (mut delay, mut short) = (self.qdelay_old, 2 * settings.mean_packet);
+        if settings.is_linux() {
+            if !fits {
+                self.accu = 0.0;
+                return true;
+            }
+            (delay, short) = (self.qdelay, short - 1);
+        } else if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
+            self.burst = settings.max_burst;
+        }
+        let harmless = delay < half && self.p < 0.2;
+        self.burst > Time::ZERO || harmless || queue.bytes <= short
     }
 
     /// A packet that waited for `sojourn` has left `queue` behind.
-    #[inline]
-    pub(crate) fn departed(&mut self, sojourn: Time, queue: Backlog) {
+    pub(crate) fn departed(
+        &mut self,
+        settings: &Settings,
+        now: Time,
+        sojourn: Time,
+        queue: Backlog,
+    ) {
+        if settings.is_linux() {
+            let since = self.left.replace(now).unwrap_or(now);
+            self.burst = self.burst.saturating_sub(now - since);
+        }
         self.qdelay = if queue.packets == 0 {
             0.0
         } else {
@@ -269,28 +361,53 @@ impl Control {
         };
     }
 
-    /// The probability moves.
-    pub(crate) fn update(&mut self, settings: &Settings) {
+    /// The probability moves; whether packets wait counts in Linux.
+    #[inline(never)]
+    pub(crate) fn update(&mut self, settings: &Settings, is_busy: bool) {
+        let is_linux = settings.is_linux();
         let mut step = settings.alpha * (self.qdelay - settings.qdelay_ref)
             + settings.beta * (self.qdelay - self.qdelay_old);
         match CAUTION.iter().find(|(below, _)| self.p < *below) {
             Some((_, divisor)) => step /= divisor,
             None => step = step.min(LARGEST_STEP),
         }
-        let mut p = self.p + step;
-        if self.qdelay == 0.0 && self.qdelay_old == 0.0 {
-            p *= DECAY;
+        if is_linux && self.qdelay > HIGH_DELAY {
+            step += LARGEST_STEP;
         }
-        self.p = p.clamp(0.0, 1.0);
+        let mut p = self.p + step;
+        if self.qdelay == 0.0 && self.qdelay_old == 0.0 && !(is_linux && is_busy) {
+            p *= if is_linux { DECAY_LINUX } else { DECAY };
+        }
+        self.p = match p > LARGEST_P {
+            true => 1.0,
+            false => p.clamp(0.0, settings.p_max),
+        };
+        if is_linux {
+            let half = settings.qdelay_ref / 2.0;
+            if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
+                *self = Self {
+                    qdelay: self.qdelay,
+                    ..Self::new(settings)
+                };
+            }
+        } else {
+            self.burst = self.burst.saturating_sub(settings.t_update);
+        }
         self.qdelay_old = self.qdelay;
-        self.burst = self.burst.saturating_sub(settings.t_update);
+    }
+
+    /// Other parameters: an allowance that nothing has used yet is the new one.
+    pub(crate) fn adopt(&mut self, old: &Settings, new: &Settings) {
+        if self.burst == old.max_burst && old.is_linux() {
+            self.burst = new.max_burst;
+        }
     }
 
     pub(crate) fn probe(&self, out: &mut Vec<f64>) {
         out.extend([
             self.qdelay,
             self.qdelay_old,
-            self.p,
+            self.p.min(1.0),
             self.burst.as_secs_f64(),
         ]);
     }
@@ -336,6 +453,7 @@ impl Meter {
 pub struct Pie {
     settings: Settings,
     control: Control,
+    limit: Limit,
     next_tick: Time,
     /// If the delay is to be found from the rate of departures.
     meter: Option<Meter>,
@@ -350,7 +468,9 @@ impl Aqm for Pie {
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        self.control.judge(&self.settings, packet.size, queue, draw)
+        let fits = self.limit.admits(queue, packet.size);
+        self.control
+            .judge(&self.settings, packet.size, queue, fits, draw)
     }
 
     fn hooks(&self) -> Hooks {
@@ -361,7 +481,9 @@ impl Aqm for Pie {
     fn on_departure(&mut self, now: Time, packet: &Packet, arrived: Time, queue: Backlog) {
         match &mut self.meter {
             Some(meter) => meter.departed(now, packet.size, queue),
-            None => self.control.departed(now - arrived, queue),
+            None => self
+                .control
+                .departed(&self.settings, now, now - arrived, queue),
         }
     }
 
@@ -373,12 +495,13 @@ impl Aqm for Pie {
         if let Some(meter) = &self.meter {
             self.control.qdelay = meter.delay(queue);
         }
-        self.control.update(&self.settings);
+        self.control.update(&self.settings, queue.packets > 0);
         self.next_tick = now.saturating_add(self.settings.t_update);
     }
 
     fn adopt(&mut self, fresh: Self) {
-        self.settings = fresh.settings;
+        self.control.adopt(&self.settings, &fresh.settings);
+        (self.settings, self.limit) = (fresh.settings, fresh.limit);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {
@@ -387,188 +510,5 @@ impl Aqm for Pie {
 
     fn probe(&self, out: &mut Vec<f64>) {
         self.control.probe(out);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use aqmlab_net::{Ecn, FlowKey, Rate};
-
-    use super::*;
-
-    const FULL: Backlog = Backlog {
-        packets: 20,
-        bytes: 30_000,
-    };
-
-    fn settings() -> Settings {
-        Settings {
-            qdelay_ref: 0.015,
-            t_update: PUBLISHED_T_UPDATE,
-            alpha: ALPHA,
-            beta: BETA,
-            max_burst: Time::ZERO,
-            mean_packet: 1500,
-            scale_by_size: false,
-            derandomize: false,
-            mark_ecnth: 0.1,
-        }
-    }
-
-    /// A controller that has nothing left to do but to draw.
-    fn control(p: f64) -> Control {
-        Control {
-            p,
-            qdelay: 0.02,
-            qdelay_old: 0.02,
-            burst: Time::ZERO,
-            accu: 0.0,
-        }
-    }
-
-    #[test]
-    fn gains_follow_the_time_between_updates() {
-        let ms = Time::from_millis;
-        assert_eq!(gains(ms(15), None, None), (0.125, 1.25));
-        assert_eq!(
-            gains(Time::from_micros(7500), None, None),
-            (0.0625, 1.25 + 0.125 / 4.0)
-        );
-        assert_eq!(gains(ms(30), None, None), (0.25, 1.25 - 0.125 / 2.0));
-        assert_eq!(gains(ms(30), Some(1.0), Some(2.0)), (1.0, 2.0));
-        assert_eq!(gains(Time::from_secs(10), None, None).1, 0.0);
-    }
-
-    #[test]
-    fn a_low_delay_or_a_short_queue_spares_the_arrival_and_a_high_probability_does_not() {
-        let settings = settings();
-        let decision = |p, qdelay_old, bytes| {
-            let mut control = Control {
-                qdelay_old,
-                ..control(p)
-            };
-            control.judge(&settings, 1500, Backlog { packets: 3, bytes }, &mut || 0.0)
-        };
-        assert_eq!(decision(0.05, 0.0074, 30_000), Decision::Admit);
-        assert_eq!(
-            decision(0.05, 0.0075, 30_000),
-            Decision::Signal(Reason::EARLY)
-        );
-        assert_eq!(decision(0.2, 0.0074, 30_000), Decision::Drop(Reason::EARLY));
-        assert_eq!(decision(0.2, 0.02, 3000), Decision::Admit);
-        assert_eq!(decision(0.2, 0.02, 3001), Decision::Drop(Reason::EARLY));
-        assert_eq!(decision(0.1, 0.02, 30_000), Decision::Drop(Reason::EARLY));
-    }
-
-    /// RFC 8033, section 4.4: below half of the reference at both updates, with nothing to signal.
-    #[test]
-    fn a_burst_is_allowed_anew_when_both_delays_are_below_half_of_the_reference() {
-        let settings = Settings {
-            max_burst: Time::from_millis(150),
-            ..settings()
-        };
-        let allowed = |p, qdelay, qdelay_old| {
-            let mut control = Control {
-                qdelay,
-                qdelay_old,
-                ..control(p)
-            };
-            let _ = control.judge(&settings, 1500, FULL, &mut || 0.99);
-            control.burst
-        };
-        assert_eq!(allowed(0.0, 0.0074, 0.0074), settings.max_burst);
-        for (p, qdelay, qdelay_old) in [(0.0, 0.0075, 0.0), (0.0, 0.0, 0.0075), (1e-9, 0.0, 0.0)] {
-            let burst = allowed(p, qdelay, qdelay_old);
-            assert_eq!(burst, Time::ZERO, "{p} {qdelay} {qdelay_old}");
-        }
-    }
-
-    #[test]
-    fn small_packets_are_spared_where_size_counts() {
-        let scaled = Settings {
-            scale_by_size: true,
-            ..settings()
-        };
-        let mut draw = || 0.04;
-        let signal = Decision::Signal(Reason::EARLY);
-        assert_eq!(control(0.05).judge(&scaled, 1500, FULL, &mut draw), signal);
-        assert_eq!(
-            control(0.05).judge(&scaled, 1000, FULL, &mut draw),
-            Decision::Admit
-        );
-        assert_eq!(
-            control(0.05).judge(&settings(), 1000, FULL, &mut draw),
-            signal
-        );
-    }
-
-    #[test]
-    fn derandomized_signals_come_neither_soon_nor_late() {
-        let settings = Settings {
-            derandomize: true,
-            ..settings()
-        };
-        // 1/16 a packet: 14 reach 0.85, 136 are 8.5.
-        for (u, expected) in [(0.0, 14), (0.999, 136)] {
-            let mut control = control(0.0625);
-            for round in 1..=3 * expected {
-                let decision = control.judge(&settings, 1500, FULL, &mut || u);
-                let signalled = decision != Decision::Admit;
-                assert_eq!(signalled, round % expected == 0, "{round} of {expected}");
-            }
-        }
-        let mut control = control(0.0625);
-        control.judge(&settings, 1500, FULL, &mut || 0.5);
-        control.p = 0.0;
-        control.judge(&settings, 1500, FULL, &mut || 0.5);
-        assert_eq!(control.accu, 0.0);
-    }
-
-    #[test]
-    fn a_high_probability_grows_by_a_fiftieth_at_most() {
-        let mut control = Control {
-            qdelay: 10.0,
-            ..control(0.5)
-        };
-        control.update(&settings());
-        assert_eq!(control.p, 0.52);
-        assert_eq!(control.qdelay_old, 10.0);
-    }
-
-    #[test]
-    fn the_delay_may_be_found_from_the_rate_of_departures() {
-        let params: Params = toml::from_str("delay = \"rate\"").unwrap();
-        let link = LinkFacts {
-            rate: Rate::from_mbps(12),
-            framing: Bytes(0),
-        };
-        let packet = Packet {
-            size: 1500,
-            ecn: Ecn::NotEct,
-            dscp: 0,
-            flow: FlowKey(0),
-        };
-        let mut pie = params.aqm(link, 1);
-        let leave = |pie: &mut Pie, ms: u64, bytes: u64| {
-            let now = Time::from_millis(ms);
-            let packets = (bytes / 1500) as u32;
-            pie.on_departure(now, &packet, Time::ZERO, Backlog { packets, bytes });
-        };
-        let delay = |pie: &mut Pie, bytes: u64| {
-            pie.on_tick(pie.next_tick(), Backlog { packets: 1, bytes });
-            pie.control.qdelay
-        };
-        // A packet a millisecond: the measurement begins with 16 kB waiting and takes 11 packets.
-        leave(&mut pie, 0, 16_383);
-        (1..=11).for_each(|ms| leave(&mut pie, ms, 30_000));
-        assert_eq!(delay(&mut pie, 30_000), 0.0);
-        leave(&mut pie, 12, 16_384);
-        assert!((delay(&mut pie, 30_000) - 0.020).abs() < 1e-12);
-        // The next one takes 2 ms a packet, and counts a quarter: 1.25 ms.
-        (1..=11).for_each(|n| leave(&mut pie, 12 + 2 * n, 3000));
-        assert!((delay(&mut pie, 30_000) - 0.025).abs() < 1e-12);
-        // With less than 16 kB waiting at its end no other began.
-        (1..=11).for_each(|n| leave(&mut pie, 34 + 9 * n, 3000));
-        assert!((delay(&mut pie, 30_000) - 0.025).abs() < 1e-12);
     }
 }

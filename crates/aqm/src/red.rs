@@ -89,8 +89,9 @@ impl Parameters for Params {
             "Fewer than two packets waiting: always admit. Without this guard a stale \
              high average drops packets into an empty queue; ns-2 and ALTQ have it too.",
             "An average at or above `max_th` (gentle: twice `max_th`) drops even what ECN \
-             would let it mark, as RFC 3168 and every later implementation do; the paper \
-             marks. In the gentle region signals are drops for the same reason.",
+             would let it mark, as RFC 3168, section 7, and ns-3 by default; the paper marks. In \
+             the gentle region signals are drops for the same reason. Linux does otherwise: it \
+             marks ECN-capable packets there, too, unless `harddrop` is given.",
             "The spacing of signals is a choice, `gap`; the paper's is the default.",
             "Idle time ages the average by m = C (time since idle) packets, with m a real \
              number, C = link rate / (8 `mean_packet`), and no further sample at the \

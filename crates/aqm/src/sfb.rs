@@ -82,6 +82,8 @@ impl Parameters for Params {
              lowers the bins that it raised, whatever became of the hash functions since.",
             "d1, d2 and `freeze_time` are those of Apple's XNU, as is the order of `rehash` (10 to 29 \
              s): probability 1 takes 200 steps. The paper's 2 s suit a shorter freeze.",
+            "Linux does otherwise: it drops ECN-capable packets early above a probability of 1/2, has no \
+             freeze time and 8 times 16 bins, and moves probabilities at arrivals only.",
             "Flows in the penalty box share one token bucket; 3000 bytes of it are ours.",
         ],
         memory: "2 L N bins of 24 bytes, and 24 bytes per packet that waits",

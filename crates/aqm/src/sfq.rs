@@ -48,6 +48,9 @@ impl Parameters for Params {
              packets may overtake each other once after a perturbation.",
             "`quantum` and `depth` are Linux's; without a quantum a turn is one packet, as in the \
              paper. Defaults are Linux's.",
+            "A bucket moves to the end of the turns as soon as its credit is used up. Linux does \
+             otherwise: the bucket moves when its turn comes again, so that buckets that wake in \
+             between go before it. The paper leaves it open.",
             "ECN is ignored: it never signals.",
         ],
         memory: "the packets that wait, and about 50 bytes per bucket",

@@ -30,6 +30,22 @@ const MORE: &[&str] = &[
      limit = '12 packets'
      typical_rtt = '4 ms'
      max_rtt = '20 ms'",
+    "kind = 'pie'
+     limit = '240 packets'
+     alpha = 100.0
+     qdelay_ref = '100 us'
+     t_update = '1 ms'
+     max_burst = '0 ms'
+     mark_ecnth = 1.0
+     rules = 'linux'",
+    "kind = 'fq-pie'
+     limit = '240 packets'
+     alpha = 100.0
+     qdelay_ref = '100 us'
+     t_update = '1 ms'
+     max_burst = '0 ms'
+     mark_ecnth = 1.0
+     rules = 'linux'",
 ];
 
 /// Values of every sort: which of them a parameter takes, its discipline decides.
@@ -45,6 +61,8 @@ fn candidates() -> Vec<Value> {
         "20 ms",
         "100 us",
         "2 Mbit/s",
+        "flow",
+        "all",
     ];
     let words = words.into_iter().map(Value::from);
     let numbers = [0.03, 0.5, 1.5, 40.0].into_iter().map(Value::from);

@@ -317,3 +317,41 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
         Ok(())
     );
 }
+
+/// Bounded by 1, PIE's probability falls to 0 with the delay, which the sojourn time shows late: the
+/// queue is full again before it has grown. Linux's is not bounded.
+#[test]
+fn pie_holds_a_flood_of_four_times_the_link_where_its_probability_is_not_bounded() {
+    let flood = [Sender {
+        load: 4.0,
+        size: 1500,
+    }];
+    let delay = |more: &str| run(&format!("kind = 'pie'\n{more}"), &flood)[0].mean_delay();
+    for bounded in ["", "rules = 'linux'\np_max = 1.0"] {
+        assert!(delay(bounded) > 0.4, "{bounded}");
+    }
+    for held in ["rules = 'linux'", "delay = 'rate'"] {
+        assert!((0.010..0.018).contains(&delay(held)), "{held}");
+    }
+}
+
+/// A queue that was empty is sparse when it wakes: overloaded flows whose queues COBALT empties pass
+/// for sparse, and the sparse flow waits for them. Else it waits for the packet on the wire alone.
+#[test]
+fn a_sparse_flow_in_cake_waits_for_half_a_packet_where_the_others_are_never_empty() {
+    let wait = |load: f64, more: &str| {
+        let mut senders = vec![Sender { load, size: 1500 }; 10];
+        senders.push(Sender {
+            load: 0.01,
+            size: 100,
+        });
+        let cake = format!("kind = 'cake'\ntins = 'besteffort'\nisolation = 'flows'\n{more}");
+        run(&cake, &senders)[10].mean_delay() * 1e3
+    };
+    let half = 0.6;
+    for (load, more) in [(0.2, "rtt = '1000 s'"), (1.0, "")] {
+        let found = wait(load, more);
+        assert!((found - half).abs() < 0.03, "{load} {more}: {found}");
+    }
+    assert!(wait(0.2, "") > 0.75);
+}

@@ -6,6 +6,7 @@
 
 mod captures;
 mod conversation;
+mod datagrams;
 mod discipline;
 mod run;
 mod scenario;
@@ -18,6 +19,7 @@ mod vectors;
 /// coverage to look through after each input.
 pub use captures::{check_pcap as pcap, check_pcapng as pcapng};
 pub use conversation::check as conversation;
+pub use datagrams::check as datagrams;
 pub use discipline::check as discipline;
 pub use run::check as run;
 pub use scenario::check as scenario;
@@ -43,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     target("conversation", conversation),
     target("segments", segments),
     target("stream", stream),
+    target("datagrams", datagrams),
     target("discipline", discipline),
     target("run", run),
 ];

@@ -1,12 +1,12 @@
 //! Where the time of each response went: a table whose columns depend on the links.
 
 use aqmlab_record::{Breakdown, Exchange, PARTS_OF_PORT, Part, PathCount, PortParts};
-use arrow_schema::{DataType, Field};
 
 use crate::chunk::Encoded;
 use crate::column::{
     Buffer, ClassNames, Column, Columns, FixedColumns, Layout, TableAbout, Values, Words, columns,
 };
+use crate::schema::{Field, Kind};
 
 columns! {
     /// An exchange that ended in the measured span, with the parts of its response time: all columns
@@ -154,9 +154,9 @@ impl Breakdowns {
             }
         }
         let mut fields = Exchanges::fields();
-        let part = |name: &String| Field::new(name, DataType::UInt64, false);
+        let part = |name: &String| Field::new(name, Kind::UInt64, false);
         fields.extend(names.iter().map(part));
-        let count = |count: PathCount| Field::new(count.column(), DataType::UInt32, false);
+        let count = |count: PathCount| Field::new(count.column(), Kind::UInt32, false);
         fields.extend(PathCount::ALL.map(count));
         fields.extend(Losses::fields());
         let columns = Self {

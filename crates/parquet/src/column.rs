@@ -1,11 +1,11 @@
 //! Columns that wait to be written, and what a table says of its own.
 
-use arrow_schema::{DataType, Field};
 use parquet::basic::Encoding;
 use serde::Serialize;
 
 use crate::chunk::Encoded;
 use crate::encode::{deltas, hybrid, plain, plain_bits, plain_texts};
+use crate::schema::{Field, Kind};
 
 /// What a table says of itself.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -42,8 +42,8 @@ impl Layout {
 
     /// Whether the pages of a column with this type are compressed: differences of whole numbers
     /// are shorter than what zstd makes of the numbers, and runs of a word are short already.
-    pub(crate) fn compresses(self, kind: &DataType) -> bool {
-        self == Self::Small && *kind == DataType::Float64
+    pub(crate) fn compresses(self, kind: Kind) -> bool {
+        self == Self::Small && kind == Kind::Float64
     }
 }
 
@@ -52,8 +52,8 @@ impl Layout {
 pub struct Column {
     /// Its name; ends in its unit.
     pub name: &'static str,
-    /// Its type: `uint32`, `uint64`, `float64`, `bool` or `text`.
-    pub kind: &'static str,
+    /// Its type.
+    pub kind: Kind,
     /// Its unit, if it has one.
     pub unit: Option<&'static str>,
     /// What its values mean.
@@ -91,15 +91,13 @@ pub(crate) trait FixedColumns: Columns {
 
 /// The values of a column that wait to be written.
 pub(crate) trait Buffer {
-    /// The name of its type in [`Column`].
-    const KIND: &'static str;
+    /// What its values are.
+    const KIND: Kind;
 
     /// Whether a row may have no value.
     const IS_NULLABLE: bool = false;
 
     fn new(classes: &[String]) -> Self;
-
-    fn data_type() -> DataType;
 
     /// Takes the values.
     fn page(&mut self) -> Encoded;
@@ -135,16 +133,12 @@ impl<T> Values<T> {
 }
 
 macro_rules! plain_values {
-    ($($value:ty, $name:literal, $kind:ident, $encoding:ident, $encode:ident;)+) => {$(
+    ($($value:ty, $kind:ident, $encoding:ident, $encode:ident;)+) => {$(
         impl Buffer for Values<$value> {
-            const KIND: &'static str = $name;
+            const KIND: Kind = Kind::$kind;
 
             fn new(_classes: &[String]) -> Self {
                 Self::default()
-            }
-
-            fn data_type() -> DataType {
-                DataType::$kind
             }
 
             fn page(&mut self) -> Encoded {
@@ -155,10 +149,10 @@ macro_rules! plain_values {
 }
 
 plain_values! {
-    u32, "uint32", UInt32, DELTA_BINARY_PACKED, deltas;
-    u64, "uint64", UInt64, DELTA_BINARY_PACKED, deltas;
-    f64, "float64", Float64, PLAIN, plain;
-    bool, "bool", Boolean, PLAIN, plain_bits;
+    u32, UInt32, DELTA_BINARY_PACKED, deltas;
+    u64, UInt64, DELTA_BINARY_PACKED, deltas;
+    f64, Float64, PLAIN, plain;
+    bool, Bool, PLAIN, plain_bits;
 }
 
 /// Values that a row may lack.
@@ -179,15 +173,11 @@ impl OptionalValues {
 }
 
 impl Buffer for OptionalValues {
-    const KIND: &'static str = "float64";
+    const KIND: Kind = Kind::Float64;
     const IS_NULLABLE: bool = true;
 
     fn new(_classes: &[String]) -> Self {
         Self::default()
-    }
-
-    fn data_type() -> DataType {
-        DataType::Float64
     }
 
     fn page(&mut self) -> Encoded {
@@ -202,10 +192,6 @@ impl Buffer for OptionalValues {
         self.levels.clear();
         page
     }
-}
-
-fn words() -> DataType {
-    DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
 }
 
 /// Words from a set that is small, by their places in it.
@@ -254,14 +240,10 @@ impl ClassNames {
 }
 
 impl Buffer for ClassNames {
-    const KIND: &'static str = "text";
+    const KIND: Kind = Kind::Text;
 
     fn new(classes: &[String]) -> Self {
         Self(Dictionary::of(classes))
-    }
-
-    fn data_type() -> DataType {
-        words()
     }
 
     fn page(&mut self) -> Encoded {
@@ -301,17 +283,13 @@ impl Words {
 }
 
 impl Buffer for Words {
-    const KIND: &'static str = "text";
+    const KIND: Kind = Kind::Text;
 
     fn new(_classes: &[String]) -> Self {
         Self {
             dictionary: Dictionary::of(&[]),
             last: 0,
         }
-    }
-
-    fn data_type() -> DataType {
-        words()
     }
 
     fn page(&mut self) -> Encoded {
@@ -380,7 +358,7 @@ macro_rules! columns {
             fn fields() -> Vec<Field> {
                 vec![$(Field::new(
                     stringify!($column),
-                    <$buffer as Buffer>::data_type(),
+                    <$buffer as Buffer>::KIND,
                     <$buffer as Buffer>::IS_NULLABLE,
                 ),)+]
             }

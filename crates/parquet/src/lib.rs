@@ -9,6 +9,7 @@ mod column;
 mod encode;
 mod recorder;
 mod reference;
+mod schema;
 mod story;
 mod table;
 mod tables;
@@ -22,6 +23,7 @@ use aqmlab_scenario::Measure;
 pub use column::{Column, Layout, TableAbout};
 pub use recorder::ParquetRecords;
 pub use reference::result_schema;
+pub use schema::Kind;
 pub use tables::TABLES;
 pub use text::json_text;
 

@@ -135,7 +135,7 @@ impl Records for ParquetRecords {
         self.flows = self.create(wanted(Record::Flows))?;
         if wanted(Record::Queue) {
             let (columns, fields) = Queue::with_probes(probes);
-            self.queue = Some(Table::with_columns(&self.directory, columns, fields)?);
+            self.queue = Some(Table::with_columns(&self.directory, columns, &fields)?);
         }
         self.traces = self.create(self.measure.flow_trace.is_some())?;
         Ok(())
@@ -158,7 +158,7 @@ impl Records for ParquetRecords {
 
     fn begin_breakdowns(&mut self, ports: &[PortParts]) -> Result<(), RunError> {
         let (columns, fields) = Breakdowns::with_ports(&self.classes, ports);
-        self.breakdowns = Some(Table::with_columns(&self.directory, columns, fields)?);
+        self.breakdowns = Some(Table::with_columns(&self.directory, columns, &fields)?);
         self.ports = ports.to_vec();
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Records for ParquetRecords {
             Some(table) => Ok(table),
             None => {
                 let (columns, fields) = Stories::with_ports(&self.ports);
-                Table::with_columns(&self.directory, columns, fields)
+                Table::with_columns(&self.directory, columns, &fields)
             }
         };
         let written = made.and_then(|mut table| {

@@ -2,13 +2,13 @@
 
 use aqmlab_net::Role;
 use aqmlab_record::{PARTS_OF_PORT, Part, PortParts, StoryRow};
-use arrow_schema::Field;
 
 use crate::breakdown::column_at;
 use crate::chunk::Encoded;
 use crate::column::{
     Buffer, Column, Columns, FixedColumns, Layout, TableAbout, Values, Words, columns,
 };
+use crate::schema::Field;
 
 columns! {
     /// An event of the connection that `measure.story` follows, in an exchange that ended.

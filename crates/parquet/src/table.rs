@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aqmlab_record::RunError;
-use arrow_schema::{Field, Schema};
-use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::chunk::{Chunk, Zstd};
 use crate::column::{Columns, FixedColumns};
+use crate::schema::{Field, arrow_types, parquet_types};
 
 /// Rows of a row group. Its pages wait in memory for their end.
 const ROW_GROUP: usize = 1 << 20;
@@ -35,22 +34,22 @@ impl<C: Columns> Table<C> {
     where
         C: FixedColumns,
     {
-        Self::with_columns(directory, C::new(classes), C::fields())
+        Self::with_columns(directory, C::new(classes), &C::fields())
     }
 
     /// Makes the file with columns whose fields are these.
     pub(crate) fn with_columns(
         directory: &Path,
         columns: C,
-        fields: Vec<Field>,
+        fields: &[Field],
     ) -> Result<Self, RunError> {
         let path = directory.join(C::ABOUT.file);
         let file = File::create(&path)
             .map_err(|error| RunError::Record(format!("{}: {error}", path.display())))?;
-        let compressed = |field: &Field| C::ABOUT.layout.compresses(field.data_type());
+        let compressed = |field: &Field| C::ABOUT.layout.compresses(field.kind);
         let chunks = fields.iter().map(|it| Chunk::new(compressed(it))).collect();
         Ok(Self {
-            writer: writer(file, &Schema::new(fields)).map_err(unwritable)?,
+            writer: writer(file, fields).map_err(unwritable)?,
             columns,
             waiting: 0,
             chunks,
@@ -114,14 +113,13 @@ impl<C: Columns> Table<C> {
     }
 }
 
-/// The file, which tells readers the types of Arrow that our columns stand for.
-fn writer(file: File, schema: &Schema) -> Result<SerializedFileWriter<File>> {
-    let types = ArrowSchemaConverter::new().convert(schema)?;
-    let mut properties = WriterProperties::builder()
+/// The file, whose metadata holds the types of Arrow that our columns stand for.
+fn writer(file: File, fields: &[Field]) -> Result<SerializedFileWriter<File>> {
+    let properties = WriterProperties::builder()
         .set_offset_index_disabled(true)
+        .set_key_value_metadata(Some(vec![arrow_types(fields)]))
         .build();
-    add_encoded_arrow_schema_to_metadata(schema, &mut properties);
-    SerializedFileWriter::new(file, types.root_schema_ptr(), Arc::new(properties))
+    SerializedFileWriter::new(file, parquet_types(fields)?, Arc::new(properties))
 }
 
 fn unwritable(error: impl Display) -> RunError {

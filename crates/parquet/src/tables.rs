@@ -3,7 +3,6 @@
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
 use aqmlab_record::{Exchange, Flow, LinkDirection, TraceRow};
-use arrow_schema::{DataType, Field};
 
 use crate::breakdown::Breakdowns;
 use crate::chunk::Encoded;
@@ -11,6 +10,7 @@ use crate::column::{
     Buffer, ClassNames, Column, Columns, FixedColumns, Layout, OptionalValues, TableAbout, Values,
     Words, columns,
 };
+use crate::schema::{Field, Kind};
 use crate::story::Stories;
 
 /// All tables.
@@ -213,7 +213,7 @@ pub(crate) struct Sample<'a> {
 impl Queue {
     pub(crate) fn with_probes(probes: &[&'static str]) -> (Self, Vec<Field>) {
         let mut fields = Samples::fields();
-        let field = |name: &&str| Field::new(*name, DataType::Float64, true);
+        let field = |name: &&str| Field::new(*name, Kind::Float64, true);
         fields.extend(probes.iter().map(field));
         let columns = Self {
             samples: Samples::new(&[]),

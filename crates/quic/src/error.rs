@@ -13,6 +13,8 @@ pub enum Error {
     StreamState = 0x5,
     /// A stream ends elsewhere than was said.
     FinalSize = 0x6,
+    /// A frame that cannot be read.
+    FrameEncoding = 0x7,
     /// Something else that is not allowed: an acknowledgement of what was never sent.
     ProtocolViolation = 0xa,
 }

@@ -74,6 +74,7 @@ impl Inspector {
                 each(match next {
                     Next::Ack => Carried::Ack,
                     Next::Frame(frame) => Carried::of(kind, &frame),
+                    Next::Malformed => Carried::Other,
                 });
             }
         }

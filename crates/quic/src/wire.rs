@@ -10,6 +10,9 @@
 /// Largest number that a variable-length integer holds.
 pub(crate) const LARGEST: u64 = (1 << 62) - 1;
 
+/// Most streams of a kind.
+const MOST_STREAMS: u64 = 1 << 60;
+
 /// Bytes of the tag behind every packet (RFC 9001, section 5.3).
 pub(crate) const TAG: usize = 16;
 
@@ -316,6 +319,9 @@ pub(crate) enum Next {
     Frame(Frame),
     /// An acknowledgement, which the buffer has now.
     Ack,
+    /// No frame: it is cut off, of an unknown type, or has a number that cannot be there. Nothing of the
+    /// datagram is read any more.
+    Malformed,
 }
 
 impl Reader<'_> {
@@ -330,10 +336,18 @@ impl Reader<'_> {
     fn fields<const COUNT: usize>(&mut self) -> Option<[u64; COUNT]> {
         let (head, rest) = self.0.split_at_checked(8 * COUNT)?;
         self.0 = rest;
-        let (values, _) = head.as_chunks::<8>();
-        Some(std::array::from_fn(|place| {
-            u64::from_le_bytes(values[place])
-        }))
+        let (chunks, _) = head.as_chunks::<8>();
+        let values: [u64; COUNT] = std::array::from_fn(|place| u64::from_le_bytes(chunks[place]));
+        // A variable-length integer holds no more.
+        let bits = values.iter().fold(0, |bits, value| bits | value);
+        (bits <= LARGEST).then_some(values)
+    }
+
+    /// Offset and length of data, which end at the largest number at the latest (RFC 9000, sections 19.6
+    /// and 19.8).
+    #[inline(always)]
+    fn span(offset: u64, len: u64) -> Option<()> {
+        (offset + len <= LARGEST).then_some(())
     }
 
     #[inline(always)]
@@ -363,6 +377,15 @@ impl Reader<'_> {
         if *self.0.first()? >= 0x40 {
             return None;
         }
+        let next = self.next(ack);
+        if next.is_none() {
+            self.0 = &[];
+        }
+        next.or(Some(Next::Malformed))
+    }
+
+    #[inline(always)]
+    fn next(&mut self, ack: &mut AckFrame) -> Option<Next> {
         let kind = self.byte()?;
         let frame = match kind {
             0x01 => Frame::Ping,
@@ -379,12 +402,14 @@ impl Reader<'_> {
                 stream: self.number()?,
                 error: self.number()?,
             },
-            0x06 => Frame::Crypto {
-                offset: self.number()?,
-                len: self.number()?,
-            },
+            0x06 => {
+                let [offset, len] = self.fields()?;
+                Self::span(offset, len)?;
+                Frame::Crypto { offset, len }
+            }
             0x08..=0x0f => {
                 let [stream, offset, len] = self.fields()?;
+                Self::span(offset, len)?;
                 Frame::Stream {
                     stream,
                     offset,
@@ -399,7 +424,8 @@ impl Reader<'_> {
             },
             0x12 | 0x13 => Frame::MaxStreams {
                 uni: kind == 0x13,
-                limit: self.number()?,
+                // Two bits of an id say whose stream it is (RFC 9000, section 19.11).
+                limit: self.number().filter(|limit| *limit <= MOST_STREAMS)?,
             },
             0x14 => Frame::DataBlocked(self.number()?),
             0x15 => Frame::StreamDataBlocked {
@@ -421,10 +447,13 @@ impl Reader<'_> {
         let [more, delay, from, to] = self.fields()?;
         ack.delay = delay;
         ack.ranges.clear();
-        ack.ranges.push((from, to));
+        (from < to).then(|| ack.ranges.push((from, to)))?;
+        let mut below = from;
         for _ in 0..more {
             let [from, to] = self.fields()?;
-            ack.ranges.push((from, to));
+            // As gaps and lengths have it: the next range lies below, and does not touch.
+            (from < to && to < below).then(|| ack.ranges.push((from, to)))?;
+            below = from;
         }
         ack.ecn = match has_ecn {
             true => Some(self.fields()?),

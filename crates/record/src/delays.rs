@@ -11,19 +11,13 @@ const TOGETHER: usize = 64;
 /// Bins of a power of two of nanoseconds, as a power of two: a bin is at most 1/128 wide.
 const DIGITS: u32 = 7;
 
-/// Longer times, from 2^38 ns (275 s) on, count as this long.
-const LONGEST_BITS: u32 = 38;
-
-/// Bins up to the longest time.
-const BINS: usize = ((LONGEST_BITS - DIGITS + 1) as usize) << DIGITS;
-
 /// Counts delays in bins whose width grows with the delay: exact up to 255 ns, then to within
 /// 1/128. Mean and maximum are exact. A packet costs a shift and some sums; bins are kept up to
 /// the longest delay.
 #[derive(Clone, Default)]
 pub struct DelayHistogram {
-    /// Nanoseconds.
-    sum: u64,
+    /// Nanoseconds: those of many packets may be more than 64 bits hold.
+    sum: u128,
     max: u64,
     bins: Vec<u64>,
 }
@@ -41,7 +35,7 @@ impl DelayHistogram {
     #[inline(always)]
     pub(crate) fn add(&mut self, delay: Time) {
         let nanos = delay.as_nanos();
-        self.sum += nanos;
+        self.sum += u128::from(nanos);
         self.max = self.max.max(nanos);
         let shift = Self::shift(nanos);
         let bin = ((shift as usize) << DIGITS) + (nanos >> shift) as usize;
@@ -54,13 +48,10 @@ impl DelayHistogram {
     /// Counts in a bin behind those that are kept.
     #[cold]
     fn add_beyond(&mut self, bin: usize) {
-        let bin = bin.min(BINS - 1);
-        if self.bins.len() <= bin {
-            // The whole power of two.
-            let bins = ((bin >> DIGITS) + 1) << DIGITS;
-            self.bins.resize(bins, 0);
-        }
-        self.bins[bin] += 1;
+        // The whole power of two.
+        let bins = ((bin >> DIGITS) + 1) << DIGITS;
+        self.bins.resize(bins, 0);
+        self.bins[bin] = 1;
     }
 
     /// Adds those of another.
@@ -203,11 +194,11 @@ mod tests {
 
     #[test]
     fn every_time_has_its_bin() {
-        let around = (0..LONGEST_BITS).flat_map(|power| {
+        let around = (0..64).flat_map(|power| {
             let edge = 1_u64 << power;
             [edge - 1, edge, edge + 1, edge + edge / 3]
         });
-        for nanos in around.filter(|nanos| *nanos < 1 << LONGEST_BITS) {
+        for nanos in around.chain([u64::MAX]) {
             let histogram = added([nanos]);
             assert_eq!(histogram.count(), 1, "{nanos}");
             let bin = histogram.bins.iter().position(|count| *count > 0).unwrap();
@@ -217,10 +208,17 @@ mod tests {
             assert!(bin == 0 || DelayHistogram::longest(bin - 1) < nanos);
             assert_eq!(histogram.max_s(), Some(nanos as f64 / 1e9));
         }
-        let histogram = added([1 << 60, 1 << 61]);
-        assert_eq!((histogram.count(), histogram.bins[BINS - 1]), (2, 2));
-        let longest = ((1_u64 << 38) - 1) as f64 / 1e9;
-        assert_eq!(histogram.quantiles_s([0.5]), [Some(longest)]);
+    }
+
+    #[test]
+    fn sums_hold_more_than_64_bits() {
+        let longest = Time::from_nanos(u64::MAX);
+        let mut histogram = added([u64::MAX; 3]);
+        histogram.merge(&added([u64::MAX; 2]));
+        assert_eq!(histogram.count(), 5);
+        let seconds = Some(longest.as_nanos() as f64 / 1e9);
+        assert_eq!((histogram.mean_s(), histogram.max_s()), (seconds, seconds));
+        assert_eq!(histogram.quantiles_s([0.01, 1.0]), [seconds; 2]);
     }
 
     #[test]

@@ -19,14 +19,14 @@ pub struct LinkStats {
     /// begins.
     measured_until: Time,
     /// Nanoseconds that these packets spent in the discipline: part of `waited`.
-    transit_sum: u64,
+    transit_sum: u128,
     /// Packets whose transmission ended. What is added to for every packet does not stand side by
     /// side: two additions are cheaper than what a compiler makes of two neighbours.
     pub(crate) departed_packets: u64,
     pub(crate) wire_lost_packets: u64,
     pub(crate) departed_bytes: u64,
     /// Packet-nanoseconds spent in the discipline: their time average is the mean queue.
-    waited: u64,
+    waited: u128,
     pub(crate) busy: Time,
     /// From arrival to departure from the discipline, of all packets that left it in the measured
     /// span.
@@ -159,7 +159,7 @@ impl LinkStats {
         if end < self.measured_until {
             // Nearly all packets: nothing to cut off.
             let sojourn = leaves - arrives;
-            self.transit_sum += sojourn.as_nanos();
+            self.transit_sum += u128::from(sojourn.as_nanos());
             self.sojourn.add(class, sojourn);
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
@@ -186,7 +186,7 @@ impl LinkStats {
     /// So many packets waited over this time.
     #[inline]
     pub fn on_queue(&mut self, from: Time, to: Time, packets: u32) {
-        self.waited += self.span.overlap(from, to).as_nanos() * u64::from(packets);
+        self.waited += u128::from(self.span.overlap(from, to).as_nanos()) * u128::from(packets);
     }
 
     /// A packet of a class leaves the discipline for the wire or the device ring.
@@ -225,7 +225,7 @@ impl LinkStats {
     }
 
     /// Packet-nanoseconds spent in the discipline: their time average is the mean queue.
-    pub(crate) const fn waited(&self) -> u64 {
+    pub(crate) const fn waited(&self) -> u128 {
         self.waited + self.transit_sum
     }
 
@@ -293,6 +293,29 @@ mod tests {
         // So many waiting for so long, as a queue counts it that learns of changes.
         stats.on_queue(s(5), s(11), 3);
         assert_eq!(stats.waited(), 6_000_000_000);
+    }
+
+    /// The longest run that is allowed, 30 days, with the longest queue that a `u32` counts.
+    #[test]
+    fn sums_of_waiting_hold_the_longest_runs() {
+        let span = MeasuredSpan {
+            start: Time::ZERO,
+            end: Time::from_secs(30 * 24 * 3600),
+        };
+        let mut stats = stats(span, Time::from_secs(60));
+        stats.measured_until = span.end;
+        stats.on_queue(span.start, span.end, u32::MAX);
+        let each = u128::from(span.end.as_nanos());
+        assert_eq!(stats.waited(), each * u128::from(u32::MAX));
+        let last = span.end - Time::from_nanos(1);
+        for _ in 0..8_000 {
+            stats.on_transit(Time::ZERO, last, (last, last), (0, 1));
+        }
+        let more = 8_000 * (each - 1);
+        assert_eq!(stats.waited(), each * u128::from(u32::MAX) + more);
+        let sojourn = stats.sojourn();
+        assert_eq!(sojourn.mean_s(), sojourn.max_s());
+        assert_eq!(sojourn.quantiles_s([0.5, 0.99]), [sojourn.max_s(); 2]);
     }
 
     #[test]

@@ -57,6 +57,7 @@ fn page(transport: &str, lost: &[u32]) -> (u64, u64) {
 const WAY: u64 = 50_000_000;
 const SEGMENT: u64 = 1_000_000;
 const ACK: u64 = 40_000;
+const SYN_ACK: u64 = 60_000;
 const SACK: u64 = 52_000;
 
 /// Segments of the objects, and of each.
@@ -71,8 +72,8 @@ fn repaired(segment: u64, whole: u64) -> Option<u64> {
     let noticed = match behind {
         // The third ACK with a SACK block (RFC 8985, section 6.2, step 4: DupThresh).
         3.. => all_others - (behind - 3) * SEGMENT,
-        // Fewer: a quarter of the smallest round trip later. It is that of the HTML, which has an ACK before it.
-        1 | 2 => all_others + (ACK + SEGMENT + WAY + ACK + WAY) / 4,
+        // Fewer: a quarter of the smallest round trip later, that of the handshake, and Linux's 2 ms.
+        1 | 2 => all_others + (SYN_ACK + WAY + ACK + WAY) / 4 + 2_000_000,
         _ => return None,
     };
     Some(noticed + (SACK + WAY) + (SEGMENT + WAY))

@@ -73,6 +73,50 @@ impl<T: PartialOrd + Copy, const MAX: bool> Windowed<T, MAX> {
     }
 }
 
+/// The largest of late by three samples, as Linux keeps them (K. Nichols): the largest of the window, the
+/// largest since, and the largest since that one. Each is at least a quarter of the window later where no
+/// larger one came. What falls may thus be seen up to half a window late.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreeLargest {
+    /// Epoch and value, the largest first.
+    kept: [(u64, f64); 3],
+}
+
+impl ThreeLargest {
+    /// Adds a value; those that are more than `length` epochs old are forgotten.
+    #[inline(never)]
+    pub(crate) fn add(&mut self, epoch: u64, value: f64, length: u64) {
+        let new = (epoch, value);
+        let kept = &mut self.kept;
+        if value >= kept[0].1 || epoch - kept[2].0 > length {
+            *kept = [new; 3];
+            return;
+        }
+        if value >= kept[1].1 {
+            (kept[1], kept[2]) = (new, new);
+        } else if value >= kept[2].1 {
+            kept[2] = new;
+        }
+        let age = epoch - kept[0].0;
+        if age > length {
+            *kept = [kept[1], kept[2], new];
+            if epoch - kept[0].0 > length {
+                *kept = [kept[1], kept[2], new];
+            }
+        } else if kept[1].0 == kept[0].0 && 4 * age > length {
+            (kept[1], kept[2]) = (new, new);
+        } else if kept[2].0 == kept[1].0 && 2 * age > length {
+            kept[2] = new;
+        }
+    }
+
+    /// The largest; 0: none yet.
+    #[inline]
+    pub(crate) fn get(&self) -> f64 {
+        self.kept[0].1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

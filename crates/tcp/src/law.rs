@@ -10,7 +10,7 @@ use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::{Bytes, Ecn, Time};
 
 use crate::control::{
-    Ack, Cause, Congestion, CongestionControlKind, Control, ControlMetrics, Marks, Sample,
+    Ack, Cause, Congestion, CongestionControlKind, Control, ControlMetrics, Marks, Restart, Sample,
 };
 use crate::profile::{DecreaseBase, Ect, Pacing, Profile, SlowStart, SlowStartExit};
 use crate::recovery::RecoveryState;
@@ -186,6 +186,12 @@ impl Law {
     pub fn on_send(&mut self, bytes: u64, in_flight: u64, now: Time) -> Stamp {
         if in_flight == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
+            self.control.on_restart(&Restart {
+                now,
+                profile: &self.profile,
+                srtt: None,
+                delivered: self.delivered,
+            });
         }
         let start = self.max;
         self.max += bytes;

@@ -33,7 +33,7 @@ pub use peer_metrics::PeerMetrics;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
-    NewRenoVariant, Pacing, PacingBurst, PeerCache, Profile, RateReduction, Recovery,
+    NewRenoVariant, Pacing, PacingBurst, PeerCache, Profile, RackRules, RateReduction, Recovery,
     RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe,
     WindowCounts, WindowGrowth,
 };

@@ -309,7 +309,8 @@ fn an_application_that_sends_little_does_not_end_the_start_of_bbr() {
     sender.run(SECOND(4), scarce, || Fate::Pass);
     let seen = DATAGRAM as f64 / 0.02;
     let paced = sender.law.pacing_rate(sender.srtt).unwrap();
-    assert!((2.0 * seen..4.0 * seen).contains(&paced), "{paced}");
+    // Or at the first rate, which was higher: nothing lowers it in the start.
+    assert!(paced > 2.0 * seen, "{paced}");
 }
 
 #[test]

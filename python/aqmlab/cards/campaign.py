@@ -17,12 +17,25 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["Job", "Made", "Role", "estimated_seconds", "jobs_in", "jobs_of", "make", "missing"]
+__all__ = [
+    "Job",
+    "Made",
+    "Role",
+    "estimated_seconds",
+    "jobs_in",
+    "jobs_of",
+    "make",
+    "missing",
+    "reason",
+    "refused",
+]
 
 
 _Taken = TypeVar("_Taken")
 _PROBES = 3
 """Runs that are begun to learn how long all take."""
+_ALIKE = 3
+"""So many runs that fail in the same words show that the others would fail, too."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,25 @@ def make(
             if isinstance(outcome, AqmlabError)
         }
     return [Made(job, _outcome(job, errors, store, take, known or {})) for job in jobs]
+
+
+def refused(lacking: Sequence[Job], who: str, store: Store, pool: Scheduler) -> str:
+    """Makes the first runs of somebody, and says why if they all fail alike; empty: they do not.
+
+    Whatever fails three times over in the same words fails every time: nobody waits for the rest.
+    """
+    first = [job.scenario for job in lacking if job.queue == who][:_ALIKE]
+    if len(first) < _ALIKE:
+        return ""
+    made = pool.run(first, store, lambda _, __: None, _nothing)
+    reasons = {reason(one) if isinstance(one, AqmlabError) else "" for one in made}
+    return reasons.pop() if len(reasons) == 1 else ""
+
+
+def reason(error: AqmlabError) -> str:
+    """Why a run failed, in a line: of a traceback the first line and the last."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
 
 
 def _nothing(_: Run) -> None:

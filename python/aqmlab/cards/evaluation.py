@@ -12,7 +12,16 @@ from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted
 from aqmlab.cards.baselines import shipped
-from aqmlab.cards.campaign import Job, Made, estimated_seconds, jobs_in, make, missing
+from aqmlab.cards.campaign import (
+    Job,
+    Made,
+    estimated_seconds,
+    jobs_in,
+    make,
+    missing,
+    reason,
+    refused,
+)
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.generator import Cell
@@ -56,7 +65,8 @@ def evaluate(
 ) -> Card:
     """Makes the report card of a queue discipline, or of a congestion control.
 
-    What the store has is not run again: an evaluation that was interrupted goes on. The numbers
+    What the store has is not run again: an evaluation that was interrupted goes on. If the first
+    runs of the candidate all fail in the same words, the card says so of all. The numbers
     of the usual baselines ship with the package, as long as the engine is the one that made them.
 
     Args:
@@ -114,7 +124,12 @@ def evaluate(
         lacking = missing(planned, runs_store, known)
         if say is not None and lacking:
             say(_plan(planned, lacking, estimated_seconds(lacking, pool)))
-        made = make(planned, lacking, runs_store, pool, _taken, on_progress, known)
+        if why := refused(lacking, "candidate", runs_store, pool):
+            own = [job for job in planned if job.queue == "candidate"]
+            made: list[Made[dict[str, float]]] = [Made(job, RunError(why)) for job in own]
+        else:
+            lacking = missing(planned, runs_store, known)
+            made = make(planned, lacking, runs_store, pool, _taken, on_progress, known)
     about = _About(kind, under_test, ecn, tier, [*only], numbers, others)
     return _card(about, made, planned)
 
@@ -193,12 +208,6 @@ def _taken(run: Run, cell: Cell) -> dict[str, float]:
     return {**values(run, cell), **gates}
 
 
-def _reason(error: AqmlabError) -> str:
-    """Why a run failed, in a line: of a traceback the first line and the last."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
-
-
 @dataclass(frozen=True)
 class _About:
     """What a card says of itself."""
@@ -223,7 +232,7 @@ def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequen
                 raise RunError(
                     f"{job.cell.id} with {job.queue}, seed {job.seed}: {one.outcome}"
                 ) from one.outcome
-            failures.append((job.cell.id, job.seed, _reason(one.outcome)))
+            failures.append((job.cell.id, job.seed, reason(one.outcome)))
             continue
         for measure, value in one.outcome.items():
             row = (job.cell.row.id, job.cell.id, job.queue, job.seed, measure, float(value))

@@ -16,11 +16,11 @@ from aqmlab.cards.candidates import (
     named,
     with_ecn,
 )
-from aqmlab.cards.card import card_rows
+from aqmlab.cards.card import TIERS, card_rows
 from aqmlab.cards.generator import Cell, cells, scenario_of
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import SOLO
-from aqmlab.cards.suites import chosen, measures
+from aqmlab.cards.suites import chosen, measures, names
 from aqmlab.errors import AqmlabError
 
 __all__ = ["BASELINES", "CONTROLS", "Roles", "control_roles", "queue_roles", "tier_cells"]
@@ -35,8 +35,21 @@ Roles = Callable[[Cell], Sequence[Role]]
 
 
 def tier_cells(tier: str, only: Sequence[str] = (), kind: Kind = QUEUE) -> list[Cell]:
-    """The cells of a tier's tests."""
-    return [cell for row in chosen(card_rows(tier, kind), only) for cell in cells(row)]
+    """The cells of a tier's tests.
+
+    Raises:
+        AqmlabError: a word names no test of the tier; the message names the tier that has it.
+    """
+    rows = card_rows(tier, kind)
+    for word in only:
+        if not any(names(word, row) for row in rows):
+            for larger in TIERS[TIERS.index(tier) + 1 :]:
+                if any(names(word, row) for row in card_rows(larger, kind)):
+                    raise AqmlabError(
+                        f'--only: "{word}" is a test of the {larger} tier, not of the {tier} one; '
+                        f"add --tier {larger}"
+                    )
+    return [cell for row in chosen(rows, only) for cell in cells(row)]
 
 
 def queue_roles(

@@ -16,7 +16,7 @@ from pathlib import Path
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
-__all__ = ["SUITES", "Measure", "Row", "chosen", "measures", "rows"]
+__all__ = ["SUITES", "Measure", "Row", "chosen", "measures", "names", "rows"]
 
 
 _FOLDER = Path(__file__).parent / "suites"
@@ -160,7 +160,7 @@ def chosen(found: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
         AqmlabError: a word names none.
     """
     for word in wanted:
-        if not any(_names(word, row) for row in found):
+        if not any(names(word, row) for row in found):
             ids = [row.id for row in found]
             raise AqmlabError(
                 f'--only: found "{word[:40]}", which names no test{nearest(word, ids)}; '
@@ -171,11 +171,11 @@ def chosen(found: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
         row
         for row in found
         if not wanted
-        or any(row.id == word if word in whole else _names(word, row) for word in wanted)
+        or any(row.id == word if word in whole else names(word, row) for word in wanted)
     ]
 
 
-def _names(word: str, row: Row) -> bool:
+def names(word: str, row: Row) -> bool:
     """Whether a word names a row."""
     _, _, bare = row.id.partition("-")
     sections = row.section.replace(",", " ").split()

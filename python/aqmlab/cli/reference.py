@@ -22,8 +22,16 @@ _HEAD = """# The command line
 
 `python -m aqmlab.cli.reference` generates this page from the commands.
 
-Exit status: 0 done, 1 a run failed or a damaged run is left out of a report, 2 the input is wrong,
-130 interrupted. Results go to standard output, everything else to standard error.
+| exit status | when |
+| --- | --- |
+| 0 | the command did its work |
+| 1 | a run failed, a gate failed, a card got worse, or a report leaves a damaged run out |
+| 2 | the input is wrong; for `run` and `check` also a plug-in that raises an exception |
+| 130 | interrupted |
+
+`aqmlab shell` ends with the status of its program.
+
+Results go to standard output, everything else to standard error.
 
 Tables are as wide as the terminal's window and never cut a number. In a pipe they are plain text of
 any width. `--json` prints everything. `--tsv` prints a row for each run, or for each point of a

@@ -13,7 +13,16 @@ from aqmlab import _native
 from aqmlab._util.files import made_folder, renamed, synced
 from aqmlab.errors import AqmlabError
 
-__all__ = ["RUNS", "held", "remove_abandoned", "remove_folder", "workspace"]
+__all__ = [
+    "RUNS",
+    "held",
+    "is_being_made",
+    "is_locked",
+    "is_workspace_of",
+    "remove_abandoned",
+    "remove_folder",
+    "workspace",
+]
 
 
 @contextmanager
@@ -66,6 +75,26 @@ def held(target: Path) -> tuple[Path, int]:
         folder.mkdir()
         descriptor, _ = _lock_folder(folder)
     return folder, descriptor
+
+
+def is_workspace_of(folder: Path, target: Path) -> bool:
+    """Whether a folder is a temporary sibling of another, by its name."""
+    return folder.name.startswith(f".{target.name}.") and folder.name.endswith(_PARTIAL)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether somebody holds a temporary folder."""
+    try:
+        descriptor, _ = _lock_folder(folder, fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    os.close(descriptor)
+    return False
+
+
+def is_being_made(target: Path) -> bool:
+    """Whether somebody else is making the contents of a folder."""
+    return any(is_workspace_of(one, target) and is_locked(one) for one in _partial(target.parent))
 
 
 def _sibling(target: Path) -> Path:

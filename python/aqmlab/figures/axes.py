@@ -14,6 +14,8 @@ __all__ = ["Axis", "limit_above", "linear", "logarithmic", "name_axis", "ticks_b
 
 
 _STEPS = (1, 2, 5)
+_DIGITS = 12
+"""Significant digits of a tick: all that a parameter has, fewer than binary fractions show."""
 _DECADES = 2
 """Logarithmic axes of fewer decades have ticks between the powers of ten."""
 
@@ -155,5 +157,9 @@ def _ends(values: Iterable[float]) -> tuple[float, float]:
 
 
 def _format(ticks: Sequence[float]) -> str:
-    """How the ticks are written: without exponents, thousands with a comma."""
-    return ",~r" if max(map(abs, ticks), default=0) >= 1e4 else "~r"
+    """How the ticks are written: all their digits, without exponents, thousands with a comma.
+
+    Without a precision of its own, the renderer takes one from the distance of regular ticks, and
+    rounds the values of a parameter by it.
+    """
+    return f",.{_DIGITS}~r" if max(map(abs, ticks), default=0) >= 1e4 else f".{_DIGITS}~r"

@@ -86,6 +86,8 @@ THEMES: Mapping[ThemeName, Theme] = {
 }  # fmt: skip
 PATTERNS = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """Dash patterns: the first for the first eight curves, the next for the next eight, ..."""
+SHAPES = ("circle", "square", "triangle-up", "diamond")
+"""Shapes of dots, which go with the patterns of lines."""
 MOST_SERIES = 8 * len(PATTERNS)
 """Curves that a figure can tell apart."""
 
@@ -215,6 +217,16 @@ class Look:
     ) -> Channel:
         """A line pattern per curve: solid for as long as the colours last."""
         scale = {"domain": list(names), "range": [self.dash(k) for k in range(len(names))]}
+        shown = len(names) > 1 if legend is None else legend
+        return Channel(f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown))
+
+    def shape(
+        self, names: Sequence[str], of: str = "series", *, legend: bool | None = None
+    ) -> Channel | None:
+        """A shape per dot; None for as long as colours alone tell them apart."""
+        if len(names) <= 8:
+            return None
+        scale = {"domain": list(names), "range": [SHAPES[k // 8] for k in range(len(names))]}
         shown = len(names) > 1 if legend is None else legend
         return Channel(f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown))
 

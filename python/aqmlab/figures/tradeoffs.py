@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,7 +70,10 @@ def axes(places: Sequence[Place], cost: str, gain: str) -> tuple[Axis, Axis]:
         reach = 0.08 * (max(costs) - min(costs) or max(costs) or 1)
         x = linear(title, [max(0, min(costs) - reach), max(costs) + reach], reverse=True)
     reach = 0.15 * (max(gains) - min(gains) or 0.1 * max(map(abs, gains)) or 1)
-    return x, linear(gain, [min(gains) - reach, max(gains) + reach])
+    y = linear(gain, [min(gains) - reach, max(gains) + reach])
+    if min(gains) >= 0 > y.low:
+        y = replace(y, low=0.0, ticks=tuple(tick for tick in y.ticks if tick >= 0))
+    return x, y
 
 
 def ellipse(place: Place) -> list[dict[str, float | str]]:
@@ -129,10 +132,11 @@ def names_at(places: Sequence[Place], names: Sequence[str], look: Look, x: Axis,
     dots: Chart = base.mark(
         "point", filled=True, opacity=1, size=7 * look.size.text, stroke=look.colours.background
     ).encode(
+        shape=look.shape(names, legend=True),
         tooltip=[
             Channel("series:N", title="runs"),
             Channel("x:Q", title=x.title, format=".4~g"),
             Channel("y:Q", title=y.title, format=".4~g"),
-        ]
+        ],
     )
     return dots

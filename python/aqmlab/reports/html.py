@@ -94,11 +94,18 @@ def _bundle(script: str) -> str:
     made_by = f"{vars(vl_convert)['__version__']}\n{script}"
     file = cache_folder() / f"bundle-{hashlib.sha256(made_by.encode()).hexdigest()[:32]}.js"
     with suppress(OSError, ValueError):
-        return file.read_text(encoding="utf-8")
+        digest, _, kept = file.read_text(encoding="utf-8").partition("\n")
+        if digest == _digest(kept):  # else it is damaged, and made again
+            return kept
     found = vl_convert.javascript_bundle(script)
     with suppress(AqmlabError):  # a home that cannot be written is no reason to have no report
-        write_text(file, found)
+        write_text(file, f"{_digest(found)}\n{found}")
     return found
+
+
+def _digest(script: str) -> str:
+    """The first line of a kept script: the hash of all that follows it."""
+    return f"// sha256 {hashlib.sha256(script.encode()).hexdigest()}"
 
 
 def _compact(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say

@@ -14,7 +14,7 @@ from aqmlab.results.distributions import Distribution
 from aqmlab.results.labels import distinguish
 from aqmlab.results.metrics import ALL, Metric, bounds_of, look_up, metric_key, number
 from aqmlab.results.run import Run
-from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
+from aqmlab.results.statistics import Estimate, Floats, estimate, share_band, sorted_band
 
 __all__ = ["Group", "band", "group", "headline_class", "stated_classes", "transfer_classes"]
 
@@ -115,15 +115,15 @@ def band(
         traffic: The class whose times they are.
     """
     shares = np.stack([distribution.shares(grid) for distribution in times])
-    mean, low, high, _ = estimates(shares, bounds=(0.0, 1.0))
+    mean, low, high = share_band(shares)
     # Where most runs have nothing, or everything, the rest say nothing about the spread.
     vague = np.mean((shares > 0) & (shares < 1), axis=0) < 0.5
     low[vague] = high[vague] = np.nan
     if recorded is not None:
         from aqmlab.results.blocks import block_band  # only bands of figures need it
 
-        low, high = block_band(recorded, grid, traffic)
-    return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
+        low, high = sorted_band(*block_band(recorded, grid, traffic))
+    return mean, np.minimum(low, mean), np.maximum(high, mean)
 
 
 def group(runs: Sequence[Run]) -> list[Group]:

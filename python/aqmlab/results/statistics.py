@@ -6,12 +6,18 @@ docs/statistics.md says when which method is used and how it was tested.
   loss rate) is one number of each run. Their interval is Student's t with the skewness taken out by
   P. Hall's transformation ("On the Removal of Skewness by Transformation", Journal of the Royal
   Statistical Society B 54(1), 1992). The skewness of so few values is itself uncertain: it counts
-  (n - 2) / n. Symmetric values get Student's t. The interval exists wherever values vary, is never
-  wider than 2.5 times that of t, and ends within the bounds of its metric.
+  (n - 2) / n. Symmetric values get Student's t. The interval exists wherever values vary, and ends
+  within the bounds of its metric. No end lies farther from the mean than twice Student's reach: a
+  skewness of few values supports no more.
+- Bands round a distribution: Student's t at each time, within 0 and 1, and both ends sorted (V.
+  Chernozhukov, I. Fernández-Val, A. Galichon, "Improving Point and Interval Estimators of Monotone
+  Functions by Rearrangement", Biometrika 96(3), 2009). A share that few seeds pull down has a
+  skewness that says nothing of the time beside it.
 - Pairs: two runs with the same seed have the same users (common random numbers), so their
   differences, seed by seed, vary less than the runs do; the interval is that of the differences.
 - Runs without common users: Welch's interval of the difference of two means, transformed likewise.
-- Equal values have no interval: they hold nothing about how far another seed would lie off.
+- Equal values have no interval: they hold nothing about how far another seed would lie off. They
+  bound how many seeds lie off at all: with none of n, at most 1 - 0.05^(1/n) of them.
 - Inside a run: batch means (A. M. Law, "Simulation Modeling and Analysis", 5th edition, 2015,
   section 9.5.3).
 - The warm-up: the test of L. Schruben, H. Singh, L. Tierney, "Optimal Tests for Initialization
@@ -21,7 +27,7 @@ docs/statistics.md says when which method is used and how it was tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -39,11 +45,14 @@ __all__ = [
     "Floats",
     "batch_means",
     "combined",
+    "equal_words",
     "estimate",
     "estimates",
     "independent_difference",
     "initialization_bias",
     "paired_difference",
+    "share_band",
+    "sorted_band",
     "two_sided",
 ]
 
@@ -56,6 +65,8 @@ _ENOUGH_EQUAL = 6
 """So many values of one sign are no chance: the sign test gives 2 / 2^6 = 3 %."""
 _NOISE = 1e-11
 """Values whose spread is at most this share of the largest are equal: the rest is rounding."""
+_FARTHEST = 2.0
+"""Farthest end of an interval from the mean, in reaches of Student's t."""
 _BATCHES = 20
 """Batches of a run: the t distribution of 19 degrees of freedom is near its limit already, while
 each batch is as long as can be."""
@@ -99,6 +110,15 @@ class Estimate:
     def note(self) -> str:
         """What stands in place of the interval of equal values; empty: nothing."""
         return f"all {self.count} equal" if self.method == "equal" else ""
+
+    @property
+    def unseen(self) -> float:
+        """Largest share of other seeds that may have another value, if these are all equal.
+
+        With a probability of 95 %: a larger share would have shown itself among ``count`` seeds.
+        Not a number if the values are not equal.
+        """
+        return 1 - (1 - CONFIDENCE) ** (1 / self.count) if self.method == "equal" else math.nan
 
     @property
     def is_lopsided(self) -> bool:
@@ -150,6 +170,43 @@ def estimates(
     return mean, *_ends(mean, variance, third, reach, bounds), "hall"
 
 
+def share_band(shares: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats, Floats]:
+    """Means of the shares up to each time, and a band at each time that never falls.
+
+    Args:
+        shares: a row for each seed, a column for each time, in their order.
+        confidence: coverage at each time; a whole curve lies inside less often.
+    """
+    count = len(shares)
+    mean: Floats = shares.mean(axis=0)
+    if count < 2:
+        nothing = np.full_like(mean, np.nan)
+        return mean, nothing, nothing
+    variance, _ = _moments(shares)
+    reach = _native.student_t_quantile(count - 1, (1 + confidence) / 2)
+    low, high = _ends(mean, variance, np.zeros_like(variance), reach, (0.0, 1.0))
+    return mean, *sorted_band(low, high)
+
+
+def sorted_band(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Both ends of a band in ascending order where they are numbers: it never falls.
+
+    A band that holds an ascending curve still holds it.
+    """
+    found = low.copy(), high.copy()
+    for ends in found:
+        there = np.isfinite(ends)
+        ends[there] = np.sort(ends[there])
+    return found
+
+
+def equal_words(found: Iterable[Estimate | None]) -> str:
+    """What equal values among some numbers say of other seeds; empty: none are equal."""
+    bounds = {one.count: one.unseen for one in found if one is not None and one.method == "equal"}
+    words = (f"all {count} equal: at most {bounds[count]:.0%} of seeds differ" for count in bounds)
+    return "; ".join(words).replace("%", " %")
+
+
 def _moments(values: Floats) -> tuple[Floats, Floats]:
     """Variance and third central moment of the mean of each column; of equal values, zeros."""
     count = len(values)
@@ -172,7 +229,8 @@ def _ends(
     has Student's quantiles. It grows with T, so that it can always be solved for T.
     """
     error = np.where(variance > 0, np.sqrt(variance), np.nan)
-    skewness = third / error**3
+    cubed = error**3
+    skewness = np.divide(third, cubed, out=np.zeros_like(mean), where=cubed > 0)
     small = np.abs(skewness) < 1e-6  # where the formula divides by zero
     skew = np.where(small, 1.0, skewness)
 
@@ -180,8 +238,9 @@ def _ends(
         solved = 3 / skew * (np.cbrt(1 + skew * (quantile - skew / 6)) - 1)
         return np.where(small, quantile, solved)
 
-    low = mean - error * studentized(reach)
-    high = mean - error * studentized(-reach)
+    most = _FARTHEST * reach
+    low = mean - error * np.minimum(studentized(reach), most)
+    high = mean - error * np.maximum(studentized(-reach), -most)
     # A mean outside of the bounds shows that they are not the metric's.
     return (
         np.maximum(low, np.minimum(bounds[0], mean)),

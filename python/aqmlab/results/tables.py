@@ -29,7 +29,7 @@ from aqmlab.results.metrics import (
     compared,
     look_up,
 )
-from aqmlab.results.statistics import Estimate
+from aqmlab.results.statistics import Estimate, equal_words
 
 if TYPE_CHECKING:
     from aqmlab.results.compare import Difference, Distance
@@ -120,6 +120,8 @@ def _estimates(
 ) -> TableModel:
     """Means over the seeds, of the metrics that some row has, or of every metric."""
     used = [m for m in metrics if every or any(values[m.key] is not None for _, values in rows)]
+    if equal := equal_words(values[m.key] for _, values in rows for m in used):
+        title = f"{title}; {equal}"
     table = _start(title, corners, used, name=name)
     for names, values in rows:
         table.add_row(*names, *(estimate_cell(m, values[m.key]) for m in used))

@@ -158,7 +158,7 @@ class Sweep:
         found = cls(
             name=name,
             title=spec["title"].text("a text") if "title" in spec else name,
-            scenario=folder / spec["scenario"].text("the name of a scenario file"),
+            scenario=_base(folder, spec["scenario"].text("the name of a scenario file")),
             settings={path: entry.value for path, entry in settings.items()},
             axes=tuple(axes),
             derived=derived,
@@ -321,6 +321,12 @@ def _refuse_shared_names(axes: Sequence[Axis]) -> None:
             if name in owners:
                 raise AqmlabError(f"{axis.path}: {owners[name]} has a variable {name} already")
             owners[name] = axis.path
+
+
+def _base(folder: Path, name: str) -> Path:
+    """The scenario of a sweep file: beside it, in the working folder, or a shipped one."""
+    places = [folder / name, Path(name), shipped(Path(name))]
+    return next((place for place in places if place.exists()), places[0])
 
 
 def _texts(field: Field) -> list[Field]:

@@ -11,19 +11,20 @@ from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.fields import Scalar
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
+from aqmlab._util.words import counted
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, RunError, is_of_the_machine
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Override, Scenario
 from aqmlab.tuning.goals import key_in, measured
 from aqmlab.tuning.outcome import Choice, Numbers, Scales, Tuning, balanced, checks, front
 from aqmlab.tuning.plan import BATCH, Plan
 from aqmlab.tuning.report import refuse_a_taken_place, write
-from aqmlab.tuning.study import FAILED, MEASURED, REFUSED, Study, Trial, needed
+from aqmlab.tuning.study import FAILED, MEASURED, OPEN, REFUSED, Study, Trial, needed
 
 __all__ = ["TUNES_ROOT", "tune"]
 
@@ -87,7 +88,7 @@ def tune(
 
     Raises:
         AqmlabError: an argument is wrong, or the folder holds another search.
-        RunError: the untuned scenario cannot be run.
+        RunError: the untuned scenario cannot be run, or the machine could not run some settings.
 
     Example:
         >>> import aqmlab
@@ -151,11 +152,16 @@ class _Search:
         untuned = self._numbers(reference)
         scales = Scales.of(self.plan, untuned)
         folder.mkdir(parents=True, exist_ok=True)
+        left: list[Trial] = []
         with Study(folder, self.plan) as study:
             while batch := study.ask():
                 done = batch[0].number
                 span = (self._share(1 + done), self._share(1 + done + len(batch)))
                 for trial in self._tried(batch, span):
+                    if trial.state == OPEN:
+                        study.leave(trial)
+                        left.append(trial)
+                        continue
                     known = trial.state == MEASURED
                     study.tell(
                         trial,
@@ -165,6 +171,11 @@ class _Search:
             trials = study.trials
             goals = [goal.metric for goal in self.plan.goals]
             importance = {name: study.importance(place) for place, name in enumerate(goals)}
+        if left:
+            settings = counted(len(left), "setting")
+            raise RunError(
+                f"{settings} could not be run ({left[0].error}); the same command tries them again"
+            )
         found = Tuning(self.plan, folder, untuned, trials, importance, scales)
         found = self._chosen(found)
         write(found)
@@ -205,7 +216,8 @@ class _Search:
             runs = [list(map(_succeeded, row)) for row in outcomes]
             return replace(trial, state=MEASURED, measured=self._numbers(runs))
         except AqmlabError as error:
-            return replace(trial, state=FAILED, error=str(error))
+            state = OPEN if is_of_the_machine(error) else FAILED
+            return replace(trial, state=state, error=str(error))
 
     def _numbers(self, runs: Sequence[Sequence[Run]]) -> Numbers:
         """Every metric of some runs, scenarios by seeds; an error if one was not measured."""

@@ -17,28 +17,32 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aqmlab._util.fields import Scalar
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, RunError
 from aqmlab.tuning.goals import Goal
 from aqmlab.tuning.space import Variable
 
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["FAILED", "MEASURED", "REFUSED", "Searched", "Study", "Trial", "needed"]
+__all__ = ["FAILED", "MEASURED", "OPEN", "REFUSED", "Searched", "Study", "Trial", "needed"]
 
 
 FILE = "study.db"
 """The search in its folder."""
-MEASURED, REFUSED, FAILED = "measured", "refused", "failed"
-"""What became of a setting: it was run, it is no scenario, or one of its runs ended in an error."""
+MEASURED, REFUSED, FAILED, OPEN = "measured", "refused", "failed", "open"
+"""What became of a setting.
+
+It was run, it is no scenario, one of its runs ended in an error, or the machine could not make a
+run: then the next search of the folder tries it again.
+"""
 _NAME = "tune"
 _RECORD = "record"
 """Under which name a trial keeps what was measured."""
@@ -97,6 +101,10 @@ def needed() -> Any:  # noqa: ANN401 - a module
     return optuna
 
 
+_FULL = "database or disk is full"
+"""What SQLite says of a full disk."""
+
+
 class Study(AbstractContextManager["Study"]):
     """A search on its way."""
 
@@ -109,7 +117,8 @@ class Study(AbstractContextManager["Study"]):
         self._optuna = needed()
         self._plan = plan
         self._open: dict[int, optuna.Trial] = {}
-        file = folder / FILE
+        self._left: set[int] = set()
+        file = self._file = folder / FILE
         self._closing = ExitStack()
         self._closing.callback(_Lock(folder / f".{FILE}.lock").release)
         try:
@@ -124,6 +133,8 @@ class Study(AbstractContextManager["Study"]):
             self._refuse_another(folder)
         except (RuntimeError, self._sqlalchemy_error) as error:
             self.close()
+            if _FULL in str(error):
+                raise RunError(f"{file}: cannot be written: {_why(error)}") from None
             raise AqmlabError(f"{file}: is no search of aqmlab tune: {_first(error)}") from None
         except BaseException:
             self.close()
@@ -163,10 +174,28 @@ class Study(AbstractContextManager["Study"]):
         """The settings that are to be run next; none if there have been enough.
 
         Those that were proposed and never evaluated come first: with them the batch is complete.
+
+        Raises:
+            RunError: the file of the search cannot be read or written.
         """
+        with self._writing():
+            return self._asked()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Within it the file's own errors are those of the machine."""
+        try:
+            yield
+        except (self._sqlalchemy_error, self._optuna.exceptions.StorageInternalError) as error:
+            raise RunError(f"{self._file}: cannot be written: {_why(error)}") from None
+
+    def _asked(self) -> list[Trial]:
+        """The same, with the errors of the file."""
         size, running = self._plan.batch, self._optuna.trial.TrialState.RUNNING
         known = self._study.get_trials(deepcopy=False)
-        waiting = [one.number for one in known if one.state == running]
+        waiting = [
+            one.number for one in known if one.state == running and one.number not in self._left
+        ]
         end = math.ceil(len(known) / size) * size
         if not waiting and end == len(known):
             end += size
@@ -207,6 +236,18 @@ class Study(AbstractContextManager["Study"]):
             objectives: a number for each goal; None: there are none.
             violations: a number for each constraint, above zero where it does not hold.
         """
+        with self._writing():
+            self._told(trial, objectives, violations)
+
+    def leave(self, trial: Trial) -> None:
+        """Leaves a setting to the next search of the folder."""
+        self._left.add(trial.number)
+        del self._open[trial.number]
+
+    def _told(
+        self, trial: Trial, objectives: Sequence[float] | None, violations: Sequence[float]
+    ) -> None:
+        """What :meth:`tell` does, with the errors of the file."""
         own = self._open.pop(trial.number)
         record = {"state": trial.state, "error": trial.error, "measured": trial.measured}
         own.set_user_attr(_RECORD, json.dumps(record))
@@ -307,6 +348,11 @@ def _briefly(value: Any) -> str:  # noqa: ANN401 - JSON
     """A part of a plan in a message."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _why(error: BaseException) -> str:
+    """Why a file could not be written: the words of SQLite, without the statement."""
+    return _FULL if _FULL in str(error) or _FULL in str(error.__cause__) else _first(error)
 
 
 def _first(error: BaseException) -> str:

@@ -48,7 +48,8 @@ pub(super) fn superfluous<'a, P: Copy>(
 }
 
 /// Whether a pure ACK says nothing that a later one does not. One that says the same is a duplicate
-/// ACK, which counts.
+/// ACK, which counts. One with a D-SACK block is the only one that reports the duplicate (RFC 2883,
+/// section 4).
 fn is_covered(ack: &Ack, newcomer: &Ack) -> bool {
     let ahead = newcomer.number.wrapping_sub(ack.number) as i32;
     let covers = |&(from, to): &(u32, u32)| {
@@ -59,7 +60,13 @@ fn is_covered(ack: &Ack, newcomer: &Ack) -> bool {
         newcomer.number.wrapping_sub(to) as i32 >= 0 || newcomer.sack.iter().any(inside)
     };
     let is_duplicate = ahead == 0 && ack.sack == newcomer.sack;
-    ack.is_pure && ahead >= 0 && !is_duplicate && ack.sack.iter().all(covers)
+    ack.is_pure && ahead >= 0 && !is_duplicate && !has_dsack(ack) && ack.sack.iter().all(covers)
+}
+
+/// Whether a block reports a duplicate: it begins below the ACK's own number (RFC 2883, section 4).
+fn has_dsack(ack: &Ack) -> bool {
+    let mut starts = ack.sack.iter().map(|(from, _)| from);
+    starts.any(|from| (from.wrapping_sub(ack.number) as i32) < 0)
 }
 
 #[cfg(test)]
@@ -123,6 +130,27 @@ mod tests {
         assert_eq!(remain(AckFilter::Aggressive, &wrap), [1]);
         let back = [ack(20, 0, &[]), ack(u32::MAX - 10, 0, &[])];
         assert_eq!(remain(AckFilter::Aggressive, &back), [0, 1]);
+    }
+
+    #[test]
+    fn an_ack_that_reports_a_duplicate_stays() {
+        for filter in [AckFilter::On, AckFilter::Aggressive] {
+            let left = |block| {
+                let acks = [1, 2, 3, 4].map(|n| ack(10_000 * n, 0, &[]));
+                let mut acks = acks.to_vec();
+                acks[1].sack = vec![block];
+                remain(filter, &acks).contains(&1)
+            };
+            assert!(left((15_000, 16_448)), "below its own number");
+            assert!(left((19_999, 20_100)), "it begins below");
+            assert!(!left((20_000, 21_448)), "news that the next covers");
+        }
+        // Numbers wrap.
+        let wrap = [
+            ack(20, 0, &[(u32::MAX - 90, u32::MAX - 50)]),
+            ack(40, 0, &[]),
+        ];
+        assert_eq!(remain(AckFilter::Aggressive, &wrap), [0, 1]);
     }
 
     /// ACE steps from 5 to 6 to 7: the last ACK with each value of the counter comes through.

@@ -7,8 +7,8 @@ use super::flow_table::{Found, Hosts, Ways};
 use super::link_layer::Charge;
 use super::tins::{MOST, Shape};
 use super::{ACK_FILTER, Isolation, Params};
-use crate::aqm::{Decision, Outcome};
-use crate::cobalt::{self, Control, DECREMENT, INCREMENT};
+use crate::aqm::Outcome;
+use crate::cobalt::{self, Control, DECREMENT, Head, INCREMENT};
 use crate::context::{Ack, Context};
 use crate::counters::Reason;
 use crate::flow_queues::{Chain, FlowQueues, Links, Sizes};
@@ -99,7 +99,6 @@ struct Settings {
     ingress: bool,
     flows: u32,
     hash_seed: u64,
-    ecn: bool,
 }
 
 /// CAKE.
@@ -131,6 +130,8 @@ impl<T> Cake<T> {
                 mtu_time: shape.mtu_time,
                 increment: INCREMENT,
                 decrement: DECREMENT,
+                ecn: params.ecn,
+                root: params.root,
             },
             shape,
             ways: Ways::new(params.flows),
@@ -164,7 +165,6 @@ impl<T> Cake<T> {
                 ingress: params.ingress,
                 flows: params.flows,
                 hash_seed: seed,
-                ecn: params.ecn,
             },
             tins,
             lines: FlowQueues::new(queues),
@@ -454,17 +454,13 @@ impl<T> Cake<T> {
                 true => self.tins[tin].bulk,
                 false => 0,
             };
-            let sojourn = now - queued.arrived;
+            let head = Head {
+                sojourn: now - queued.arrived,
+                is_capable: queued.packet.ecn.is_capable(),
+                is_last: self.lines.backlog(queue).packets == 0,
+            };
             let control = &mut self.flows[queue as usize].control;
-            let decision = control.judge(&self.tins[tin].settings, now, sojourn, bulk, draw);
-            if decision == Decision::Admit {
-                return Taken::Packet(queued);
-            }
-            let outcome = decision.outcome(&queued.packet, self.settings.ecn, true);
-            let is_last = self.lines.backlog(queue).packets == 0;
-            if is_last && matches!(outcome, Outcome::Drop(_)) {
-                return Taken::Packet(queued);
-            }
+            let outcome = control.judge(&self.tins[tin].settings, now, head, bulk, draw);
             match outcome {
                 Outcome::Drop(reason) => {
                     let charged = self.settings.charge.of(queued.packet.size);

@@ -575,3 +575,18 @@ fn settings_that_contradict_each_other_are_refused() {
     assert_eq!(field("t_update = '1 us'"), "t_update");
     assert_eq!(field("max_rtt = '0 s'"), "max_rtt");
 }
+
+/// Linux resets the credit with each new share, whatever it was.
+#[test]
+fn another_share_of_the_classic_queue_begins_with_its_own_credit() {
+    let (mut queue, mut stats) = with_base("", 0.0);
+    for ecn in [Ecn::Ect1, Ecn::NotEct, Ecn::Ect1] {
+        arrive(&mut queue, &mut stats, 0, ecn, 1500);
+    }
+    queue.dequeue(Time::ZERO, &mut stats, &mut { NO_DRAW });
+    let moved = queue.credit;
+    queue.adopt(params("step = '2 ms'").scheduler(LINK, 1));
+    assert_eq!(queue.credit, moved, "the share is the same");
+    queue.adopt(params("classic_protection = 30").scheduler(LINK, 1));
+    assert_eq!(queue.credit, 1514 * (30 - 70));
+}

@@ -251,11 +251,16 @@ fn by_flow(dropped: &[usize]) -> [usize; SIZES.len()] {
 /// hit the flow that sends more than its share, as often, and hardly any other.
 #[test]
 fn fq_codel_drops_from_the_same_flow_as_ns3() {
-    let table = "kind = 'fq-codel'\nquantum = '300 bytes'\necn = false".to_owned();
-    let case = Case::new("ns3-fq-codel", table, "new_flows");
+    let table = "kind = 'fq-codel'\nquantum = '300 bytes'\necn = false\none_packet = 'flow'\n\
+                 overflow_counts = false\n";
+    // ns-3 has Linux's root, in microseconds.
+    let rooted = format!("{table}root = 'linux'");
+    let rooted = Case::new("ns3-fq-codel", rooted, "new_flows");
+    let case = Case::new("ns3-fq-codel", table.to_owned(), "new_flows");
     let run = case.play(1);
     let peer = signalled(case.name);
     assert!(common(&peer, &ours(&case)) < 400, "other times");
+    assert!(common(&peer, &ours(&rooted)) > 800, "most of 1162");
     let (ours, theirs) = (by_flow(&run.dropped), by_flow(&peer));
     assert!(
         ours[0] > 1000 && ours[0].abs_diff(theirs[0]) <= 10,

@@ -1,6 +1,6 @@
 //! CoDel.
 
-use aqmlab_aqm::codel::Params;
+use aqmlab_aqm::codel::{Params, Root};
 use aqmlab_aqm::{Discipline, Queue, Queued};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
@@ -22,6 +22,7 @@ fn codel() {
         ce_threshold: None,
         ce_threshold_selector: 0,
         ce_threshold_mask: 0,
+        root: Root::Exact,
     };
     let mut queue = Queue::new(&Discipline::Codel(params), link(1000, 1500), 1);
     let mut ids = 1..=60;

@@ -1,7 +1,7 @@
 //! PIE.
 
 use aqmlab_aqm::Discipline;
-use aqmlab_aqm::pie::{Delay, Params};
+use aqmlab_aqm::pie::{Delay, Params, Rules};
 use aqmlab_net::{Bytes, QueueSize, Time};
 
 use crate::trace::{follow, link};
@@ -17,9 +17,11 @@ fn example() -> Params {
         limit: QueueSize::Packets(100.0),
         delay: Delay::Sojourn,
         scale_by_size: false,
-        derandomize: false,
+        derandomize: None,
         ecn: true,
         mark_ecnth: 0.1,
+        rules: Rules::Rfc,
+        p_max: None,
     }
 }
 

@@ -72,7 +72,7 @@ impl Connection {
         let mut sample = None;
         if let Some(sent) = news.largest_at.filter(|_| news.elicits) {
             let latest = now - sent;
-            let micros = (self.ack.delay << ACK_DELAY_EXPONENT).min(1 << 40);
+            let micros = self.ack.delay.min(1 << 37) << ACK_DELAY_EXPONENT;
             let delay = match (index, self.is_confirmed) {
                 (DATA, true) => Time::from_micros(micros).min(self.config.max_ack_delay),
                 (DATA, false) => Time::from_micros(micros),

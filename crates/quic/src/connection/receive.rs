@@ -103,6 +103,7 @@ impl Connection {
         while let Some(next) = reader.frame(&mut self.ack) {
             let taken = match next {
                 Next::Ack => self.on_ack(index, now),
+                Next::Malformed => Err(Error::FrameEncoding),
                 Next::Frame(Frame::Stream {
                     stream,
                     offset,

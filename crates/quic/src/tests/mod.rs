@@ -4,6 +4,7 @@ mod acks;
 mod congestion;
 mod flow;
 mod handshake;
+mod hostile;
 mod recovery;
 
 use std::collections::BTreeMap;
@@ -155,6 +156,7 @@ pub(super) fn parse(carried: &[u8]) -> Vec<Packet> {
             match next {
                 Next::Ack => packet.ack = Some(ack.clone()),
                 Next::Frame(frame) => packet.frames.push(frame),
+                Next::Malformed => panic!("an end sends what cannot be read"),
             }
         }
         packets.push(packet);

@@ -64,6 +64,16 @@ pub(crate) struct Sample<'a> {
     pub(crate) window_limited: bool,
 }
 
+/// Something is sent after nothing was out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restart<'a> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a Profile,
+    pub(crate) srtt: Option<Time>,
+    /// Bytes delivered since the connection began.
+    pub(crate) delivered: u64,
+}
+
 /// Congestion: a loss found by duplicate ACKs or by the timer, or an ECN echo.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Congestion<'a> {
@@ -169,6 +179,12 @@ pub(crate) trait CongestionControl: Default {
     #[inline]
     fn on_sample(&mut self, params: &Self::Params, window: &mut Window, sample: &Sample<'_>) {
         let _ = (params, window, sample);
+    }
+
+    /// The sender has had nothing out, and sends again.
+    #[inline]
+    fn on_restart(&mut self, params: &Self::Params, window: &mut Window, restart: &Restart<'_>) {
+        let _ = (params, window, restart);
     }
 
     /// Whether it wants a sample of data that comes in order while nothing is out. Else the sample, which

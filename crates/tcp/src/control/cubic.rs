@@ -103,8 +103,9 @@ impl Parameters for Params {
              `counts_unused_time = false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` \
              are the RFC's rules.",
             "HyStart as Linux words it: slow start ends at a train of ACKs that lasts longer than half \
-             of the smallest round trip, or at round trips that have grown by an eighth of it. Where \
-             packets are paced, the train must last longer than the whole of it.",
+             of the smallest round trip, or where the smallest of nine and more round trips has grown by \
+             an eighth of it. Where packets are paced, the train must last longer than the whole of it. \
+             Once HyStart has ended a slow start it is off until a time-out.",
             "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
              says what it is a share of, as for Reno. Of `\"cwnd\"` whole segments are left.",
         ],
@@ -126,6 +127,8 @@ const HYSTART_SPACING: Time = Time::from_millis(2);
 const HYSTART_SAMPLES: u32 = 8;
 /// HyStart: bounds of the growth of the round trip that counts, in seconds.
 const HYSTART_DELAY: (f64, f64) = (0.004, 0.016);
+/// What a share of a window may lack to the next whole segment by the arithmetic of binary fractions.
+const ROUNDING: f64 = 1e-9;
 /// Before the first congestion: the least growth per round trip (Linux).
 const SEARCH_GROWTH: f64 = 0.05;
 
@@ -150,6 +153,8 @@ pub(crate) struct Cubic {
     from_plateau: bool,
     last_ack: Time,
     round: Round,
+    /// HyStart has ended a slow start.
+    found: bool,
     /// The smoothed round trip in seconds, where the stack tells it.
     smoothed: Option<f64>,
     /// What the last congestion took the place of.
@@ -194,6 +199,7 @@ impl Default for Cubic {
             from_plateau: false,
             last_ack: Time::ZERO,
             round: Round::begin(0, Time::ZERO),
+            found: false,
             smoothed: None,
             before: None,
         }
@@ -221,14 +227,16 @@ impl Round {
                 return true;
             }
         }
-        if let Some(rtt) = rtt
-            && self.samples < HYSTART_SAMPLES
-        {
+        let Some(rtt) = rtt else {
+            return false;
+        };
+        self.min_rtt = self.min_rtt.min(rtt);
+        if self.samples < HYSTART_SAMPLES {
             self.samples += 1;
-            self.min_rtt = self.min_rtt.min(rtt);
+            return false;
         }
         let growth = (min_rtt / 8.0).clamp(HYSTART_DELAY.0, HYSTART_DELAY.1);
-        self.samples >= HYSTART_SAMPLES && self.min_rtt > min_rtt + growth
+        self.min_rtt > min_rtt + growth
     }
 }
 
@@ -244,25 +252,17 @@ impl Cubic {
         Some(rtt)
     }
 
-    fn slow_start(
-        &mut self,
-        params: &Params,
-        window: &mut Window,
-        ack: &Ack<'_>,
-        rtt: Option<f64>,
-    ) {
+    /// Whether HyStart ends slow start at an ACK, before the window grows. Once it has, it is off until a
+    /// time-out (Linux).
+    fn ends_slow_start(&mut self, window: &Window, ack: &Ack<'_>, rtt: Option<f64>) -> bool {
         if ack.una > self.round.end {
             self.round = Round::begin(ack.max, ack.now);
         }
-        window.slow_start(ack.acked, ack.profile);
         let segments = window.cwnd / ack.profile.mss.0 as f64;
         let is_paced = ack.profile.pacing == Pacing::Linux;
-        if params.hystart
-            && segments >= HYSTART_LOW_WINDOW
-            && self.round.is_full(rtt, self.min_rtt, is_paced, ack.now)
-        {
-            window.ssthresh = window.cwnd;
-        }
+        self.found = segments >= HYSTART_LOW_WINDOW
+            && self.round.is_full(rtt, self.min_rtt, is_paced, ack.now);
+        self.found
     }
 
     fn begin_epoch(&mut self, cwnd: f64, c: f64, now: Time) {
@@ -298,12 +298,13 @@ impl Cubic {
             _ => 3.0 * (1.0 - beta) / (1.0 + beta),
         };
         self.w_est += alpha * acked / cwnd;
-        if curve(t.as_secs_f64()) < self.w_est {
-            return (self.w_est - cwnd).max(0.0);
-        }
-        let mut step = (target - cwnd) / cwnd * acked;
+        let step = if curve(t.as_secs_f64()) < self.w_est {
+            (self.w_est - cwnd).max(0.0)
+        } else {
+            (target - cwnd) / cwnd * acked
+        };
         if self.w_max == 0.0 {
-            step = step.max(params.search_growth * acked);
+            return step.max(params.search_growth * acked);
         }
         step
     }
@@ -327,8 +328,11 @@ impl CongestionControl for Cubic {
         let rtt = self.measure(ack);
         self.last_ack = ack.now;
         if window.in_slow_start(ack.profile) {
-            self.slow_start(params, window, ack, rtt);
-            return;
+            if !params.hystart || self.found || !self.ends_slow_start(window, ack, rtt) {
+                window.slow_start(ack.acked, ack.profile);
+                return;
+            }
+            window.ssthresh = window.cwnd;
         }
         let mss = ack.profile.mss.0 as f64;
         let step = self.avoid(params, window.cwnd / mss, ack.acked as f64 / mss, ack.now);
@@ -368,13 +372,15 @@ impl CongestionControl for Cubic {
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.from_plateau = congestion.cause == Cause::Timeout;
+        self.found &= congestion.cause != Cause::Timeout;
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
         Decrease::Bytes(match congestion.profile.multiplicative_decrease_base {
             DecreaseBase::FlightSize => beta * congestion.flight as f64,
             DecreaseBase::FractionalCwnd => beta * congestion.window as f64,
             DecreaseBase::Cwnd => {
-                let mss = congestion.profile.mss.0;
-                ((beta * congestion.window as f64) as u64 / mss * mss) as f64
+                let mss = congestion.profile.mss.0 as f64;
+                // A share of whole segments is a whole number where decimal fractions say so.
+                libm::floor(beta * (congestion.window as f64 / mss) + ROUNDING) * mss
             }
         })
     }

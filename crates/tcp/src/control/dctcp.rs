@@ -9,6 +9,7 @@ use super::congestion_control::{
 };
 use super::window::Window;
 use crate::profile::EcnEcho;
+use crate::recovery::RecoveryState;
 
 /// Parameters of DCTCP.
 #[parameters]
@@ -121,7 +122,9 @@ impl CongestionControl for Dctcp {
             self.renew(params);
             self.window_end = sample.max;
         }
-        if sample.marks.segments > 0 && sample.una > self.cut_until {
+        // One reaction a window: what a loss has cut is not cut again (RFC 3168, section 6.1.2).
+        let is_open = sample.state == RecoveryState::Open;
+        if sample.marks.segments > 0 && is_open && sample.una > self.cut_until {
             self.cut(params, window, sample.profile.mss.0 as f64);
             self.cut_until = sample.max;
         }
@@ -181,6 +184,26 @@ mod tests {
         }
         let cwnd = window.cwnd / Feed::MSS as f64;
         assert!((cwnd - 20.0).abs() < 1e-9, "alpha begins at 1: {cwnd}");
+    }
+
+    /// RFC 3168, section 6.1.2: a loss has cut the window of this round trip.
+    #[test]
+    fn a_mark_within_a_recovery_cuts_no_second_time() {
+        let params = Params::default();
+        let mut feed = Feed::default();
+        let (mut dctcp, mut window) = (Dctcp::default(), segments(40.0));
+        for (state, left) in [
+            (RecoveryState::Recovery, 40.0),
+            (RecoveryState::Loss, 40.0),
+            (RecoveryState::Open, 20.0),
+        ] {
+            let mut sample = feed.acks(1, 1);
+            sample.state = state;
+            dctcp.on_sample(&params, &mut window, &sample);
+            let cwnd = window.cwnd / Feed::MSS as f64;
+            // The ACKs in recovery have all been marked: the share is still 1.
+            assert!((cwnd - left).abs() < 1e-9, "{state:?}: {cwnd}");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub mod vegas;
 use aqmlab_net::Time;
 
 pub use congestion_control::ControlMetrics;
-pub(crate) use congestion_control::{Ack, Cause, Congestion, Marks, Sample};
+pub(crate) use congestion_control::{Ack, Cause, Congestion, Marks, Restart, Sample};
 use congestion_control::{CongestionControl, ControlParameters, Decrease};
 use window::Window;
 
@@ -214,6 +214,14 @@ impl Control {
         });
     }
 
+    /// Something is sent after nothing was out.
+    #[inline(never)]
+    pub(crate) fn on_restart(&mut self, restart: &Restart<'_>) {
+        with_control!(&mut self.state, restart.profile, control, params => {
+            control.on_restart(params, &mut self.window, restart);
+        });
+    }
+
     /// Whether data that comes in order while nothing is out matters to it.
     #[inline]
     pub(crate) fn samples_when_idle(&self, profile: &Profile, now: Time) -> bool {
@@ -255,6 +263,9 @@ impl Control {
         with_control!(&self.state, control => control.metrics())
     }
 }
+
+#[cfg(test)]
+mod replayed;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -18,9 +18,9 @@ use toml::{Table, Value};
 pub use rules::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
-    NewRenoVariant, Pacing, PacingBurst, PeerCache, RateReduction, Recovery, RepeatedTimeout,
-    RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowCounts,
-    WindowGrowth,
+    NewRenoVariant, Pacing, PacingBurst, PeerCache, RackRules, RateReduction, Recovery,
+    RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe,
+    WindowCounts, WindowGrowth,
 };
 
 use crate::control::CongestionControlKind;
@@ -215,6 +215,9 @@ pub struct Profile {
     /// none of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ect: Ect,
+    /// Whose rules RACK follows where Linux does otherwise than RFC 8985. With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rack_rules: RackRules,
     /// What counts against the congestion window. With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub window_counts: WindowCounts,
@@ -759,6 +762,7 @@ mod tests {
             ("undo", "undo = true"),
             ("minshall", "minshall = true"),
             ("window_counts", "window_counts = \"packets\""),
+            ("rack_rules", "rack_rules = \"linux\""),
             ("slow_start_exit", "slow_start_exit = \"hystart-plus-plus\""),
             (
                 "sack_at_timeout",

@@ -362,6 +362,19 @@ pub enum Frto {
     Linux,
 }
 
+/// Whose rules RACK follows where Linux does otherwise than RFC 8985.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RackRules {
+    /// Every D-SACK widens the reordering window, and the reordering timer has no margin (RFC 8985,
+    /// section 6.2).
+    #[default]
+    Rfc8985,
+    /// A D-SACK widens the reordering window only after a segment has come late, and the reordering timer
+    /// waits 2 ms longer (Linux).
+    Linux,
+}
+
 /// What counts against the congestion window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

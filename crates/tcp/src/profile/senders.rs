@@ -37,7 +37,8 @@ impl Profile {
         } else {
             let wrong = "needs a record of each segment; expected recovery = \"rack-tlp\" with it";
             refuse!(self, named, wrong, ;
-                minshall tail_loss_probe frto undo pacing pacing_burst slow_start_exit window_counts);
+                minshall tail_loss_probe frto undo pacing pacing_burst slow_start_exit window_counts
+                rack_rules);
         }
         Ok(())
     }

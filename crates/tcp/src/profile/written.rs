@@ -4,7 +4,8 @@ use serde::{Serialize, Serializer};
 use toml::{Table, Value};
 
 use super::{
-    EcnEcho, Ect, Frto, Pacing, PacingBurst, Profile, SlowStartExit, TailLossProbe, WindowCounts,
+    EcnEcho, Ect, Frto, Pacing, PacingBurst, Profile, RackRules, SlowStartExit, TailLossProbe,
+    WindowCounts,
 };
 
 /// As it is written.
@@ -51,6 +52,7 @@ impl Profile {
             pacing_burst: PacingBurst::default(),
             slow_start_exit: SlowStartExit::default(),
             accecn_option: true,
+            rack_rules: RackRules::default(),
             window_counts: WindowCounts::default()
         );
         let control = &self.congestion_control;
@@ -121,6 +123,7 @@ mod tests {
                 slow_start_exit: SlowStartExit::default(),
                 ecn_echo: EcnEcho::default(),
                 accecn_option: true,
+                rack_rules: RackRules::default(),
                 window_counts: WindowCounts::default(),
                 ect: Ect::default(),
                 ..Profile::named(name).unwrap()

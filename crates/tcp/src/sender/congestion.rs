@@ -70,27 +70,34 @@ impl Space {
         self.agreed.has(Agreed::ECN) && !self.agreed.has(Agreed::ACCURATE)
     }
 
-    /// An echo halves the window, at most once per window of data.
+    /// An echo halves the window, at once and at most once per window of data.
     pub(super) fn on_echo(&mut self, ack: u64, cx: &Context<'_>) {
+        if let Some(cwnd) = self.cut_for_echo(ack, cx) {
+            self.control.set_window(cwnd);
+        }
+    }
+
+    /// The window that an echo leaves; none if it takes nothing.
+    pub(super) fn cut_for_echo(&mut self, ack: u64, cx: &Context<'_>) -> Option<u64> {
         if ack <= self.cut_until {
-            return;
+            return None;
         }
         let (window, mss) = (self.control.window(), cx.profile.mss.0);
         let reaction = cx.profile.ecn_reaction;
         if reaction == EcnReaction::Kame && window < 2 * mss {
-            return;
+            return None;
         }
         let fractional = reaction == EcnReaction::Fractional;
         if window <= mss && !fractional {
             self.ecn.hold = reaction == EcnReaction::Rfc3168;
             self.cut_until = self.max;
             self.ecn.cwr_pending = !self.agreed.has(Agreed::ACCURATE);
-            return;
+            return None;
         }
         let cwnd = self.cut(self.in_flight(), Cause::Echo, cx);
         self.ecn.cut_by_echo = true;
         self.ecn.hold = fractional && window < 2 * mss;
-        self.control.set_window(cwnd);
+        Some(cwnd)
     }
 
     /// The congestion control answers the echo itself, and the next new data says so once per window of

@@ -145,9 +145,9 @@ impl Sender {
 
     /// The handshake is complete; `lost_syn`: a SYN had to be sent again.
     pub(crate) fn establish(&mut self, lost_syn: bool, cx: &Context<'_>) {
-        self.space.establish(lost_syn, cx);
+        let took = self.space.establish(lost_syn, cx);
         if let Kind::Rack(sender) = &mut self.kind {
-            sender.set_pace(&mut self.space, cx);
+            sender.establish(&mut self.space, took, cx);
         }
     }
 

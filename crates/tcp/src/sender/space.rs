@@ -16,6 +16,9 @@ use crate::segment::{Flags, Outbox, RoundTrip, Segment, SegmentKind, Timestamps}
 /// A segment that could be sent: its length, and whether it would carry the FIN.
 pub(super) type Candidate = (u64, bool);
 
+/// [`Space::most_out`] where the window was full.
+const FULL: u16 = u16::MAX;
+
 /// The state that both senders have.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
@@ -29,13 +32,19 @@ pub(crate) struct Space {
     pub(super) end: u64,
     pub(super) control: Control,
     pub(super) rto: Rto,
-    /// The segment whose round trip is being timed, and when it was sent; [`Time::NEVER`]: none.
-    pub(super) timed_seq: u64,
+    /// The segment whose round trip is being timed (the lowest bits of its number), and when it was sent;
+    /// [`Time::NEVER`]: none.
+    timed_seq: u32,
     pub(super) timed_at: Time,
     pub(super) retransmit_at: Time,
     /// While the handshake is under way: when it is aborted. Later: when the next segment may leave.
     pub(super) hold_until: Time,
     pub(super) last_received: Time,
+    /// The most segments that were out at once since the window was last looked at; [`FULL`]: all of the
+    /// window.
+    most_out: u16,
+    /// The window is looked at anew once all below this is acknowledged: the lowest bits.
+    usage_until: u32,
     /// What was out at the last loss: `recover` of RFC 6582, RecoveryPoint of RFC 6675.
     pub(super) recover: u64,
     /// Echoes are ignored until the peer acknowledges more than this: one cut per window.
@@ -62,6 +71,8 @@ impl Space {
             retransmit_at: Time::NEVER,
             hold_until: Time::NEVER,
             last_received: Time::ZERO,
+            most_out: 0,
+            usage_until: 0,
             recover: 0,
             cut_until: 0,
             ecn: EcnResponse::default(),
@@ -229,8 +240,14 @@ impl Space {
 
     /// A SYN or SYN-ACK leaves for the first time: the handshake may take so long.
     pub(crate) fn begin_handshake(&mut self, patience: Time, now: Time) {
-        (self.timed_seq, self.timed_at) = (0, now);
+        self.start_timing(0, now);
         self.hold_until = now + patience;
+    }
+
+    /// The segment at `seq` is timed from now on.
+    #[inline(always)]
+    pub(super) fn start_timing(&mut self, seq: u64, now: Time) {
+        (self.timed_seq, self.timed_at) = (seq as u32, now);
     }
 
     /// What is out is not timed any more (Karn).
@@ -244,10 +261,12 @@ impl Space {
     }
 
     /// The handshake is complete. RFC 5681, section 3.1: the window is one segment if a SYN was lost.
-    pub(super) fn establish(&mut self, lost_syn: bool, cx: &Context<'_>) {
+    /// The time that it took, if it was timed.
+    pub(super) fn establish(&mut self, lost_syn: bool, cx: &Context<'_>) -> Option<Time> {
         self.una = 1;
         self.stop();
-        if let Some(sent) = self.take_timed(1) {
+        let sent = self.take_timed(1);
+        if let Some(sent) = sent {
             self.rto.sample(cx.profile, cx.host, sent, cx.now);
         }
         self.rto.on_established(cx.profile);
@@ -257,6 +276,7 @@ impl Space {
             cx.profile.initial_window
         };
         self.control.start(segments, cx.profile);
+        sent.map(|sent| cx.now - sent)
     }
 
     // ---- round trips and the timer ----
@@ -264,7 +284,8 @@ impl Space {
     /// When the segment was sent that is timed, if this acknowledges it: none is timed any more.
     #[inline(always)]
     pub(super) fn take_timed(&mut self, ack: u64) -> Option<Time> {
-        let is_timed = self.timed_at < Time::NEVER && ack > self.timed_seq;
+        let is_behind = (ack as u32).wrapping_sub(self.timed_seq) as i32 > 0;
+        let is_timed = self.timed_at < Time::NEVER && is_behind;
         is_timed.then(|| std::mem::replace(&mut self.timed_at, Time::NEVER))
     }
 
@@ -308,15 +329,36 @@ impl Space {
 
     // ---- the window ----
 
-    /// RFC 7661: a window that is not used says nothing about the path. In slow start half of it
-    /// is enough, because it doubles (Linux).
+    /// Something was sent, with `pipe` bytes on their way then: whether the window holds more back. It
+    /// counts for the flight that is out, until all of it is acknowledged.
     #[inline]
-    pub(super) fn uses_window(&self, flight: u64, cx: &Context<'_>) -> bool {
+    pub(super) fn note_usage(&mut self, pipe: u64, sent: bool, cx: &Context<'_>) {
         if cx.profile.window_growth != WindowGrowth::CwndLimited {
-            return true;
+            return;
         }
+        let is_limited = pipe + cx.profile.mss.0 > self.control.window();
+        let flight = self.in_flight().div_ceil(cx.profile.mss.0);
+        let segments = if is_limited {
+            FULL
+        } else {
+            flight.min(u64::from(FULL) - 1) as u16
+        };
+        let is_new = (self.una as u32).wrapping_sub(self.usage_until) as i32 >= 0;
+        if is_limited || (sent && (is_new || segments > self.most_out)) {
+            (self.most_out, self.usage_until) = (segments, self.max as u32);
+        }
+    }
+
+    /// RFC 7661: a window that is not used says nothing about the path. It is used if it was full at
+    /// some time since the flight began that is out; in slow start half of it is enough, because it
+    /// doubles (Linux).
+    #[inline]
+    pub(super) fn uses_window(&self, cx: &Context<'_>) -> bool {
         let cwnd = self.control.window();
-        flight + cx.profile.mss.0 > cwnd || (cwnd < self.control.ssthresh() && 2 * flight > cwnd)
+        cx.profile.window_growth != WindowGrowth::CwndLimited
+            || self.most_out == FULL
+            || (cwnd < self.control.ssthresh()
+                && cwnd < 2 * u64::from(self.most_out) * cx.profile.mss.0)
     }
 
     /// An ACK of `acked` bytes, for the congestion control.

@@ -151,8 +151,10 @@ fn cubic_shows_the_window_before_the_last_loss() {
     let (pair, before, _) = at_first_repair(&stack);
     let shown = pair.server.probe(&stack).control;
     let expected = before as f64 / MSS as f64;
+    // ACKs of the same instant open it by a twentieth at most (search_growth).
+    let more = shown.segments.unwrap() - expected;
     assert!(
-        (shown.segments.unwrap() - expected).abs() < 1.0,
+        (0.0..=expected / 20.0).contains(&more),
         "{shown:?}, {expected}"
     );
     assert_eq!(shown.queueing_delay, None);

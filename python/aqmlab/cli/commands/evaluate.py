@@ -180,6 +180,9 @@ def command(
     A fixed set of tests compares it with queues or controls that are in use. The card grades areas
     such as delay, users and fairness, and names the gates that fail. Finished runs are reused: the
     same command continues an interrupted evaluation.
+
+    The exit status is 1 if a run of the candidate failed, or a gate. With --against a gate counts
+    only where the other card passed it.
     """
     words = _split(only)
     _check_pairs(
@@ -268,6 +271,18 @@ def command(
         if comparison.regressions and not update:
             found = counted(len(comparison.regressions), "regression")
             raise RunError(f"{found} against {against}; the first: {comparison.regressions[0]}")
+    _end(card, gates=comparison is None)
+
+
+def _end(card: Card, *, gates: bool) -> None:
+    """Ends with status 1 if a run of the candidate failed, or a gate that counts."""
+    if card.failures:
+        cell, seed, why = card.failures[0]
+        count = counted(len(card.failures), "run")
+        raise RunError(f"{count} of {card.name} failed; the first, {cell} with seed {seed}: {why}")
+    failed = [gate.rule.name for gate in card.gates if gate.passed is False]
+    if gates and failed:
+        raise RunError(f"{card.name} fails {counted(len(failed), 'gate')}: {', '.join(failed)}")
 
 
 def _all(

@@ -62,7 +62,7 @@ def throughput_delay(
             color=look.colour(names, legend=True)
         )
         seeds = base.mark("point", size=1.5 * look.size.text, opacity=0.5, filled=True).encode(
-            x=x.x("x"), y=y.y("y")
+            x=x.x("x"), y=y.y("y"), shape=look.shape(names, legend=True)
         )
         outlines = base.mark(
             "line", interpolate="linear-closed", strokeWidth=look.size.stroke, clip=True

@@ -1,32 +1,36 @@
 //! BBR, version 3. N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control",
 //! draft-ietf-ccwg-bbr, 2025; google/bbr, branch v3. Departures: [`Parameters::ABOUT`].
 
+mod bounds;
 mod numbers;
+mod state;
 
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
 
 use crate::control::bbr::{
-    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst,
-    quantum, wire,
+    Aggregation, EXTRA_SLOT_ROUNDS, EXTRA_TIME, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw,
+    fixed_point, least_burst, quantum, round_down, round_up, wire,
 };
 use crate::control::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
+    Restart, Sample,
 };
 use crate::control::window::Window;
 use crate::filter::Largest;
 use crate::profile::Profile;
 use crate::recovery::RecoveryState;
 use crate::sender::rack::pace;
-use crate::sender::rack::segment_log::{Loss, Rate};
+use crate::sender::rack::segment_log::Rate;
 pub use numbers::Constants;
 use numbers::Numbers;
+use state::{AckPhase, Bounds, FullPipe, State};
 
 /// Parameters of BBR, version 3.
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Whose constants.
+    /// Whose constants and rules.
     #[param(default)]
     pub constants: Constants,
 }
@@ -42,7 +46,10 @@ impl Parameters for Params {
             "Segments are paced one by one unless `pacing_burst` says otherwise; the window has room \
              for three bursts.",
             "Losses of a round are counted as runs of segments found lost by different ACKs.",
-            "The ECN of the branch (marks in data centres) is left out: data is not ECN-capable.",
+            "The ECN of the branch (marks in data centres) is left out: data is not ECN-capable. So are its \
+             fast path for samples that the application limits, and losses that a tail loss probe repairs.",
+            "A phase ends by what is in flight; the branch subtracts what leaves before its next segment \
+             does.",
             "Random numbers are drawn from the time of the ACK.",
         ],
         memory: "filters of bandwidth, round trip and aggregation; bounds of what is in flight",
@@ -72,75 +79,11 @@ const MOST_ROUNDS: f64 = 63.0;
 /// Segments before whose delivery the window grows whatever the model says.
 const INITIAL_SEGMENTS: f64 = 10.0;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Startup,
-    Drain,
-    Down,
-    Cruise,
-    Refill,
-    Up,
-    ProbeRtt,
-}
-
-/// What the ACKs that come in report (draft, section 5.1.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum AckPhase {
-    #[default]
-    Init,
-    Refilling,
-    ProbeStarting,
-    ProbeFeedback,
-    ProbeStopping,
-}
-
-/// Bounds of what is in flight and of the bandwidth; infinite: none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Bounds {
-    bw_shortterm: f64,
-    inflight_shortterm: f64,
-    inflight_longterm: f64,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            bw_shortterm: f64::INFINITY,
-            inflight_shortterm: f64::INFINITY,
-            inflight_longterm: f64::INFINITY,
-        }
-    }
-}
-
-/// The detector of a full pipe.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct FullPipe {
-    bw: f64,
-    count: u32,
-    now: bool,
-}
-
-impl FullPipe {
-    /// Section 5.3.1.2.
-    fn check(&mut self, rate: f64, round_start: bool, app_limited: bool, any_ack: bool) {
-        if self.now || app_limited || !(round_start || any_ack) {
-            return;
-        }
-        if rate >= FULL_GROWTH * self.bw {
-            (self.bw, self.count) = (rate, 0);
-            return;
-        }
-        if round_start {
-            self.count += 1;
-            self.now = self.count >= FULL_ROUNDS;
-        }
-    }
-}
-
 /// The state of BBR; bytes, seconds. The names are the draft's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bbr3 {
+    /// The rules of the branch hold: `constants = "google"`.
+    branch: bool,
     state: State,
     max_bw: Largest<f64>,
     cycle_count: u64,
@@ -161,8 +104,7 @@ pub(crate) struct Bbr3 {
     full_reached: bool,
     drain_since_round: u64,
     extra: Largest<f64>,
-    extra_at: Time,
-    extra_delivered: f64,
+    aggregation: Aggregation,
     min_rtt: Option<Time>,
     min_rtt_at: Time,
     probe_rtt_min: Option<Time>,
@@ -176,26 +118,23 @@ pub(crate) struct Bbr3 {
     cycle_at: Time,
     prev_probe_too_high: bool,
     stopped_early: bool,
+    /// Something was sent after nothing was out, and none of it has arrived.
+    idle_restart: bool,
     probe_up_rounds: u32,
     probe_up_acks: f64,
     probe_up_count: f64,
     prior_cwnd: f64,
     recovering: bool,
+    /// A time-out has declared everything lost.
+    timed_out: bool,
     before: Option<(Bounds, State)>,
     /// A probe that a loss ended, which was none, is to begin anew.
     probes_anew: bool,
     /// Bytes of payload per second; 0: not set yet.
     pacing: f64,
-}
-
-/// What was in flight when the loss crossed the threshold (section 5.5.10.2): with `in_flight` bytes
-/// out when the segment of `len` bytes was sent, and `lost` since, itself included.
-fn inflight_at_loss(loss: &Loss, threshold: f64) -> f64 {
-    let len = loss.len as f64;
-    let before = loss.in_flight as f64 - len;
-    let lost_before = loss.lost as f64 - len;
-    let prefix = (threshold * before - lost_before) / (1.0 - threshold);
-    before + prefix.max(0.0)
+    /// Random numbers that somebody else has drawn.
+    #[cfg(test)]
+    pub(super) draws: std::collections::VecDeque<(u32, Time)>,
 }
 
 impl Bbr3 {
@@ -225,16 +164,30 @@ impl Bbr3 {
         }
     }
 
+    /// What bytes are counted in: segments by the branch, nothing by the draft.
+    fn unit(&self, mss: f64) -> f64 {
+        if self.branch { mss } else { 0.0 }
+    }
+
     fn bdp(&self, bw: f64, gain: f64, mss: f64) -> f64 {
         match self.min_rtt {
             None => INITIAL_SEGMENTS * mss,
-            Some(rtt) => gain * bw * rtt.as_secs_f64(),
+            Some(rtt) => round_up(gain * bw * rtt.as_secs_f64(), self.unit(mss)),
+        }
+    }
+
+    /// What leaves at once, in bytes (section 5.6.3). The branch lets go more where round trips are short.
+    fn burst(&self, mss: f64) -> f64 {
+        if self.branch {
+            f64::from(pace::linux_burst(self.pacing, self.min_rtt, mss as u64, 2)) * mss
+        } else {
+            quantum(self.pacing / PACING_MARGIN, mss)
         }
     }
 
     /// Section 5.6.4.2: three bursts, four segments at least, two more while probing.
     fn with_room(&self, bytes: f64, mss: f64) -> f64 {
-        let burst = quantum(self.pacing / PACING_MARGIN, mss);
+        let burst = self.burst(mss);
         let bytes = bytes.max(3.0 * burst).max(MIN_SEGMENTS * mss);
         bytes
             + if self.state == State::Up {
@@ -249,7 +202,13 @@ impl Bbr3 {
     }
 
     fn target_inflight(&self, window: &Window, mss: f64) -> f64 {
-        self.bdp(self.bw(), 1.0, mss).min(window.cwnd)
+        let bdp = self.bdp(self.bw(), 1.0, mss);
+        let target = if self.branch {
+            self.with_room(bdp, mss)
+        } else {
+            bdp
+        };
+        target.min(window.cwnd)
     }
 
     fn with_headroom(&self, numbers: &Numbers, mss: f64) -> f64 {
@@ -257,7 +216,7 @@ impl Bbr3 {
         if long.is_infinite() {
             return long;
         }
-        let headroom = (numbers.headroom * long).max(mss);
+        let headroom = round_down(numbers.headroom * long, self.unit(mss)).max(mss);
         (long - headroom).max(MIN_SEGMENTS * mss)
     }
 
@@ -293,6 +252,15 @@ impl Bbr3 {
         }
     }
 
+    /// The bandwidth that a sample shows. The branch counts segments a microsecond and rounds up.
+    fn bandwidth(&self, rate: &Rate, mss: f64) -> f64 {
+        if self.branch {
+            fixed_point(rate, mss, f64::ceil)
+        } else {
+            rate.bytes_per_second()
+        }
+    }
+
     fn update_max_bw(&mut self, bw: f64, app_limited: bool) {
         if bw >= self.max_bw() || !app_limited {
             self.max_bw.add(self.cycle_count, bw, BW_CYCLES);
@@ -304,7 +272,7 @@ impl Bbr3 {
     }
 
     /// Section 5.5.10.3: once per round with a loss.
-    fn adapt_lower_bounds(&mut self, numbers: &Numbers, window: &Window) {
+    fn adapt_lower_bounds(&mut self, numbers: &Numbers, window: &Window, mss: f64) {
         if !self.loss_round_start {
             return;
         }
@@ -317,9 +285,10 @@ impl Bbr3 {
                 bounds.inflight_shortterm = window.cwnd;
             }
             bounds.bw_shortterm = self.bw_latest.max(numbers.beta * bounds.bw_shortterm);
+            let unit = if self.branch { mss } else { 0.0 };
             bounds.inflight_shortterm = self
                 .inflight_latest
-                .max(numbers.beta * bounds.inflight_shortterm);
+                .max(round_down(numbers.beta * bounds.inflight_shortterm, unit));
         }
         self.loss_in_round = false;
     }
@@ -334,145 +303,71 @@ impl Bbr3 {
         (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
     }
 
-    fn update_aggregation(&mut self, sample: &Sample<'_>, window: &Window) {
-        let mut expected = self.bw() * (sample.now - self.extra_at).as_secs_f64();
-        if self.extra_delivered <= expected {
-            (self.extra_at, self.extra_delivered, expected) = (sample.now, 0.0, 0.0);
-        }
-        self.extra_delivered += sample.acked as f64;
-        let extra = (self.extra_delivered - expected).min(window.cwnd);
-        let rounds = if self.full_reached { EXTRA_ROUNDS } else { 1 };
-        self.extra.add(self.round_count, extra, rounds);
-    }
-
-    // ---- losses (section 5.5.10.2) ----
-
-    fn is_too_high(lost: f64, in_flight: f64, numbers: &Numbers) -> bool {
-        lost > in_flight * numbers.loss_threshold
-    }
-
-    /// Segments found lost: the probe may have gone too high.
-    fn take_losses(&mut self, numbers: &Numbers, window: &Window, sample: &Sample<'_>) {
-        if sample.losses.is_empty() {
-            return;
-        }
-        if !self.loss_in_round {
-            self.loss_round_delivered = sample.delivered;
-        }
-        self.loss_in_round = true;
-        self.loss_events += 1;
-        let mss = sample.profile.mss.0 as f64;
-        for loss in sample.losses {
-            if !self.probe_samples {
-                return;
-            }
-            if Self::is_too_high(loss.lost as f64, loss.in_flight as f64, numbers) {
-                let in_flight = inflight_at_loss(loss, numbers.loss_threshold);
-                self.on_too_high(numbers, window, in_flight, loss.app_limited, sample, mss);
-            }
+    /// Section 5.5.9. The branch keeps two slots of rounds.
+    fn update_aggregation(&mut self, sample: &Sample<'_>, window: &Window, mss: f64) {
+        let (bw, unit) = (self.bw(), self.unit(mss));
+        let extra = self.aggregation.excess(sample, bw, unit).min(window.cwnd);
+        if self.branch {
+            let rounds = if self.full_reached {
+                EXTRA_SLOT_ROUNDS
+            } else {
+                1
+            };
+            self.aggregation.keep(extra, self.round_start, rounds);
+        } else {
+            let rounds = if self.full_reached { EXTRA_ROUNDS } else { 1 };
+            self.extra.add(self.round_count, extra, rounds);
         }
     }
 
-    fn on_too_high(
-        &mut self,
-        numbers: &Numbers,
-        window: &Window,
-        in_flight: f64,
-        app_limited: bool,
-        sample: &Sample<'_>,
-        mss: f64,
-    ) {
-        self.prev_probe_too_high = true;
-        self.probe_samples = false;
-        if !app_limited {
-            let target = numbers.beta * self.target_inflight(window, mss);
-            self.bounds.inflight_longterm = in_flight.max(target);
+    fn extra(&self, mss: f64) -> f64 {
+        if self.branch {
+            let most = round_down(EXTRA_TIME * self.bw(), mss);
+            self.aggregation.most().min(most)
+        } else {
+            self.extra.get().unwrap_or(0.0)
         }
-        if self.state == State::Up {
-            self.start_down(sample);
-        }
-    }
-
-    /// Section 5.3.3.8: raises the bound while a probe finds no excess.
-    fn adapt_upper_bounds(
-        &mut self,
-        numbers: &Numbers,
-        window: &Window,
-        rate: &Rate,
-        sample: &Sample<'_>,
-    ) {
-        let mss = sample.profile.mss.0 as f64;
-        if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
-            self.ack_phase = AckPhase::ProbeFeedback;
-        }
-        if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
-            self.probe_samples = false;
-            self.ack_phase = AckPhase::Init;
-            if matches!(self.state, State::Down | State::Cruise) && !rate.app_limited {
-                self.cycle_count += 1;
-                self.max_bw.forget(self.cycle_count, BW_CYCLES);
-            }
-        }
-        let in_flight = rate.in_flight as f64;
-        if Self::is_too_high(rate.lost as f64, in_flight, numbers) {
-            if self.probe_samples {
-                self.on_too_high(numbers, window, in_flight, rate.app_limited, sample, mss);
-            }
-            return;
-        }
-        if self.bounds.inflight_longterm.is_infinite() {
-            return;
-        }
-        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(in_flight);
-        if self.state == State::Up {
-            self.probe_upward(window, sample, mss);
-        }
-    }
-
-    /// The bound grows by 1, 2, 4, ... segments a round while it limits.
-    fn probe_upward(&mut self, window: &Window, sample: &Sample<'_>, mss: f64) {
-        if sample.window_limited && window.cwnd >= self.bounds.inflight_longterm {
-            self.probe_up_acks += sample.acked as f64 / mss;
-            if self.probe_up_acks >= self.probe_up_count {
-                let more = (self.probe_up_acks / self.probe_up_count).floor();
-                self.probe_up_acks -= more * self.probe_up_count;
-                self.bounds.inflight_longterm += more * mss;
-            }
-        }
-        if self.round_start {
-            self.raise_slope(window, mss);
-        }
-    }
-
-    fn raise_slope(&mut self, window: &Window, mss: f64) {
-        let growth = f64::from(1_u32 << self.probe_up_rounds.min(30));
-        self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
-        self.probe_up_count = (window.cwnd / mss / growth).floor().max(1.0);
     }
 
     // ---- states (section 5.3) ----
 
+    /// Section 5.3.1.3: a round of recovery with more than 2 % and six holes ends Startup. For the branch
+    /// it need not have been in recovery all the time.
     fn check_startup(&mut self, numbers: &Numbers, rate: &Rate, sample: &Sample<'_>) {
-        if self.state == State::Startup && self.round_start {
-            // A round of recovery with more than 2 % and six holes.
-            let lost = (sample.lost - self.lost_before_round) as f64;
-            let too_much = Self::is_too_high(lost, rate.in_flight as f64, numbers);
-            if self.round_in_recovery && too_much && self.loss_events >= STARTUP_LOSSES {
+        let mss = sample.profile.mss.0 as f64;
+        let repairs = sample.state == RecoveryState::Recovery;
+        let (is_over, lost, in_recovery) = if self.branch {
+            (self.loss_round_start, rate.lost, repairs)
+        } else {
+            let lost = sample.lost - self.lost_before_round;
+            (self.round_start, lost, self.round_in_recovery)
+        };
+        if self.state == State::Startup && is_over && !self.full_reached {
+            let too_much = Self::is_too_high(lost as f64, rate.in_flight as f64, numbers);
+            if in_recovery && too_much && self.loss_events >= STARTUP_LOSSES {
                 self.full_reached = true;
-                let mss = sample.profile.mss.0 as f64;
-                let bdp = self.bdp(self.max_bw(), 1.0, mss);
+                let mut bdp = self.bdp(self.max_bw(), 1.0, mss);
+                if self.branch {
+                    bdp = self.with_room(bdp, mss);
+                }
                 self.bounds.inflight_longterm = bdp.max(self.inflight_latest);
             }
         }
-        if self.round_start {
+        if is_over {
             self.loss_events = 0;
             self.lost_before_round = sample.lost;
-            self.round_in_recovery = sample.state == RecoveryState::Recovery;
+            self.round_in_recovery = repairs;
         }
-        self.round_in_recovery &= sample.state == RecoveryState::Recovery;
+        self.round_in_recovery &= repairs;
+    }
+
+    fn leave_startup(&mut self) {
         if self.state == State::Startup && self.full_reached {
             self.state = State::Drain;
             self.drain_since_round = self.round_count;
+            if self.branch {
+                self.reset_signals();
+            }
         }
     }
 
@@ -481,22 +376,31 @@ impl Bbr3 {
             return;
         }
         let mss = sample.profile.mss.0 as f64;
-        let bdp = self.inflight(self.bw(), 1.0, mss);
+        let bw = if self.branch {
+            self.max_bw()
+        } else {
+            self.bw()
+        };
+        let bdp = self.inflight(bw, 1.0, mss);
         let rounds = self.round_count - self.drain_since_round;
         if sample.in_flight as f64 <= bdp || rounds > numbers.drain_rounds {
-            self.start_down(sample);
+            self.start_down(sample.now, sample.delivered);
         }
     }
 
-    fn start_down(&mut self, sample: &Sample<'_>) {
+    fn start_down(&mut self, now: Time, delivered: u64) {
         self.reset_signals();
         self.probe_up_count = f64::INFINITY;
-        let draws = |name| draw(sample.now, sample.delivered, name);
+        let draws = |name| draw(now, delivered, name);
         self.rounds_since_probe = if draws("bbr-rounds") < 0.5 { 0 } else { 1 };
         self.probe_wait = Time::from_secs_f64(2.0 + draws("bbr-wait"));
-        self.cycle_at = sample.now;
+        #[cfg(test)]
+        if let Some(drawn) = self.draws.pop_front() {
+            (self.rounds_since_probe, self.probe_wait) = drawn;
+        }
+        self.cycle_at = now;
         self.ack_phase = AckPhase::ProbeStopping;
-        self.start_round(sample.delivered);
+        self.start_round(delivered);
         self.state = State::Down;
     }
 
@@ -515,7 +419,7 @@ impl Bbr3 {
         self.ack_phase = AckPhase::ProbeStarting;
         self.start_round(sample.delivered);
         self.full = FullPipe {
-            bw: rate.bytes_per_second(),
+            bw: self.bandwidth(rate, sample.profile.mss.0 as f64),
             ..FullPipe::default()
         };
         self.state = State::Up;
@@ -525,7 +429,9 @@ impl Bbr3 {
     fn is_time_to_probe(&self, window: &Window, sample: &Sample<'_>) -> bool {
         let mss = sample.profile.mss.0 as f64;
         let rounds = (self.target_inflight(window, mss) / mss).min(MOST_ROUNDS);
-        sample.now.saturating_sub(self.cycle_at) >= self.probe_wait
+        let lasted = sample.now.saturating_sub(self.cycle_at);
+        lasted > self.probe_wait
+            || lasted == self.probe_wait && !self.branch
             || f64::from(self.rounds_since_probe) >= rounds
     }
 
@@ -539,13 +445,12 @@ impl Bbr3 {
         if !self.full_reached {
             return;
         }
-        self.adapt_upper_bounds(numbers, window, rate, sample);
+        if self.adapt_upper_bounds(numbers, window, rate, sample) {
+            return;
+        }
         let mss = sample.profile.mss.0 as f64;
-        let in_flight = sample.in_flight as f64;
+        let in_flight = sample.in_flight_before as f64;
         match self.state {
-            State::Down if self.stopped_early && self.round_start && !self.prev_probe_too_high => {
-                self.start_refill(sample);
-            }
             State::Down | State::Cruise if self.is_time_to_probe(window, sample) => {
                 self.start_refill(sample);
             }
@@ -554,33 +459,50 @@ impl Bbr3 {
                     && in_flight <= self.inflight(self.max_bw(), 1.0, mss) =>
             {
                 self.state = State::Cruise;
+                let bounds = &mut self.bounds;
+                if self.branch && bounds.inflight_shortterm.is_finite() {
+                    bounds.inflight_shortterm =
+                        bounds.inflight_shortterm.min(bounds.inflight_longterm);
+                }
             }
             State::Refill if self.round_start => self.start_up(rate, window, sample),
-            State::Up => self.check_up(in_flight, window, sample),
+            State::Up => self.check_up(rate, window, sample),
             _ => {}
         }
     }
 
-    fn check_up(&mut self, in_flight: f64, window: &Window, sample: &Sample<'_>) {
+    fn check_up(&mut self, rate: &Rate, window: &Window, sample: &Sample<'_>) {
         let long = self.bounds.inflight_longterm;
-        if self.prev_probe_too_high && in_flight >= long {
+        let mss = sample.profile.mss.0 as f64;
+        // With the burst that leaves next, in whole segments: the bound need not be a multiple of one.
+        let burst = (self.burst(mss) / mss).floor();
+        let segments = (sample.in_flight_before as f64 / mss).ceil() + burst;
+        if self.prev_probe_too_high && segments >= (long / mss).floor() {
             self.prev_probe_too_high = false;
-            self.start_down(sample);
+            self.start_down(sample.now, sample.delivered);
             self.stopped_early = true;
             return;
         }
         if sample.window_limited && window.cwnd >= long {
-            self.full.count = 0;
-            self.full.bw = self.bw_latest;
+            let bw = if self.branch {
+                self.bandwidth(rate, mss)
+            } else {
+                self.bw_latest
+            };
+            self.full = FullPipe {
+                bw,
+                now: self.full.now && !self.branch,
+                ..FullPipe::default()
+            };
         } else if self.full.now {
             self.prev_probe_too_high = false;
-            self.start_down(sample);
+            self.start_down(sample.now, sample.delivered);
         }
     }
 
     // ---- the round trip (section 5.3.4) ----
 
-    fn update_min_rtt(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
+    fn update_min_rtt(&mut self, window: &mut Window, sample: &Sample<'_>) {
         let now = sample.now;
         let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
         if let Some(rtt) = sample.rtt
@@ -590,20 +512,25 @@ impl Bbr3 {
         }
         let is_old = now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = self.probe_rtt_min
-            && (is_old || self.min_rtt.is_none_or(|least| rtt < least))
+            && (is_old
+                || self
+                    .min_rtt
+                    .is_none_or(|least| rtt < least || rtt == least && self.branch))
         {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), self.probe_rtt_min_at);
         }
-        if expired && self.state != State::ProbeRtt && self.round_count > 0 {
-            self.save(window);
+        let may_begin = !self.idle_restart && self.round_count > 0;
+        if expired && may_begin && self.state != State::ProbeRtt {
             self.state = State::ProbeRtt;
+            self.save(window);
             self.probe_rtt_until = None;
             self.ack_phase = AckPhase::ProbeStopping;
             self.start_round(sample.delivered);
         }
         if self.state == State::ProbeRtt {
-            self.probe_rtt(numbers, window, sample);
+            self.probe_rtt(window, sample);
         }
+        self.idle_restart &= sample.acked == 0;
     }
 
     fn probe_rtt_cwnd(&self, mss: f64) -> f64 {
@@ -611,7 +538,7 @@ impl Bbr3 {
             .max(MIN_SEGMENTS * mss)
     }
 
-    fn probe_rtt(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
+    fn probe_rtt(&mut self, window: &mut Window, sample: &Sample<'_>) {
         let mss = sample.profile.mss.0 as f64;
         match self.probe_rtt_until {
             None if sample.in_flight as f64 <= self.probe_rtt_cwnd(mss) => {
@@ -623,18 +550,18 @@ impl Bbr3 {
             Some(until) => {
                 self.probe_rtt_round_done |= self.round_start;
                 if self.probe_rtt_round_done && sample.now > until {
-                    self.probe_rtt_min_at = sample.now;
-                    window.cwnd = window.cwnd.max(self.prior_cwnd);
-                    self.leave_probe_rtt(numbers, sample);
+                    self.leave_probe_rtt(window, sample.now, sample.delivered);
                 }
             }
         }
     }
 
-    fn leave_probe_rtt(&mut self, _: &Numbers, sample: &Sample<'_>) {
+    fn leave_probe_rtt(&mut self, window: &mut Window, now: Time, delivered: u64) {
+        self.probe_rtt_min_at = now;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
         self.reset_lower_bounds();
         if self.full_reached {
-            self.start_down(sample);
+            self.start_down(now, delivered);
             self.state = State::Cruise;
         } else {
             self.state = State::Startup;
@@ -643,8 +570,25 @@ impl Bbr3 {
 
     // ---- what follows (section 5.6) ----
 
+    /// The first round trip is the smallest one, that of the handshake too (section 5.2.1). The first rate,
+    /// by it and the initial window, is a rate like any other: Startup does not lower it (section 5.6.2).
+    fn begin(&mut self, numbers: &Numbers, window: &Window, srtt: Option<Time>, now: Time) {
+        if let Some(srtt) = srtt
+            && self.pacing == 0.0
+            && self.min_rtt.is_none()
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(srtt), now);
+            (self.probe_rtt_min, self.probe_rtt_min_at) = (Some(srtt), now);
+            let first = numbers.startup_gain * window.cwnd / srtt.as_secs_f64();
+            self.pacing = first * PACING_MARGIN;
+        }
+    }
+
     fn update_pacing(&mut self, numbers: &Numbers) {
-        let rate = self.pacing_gain(numbers) * self.bw() * PACING_MARGIN;
+        self.set_pacing(self.pacing_gain(numbers) * self.bw() * PACING_MARGIN);
+    }
+
+    fn set_pacing(&mut self, rate: f64) {
         if rate > 0.0 && (self.full_reached || rate > self.pacing) {
             self.pacing = rate;
         }
@@ -661,16 +605,28 @@ impl Bbr3 {
     fn update_cwnd(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
         let mss = sample.profile.mss.0 as f64;
         let repairing = sample.state != RecoveryState::Open;
-        if self.recovering && !repairing {
+        let timed_out = sample.state == RecoveryState::Loss;
+        // The branch cuts the window at a time-out alone.
+        let is_repaired = if self.branch {
+            self.timed_out && !timed_out
+        } else {
+            self.recovering && !repairing
+        };
+        if is_repaired {
             window.cwnd = window.cwnd.max(self.prior_cwnd);
         }
-        self.recovering = repairing;
+        (self.recovering, self.timed_out) = (repairing, timed_out);
         let acked = sample.acked as f64;
-        let extra = self.extra.get().unwrap_or(0.0);
+        let extra = self.extra(mss);
         let most = self.with_room(self.bdp(self.bw(), self.cwnd_gain(), mss) + extra, mss);
-        if self.full_reached {
+        let begins = if self.branch {
+            window.cwnd < 2.0 * INITIAL_SEGMENTS * mss
+        } else {
+            (sample.delivered as f64) < INITIAL_SEGMENTS * mss
+        };
+        if self.full_reached && (acked > 0.0 || !self.branch) {
             window.cwnd = (window.cwnd + acked).min(most);
-        } else if window.cwnd < most || (sample.delivered as f64) < INITIAL_SEGMENTS * mss {
+        } else if !self.full_reached && (window.cwnd < most || begins) {
             window.cwnd += acked;
         }
         window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
@@ -694,28 +650,32 @@ impl CongestionControl for Bbr3 {
 
     fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
         let numbers = &params.constants.numbers();
+        self.branch = params.constants == Constants::Google;
+        self.begin(numbers, window, sample.srtt, sample.now);
         if std::mem::take(&mut self.probes_anew) {
             self.start_refill(sample);
         }
         self.take_losses(numbers, window, sample);
+        let mss = sample.profile.mss.0 as f64;
         let rate = sample.rate.as_ref();
-        let rate = rate.map(|rate| (rate, rate.bytes_per_second()));
+        let rate = rate.map(|rate| (rate, self.bandwidth(rate, mss)));
         if let Some((rate, bw)) = rate {
             self.update_latest(rate, bw, sample);
             self.update_round(rate, sample);
             self.update_max_bw(bw, rate.app_limited);
-            self.adapt_lower_bounds(numbers, window);
-            self.update_aggregation(sample, window);
+            self.adapt_lower_bounds(numbers, window, mss);
+            self.update_aggregation(sample, window, mss);
             self.full
                 .check(bw, self.round_start, rate.app_limited, numbers.any_ack);
             self.full_reached |= self.full.now;
             self.check_startup(numbers, rate, sample);
+            self.leave_startup();
             self.check_drain(numbers, sample);
             self.update_cycle(numbers, window, rate, sample);
         } else {
             self.round_start = false;
         }
-        self.update_min_rtt(numbers, window, sample);
+        self.update_min_rtt(window, sample);
         if let Some((rate, bw)) = rate {
             self.advance_latest(rate, bw);
         }
@@ -725,17 +685,27 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// Phases end with time, and a probe of the round trip begins with it. Such a probe waits for a
-    /// round.
-    fn samples_when_idle(&self, _: &Params, _: &Window, _: &Profile, now: Time) -> bool {
-        let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
-        let is_old = now > self.min_rtt_at + MIN_RTT_WINDOW;
-        (self.round_start | self.probes_anew | is_old)
-            || match self.state {
-                State::Startup => expired,
-                State::ProbeRtt => self.probe_rtt_until.is_none() || self.probe_rtt_round_done,
-                _ => true,
+    /// Section 5.4.1.
+    fn on_restart(&mut self, params: &Params, window: &mut Window, restart: &Restart<'_>) {
+        let numbers = &params.constants.numbers();
+        self.branch = params.constants == Constants::Google;
+        self.begin(numbers, window, restart.srtt, restart.now);
+        self.idle_restart = true;
+        self.aggregation.restart(restart.now);
+        match self.state {
+            State::Down | State::Cruise | State::Refill | State::Up => {
+                self.set_pacing(self.bw() * PACING_MARGIN);
             }
+            State::ProbeRtt => {
+                if self
+                    .probe_rtt_until
+                    .is_some_and(|until| restart.now > until)
+                {
+                    self.leave_probe_rtt(window, restart.now, restart.delivered);
+                }
+            }
+            State::Startup | State::Drain => {}
+        }
     }
 
     fn on_congestion(
@@ -747,7 +717,13 @@ impl CongestionControl for Bbr3 {
         self.save(window);
         self.before = Some((self.bounds, self.state));
         if congestion.cause == Cause::Timeout {
-            self.recovering = true;
+            (self.recovering, self.timed_out) = (true, true);
+            if self.branch {
+                self.full = FullPipe::default();
+                if !self.is_probing() && self.bounds.inflight_shortterm.is_infinite() {
+                    self.bounds.inflight_shortterm = window.cwnd.max(self.prior_cwnd);
+                }
+            }
         }
         Decrease::Bytes(window.ssthresh)
     }
@@ -764,7 +740,7 @@ impl CongestionControl for Bbr3 {
         bounds.bw_shortterm = bounds.bw_shortterm.max(before.bw_shortterm);
         bounds.inflight_shortterm = bounds.inflight_shortterm.max(before.inflight_shortterm);
         bounds.inflight_longterm = bounds.inflight_longterm.max(before.inflight_longterm);
-        if self.state == State::ProbeRtt || self.state == state {
+        if self.branch || self.state == State::ProbeRtt || self.state == state {
             return;
         }
         if state == State::Startup {
@@ -795,11 +771,32 @@ impl CongestionControl for Bbr3 {
     }
 
     fn linux_burst(&self, rate: f64, min_rtt: Option<Time>, len: u64) -> u32 {
-        pace::linux_burst(rate, min_rtt, len, least_burst(rate))
+        let least = if self.branch { 2 } else { least_burst(rate) };
+        pace::linux_burst(rate, min_rtt, len, least)
     }
 
     fn metrics(&self) -> ControlMetrics {
         ControlMetrics::default()
+    }
+}
+
+#[cfg(test)]
+impl Bbr3 {
+    pub(super) fn phase_shown(&self) -> String {
+        let name = match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::Down => "down",
+            State::Cruise => "cruise",
+            State::Refill => "refill",
+            State::Up => "up",
+            State::ProbeRtt => "probe-rtt",
+        };
+        name.to_owned()
+    }
+
+    pub(super) fn model_shown(&self) -> (f64, f64, Time) {
+        (self.max_bw(), self.pacing, self.min_rtt.unwrap_or_default())
     }
 }
 

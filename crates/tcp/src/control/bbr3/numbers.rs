@@ -1,16 +1,16 @@
-//! The constants of BBR, version 3, and where its two sources differ.
+//! The constants of BBR, version 3, where its two sources differ.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose constants BBR has.
+/// Whose constants and rules BBR has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constants {
     /// Those of draft-ietf-ccwg-bbr.
     #[default]
     Draft,
-    /// Those of google/bbr, branch v3.
+    /// Those of google/bbr, branch v3, which counts in whole segments.
     Google,
 }
 

@@ -1,7 +1,9 @@
 //! The worked traces and the numbers of the draft.
 
+use super::state::inflight_at_loss;
 use super::*;
 use crate::control::tests::{Feed, segments};
+use crate::sender::rack::segment_log::Loss;
 
 const MSS: f64 = Feed::MSS as f64;
 
@@ -78,7 +80,7 @@ fn b308_the_bound_after_a_loss_is_that_of_the_trace() {
         assert_eq!(too_high, cells[3] == "true", "{row}");
         // A prefix below 0 is taken as none.
         let least = number(0) - number(2);
-        let found = inflight_at_loss(&loss, numbers.loss_threshold) / 1000.0;
+        let found = inflight_at_loss(&loss, numbers.loss_threshold, 0.0) / 1000.0;
         assert!(
             (found - number(4).max(least)).abs() < 1e-6,
             "{row}: {found}"
@@ -124,15 +126,15 @@ fn b309_a_round_with_a_loss_lowers_the_short_term_bounds() {
         ..Bbr3::default()
     };
     bbr.max_bw.add(0, 100_000.0, BW_CYCLES);
-    bbr.adapt_lower_bounds(&numbers, &segments(20.0));
+    bbr.adapt_lower_bounds(&numbers, &segments(20.0), MSS);
     assert_eq!(bbr.bounds.bw_shortterm, 80_000.0, "not below the latest");
     assert_eq!(bbr.bounds.inflight_shortterm, 14_000.0);
     let before = bbr.bounds;
-    bbr.adapt_lower_bounds(&numbers, &segments(20.0));
+    bbr.adapt_lower_bounds(&numbers, &segments(20.0), MSS);
     assert_eq!(bbr.bounds, before, "once per loss");
     bbr.state = State::Up;
     bbr.loss_in_round = true;
-    bbr.adapt_lower_bounds(&numbers, &segments(20.0));
+    bbr.adapt_lower_bounds(&numbers, &segments(20.0), MSS);
     assert_eq!(bbr.bounds, before, "not while probing");
 }
 
@@ -204,6 +206,7 @@ fn b303_losses_end_startup_after_a_round_of_recovery() {
         let mut sample = feed.acks(1, 0);
         sample.lost = lost * Feed::MSS;
         bbr.check_startup(&numbers, &rate(100, 0), &sample);
+        bbr.leave_startup();
         let case = (in_recovery, lost, events);
         assert_eq!(bbr.state == State::Drain, leaves, "{case:?}");
         let bound = if leaves { 25_000.0 } else { f64::INFINITY };
@@ -220,7 +223,8 @@ fn b306_the_next_probe_comes_after_2_to_3_s_or_as_many_rounds_as_reno_needs() {
             ..Feed::default()
         };
         let mut bbr = steady(State::Up);
-        bbr.start_down(&feed.acks(1, 0));
+        let sample = feed.acks(1, 0);
+        bbr.start_down(sample.now, sample.delivered);
         assert!(bbr.rounds_since_probe < 2);
         let wait = bbr.probe_wait.as_secs_f64();
         (least, most) = (least.min(wait), most.max(wait));
@@ -317,9 +321,17 @@ fn b314_a_probe_stops_at_a_bound_of_losses_and_refills_if_a_round_shows_none() {
     };
     bbr.bounds.inflight_longterm = 100.0 * MSS;
     let window = segments(100.0);
-    bbr.check_up(99.0 * MSS, &window, &feed.acks(1, 0));
-    assert_eq!(bbr.state, State::Up, "below the bound");
-    bbr.check_up(100.0 * MSS, &window, &feed.acks(1, 0));
+    // Bursts of one segment: what is out before the ACK and a burst reach the bound.
+    let mut check = |in_flight_before: f64| {
+        let sample = Sample {
+            in_flight_before: in_flight_before as u64,
+            ..feed.acks(1, 0)
+        };
+        bbr.check_up(&rate(90, 0), &window, &sample);
+        bbr.state
+    };
+    assert_eq!(check(98.0 * MSS), State::Up, "below the bound");
+    check(99.0 * MSS);
     assert_eq!((bbr.state, bbr.stopped_early), (State::Down, true));
     bbr.round_start = true;
     bbr.update_cycle(&numbers, &window, &rate(90, 0), &feed.acks(1, 0));
@@ -372,5 +384,76 @@ fn b316_a_loss_that_was_none_leaves_the_bounds_as_they_were_and_probing_begins_a
         bbr.bounds = low;
         bbr.on_undo(&params, &mut window);
         assert_eq!(bbr.bounds, low);
+    }
+}
+
+/// The rules of the branch that the recorded ACKs do not reach.
+#[test]
+fn after_a_time_out_the_branch_looks_for_a_full_pipe_anew_and_bounds_what_is_in_flight() {
+    let feed = Feed::default();
+    for (constants, state, shortterm) in [
+        (Constants::Google, State::Cruise, 40.0 * MSS),
+        (Constants::Google, State::Up, f64::INFINITY),
+        (Constants::Draft, State::Cruise, f64::INFINITY),
+    ] {
+        let mut bbr = Bbr3 {
+            branch: constants == Constants::Google,
+            full: FullPipe {
+                bw: 1.0,
+                count: 2,
+                now: false,
+            },
+            ..steady(state)
+        };
+        let congestion = Congestion {
+            now: Time::ZERO,
+            profile: &feed.profile,
+            flight: 40_000,
+            window: 40_000,
+            cause: Cause::Timeout,
+        };
+        let _ = bbr.on_congestion(&Params { constants }, &segments(40.0), &congestion);
+        assert_eq!(bbr.bounds.inflight_shortterm, shortterm, "{state:?}");
+        let begins_anew = bbr.full == FullPipe::default();
+        assert_eq!(begins_anew, constants == Constants::Google);
+    }
+}
+
+/// At 1 Mbit/s and 100 ms: room for three bursts of two segments, by the draft of one.
+#[test]
+fn the_branch_has_room_for_bursts_of_two_segments_at_any_rate() {
+    for (branch, segments, burst) in [(true, 6.0, 2), (false, 4.0, 1)] {
+        let bbr = Bbr3 {
+            branch,
+            pacing: 125_000.0,
+            ..steady(State::Cruise)
+        };
+        assert_eq!(bbr.with_room(MSS, MSS), segments * MSS);
+        let leaves = bbr.linux_burst(125_000.0, bbr.min_rtt, 1000);
+        assert_eq!(leaves, burst);
+    }
+}
+
+/// A time-out alone gives the window of before back: nothing else has cut it.
+#[test]
+fn the_branch_restores_the_window_behind_a_time_out_alone() {
+    let params = Params {
+        constants: Constants::Google,
+    };
+    for (state, left) in [(RecoveryState::Recovery, 11.0), (RecoveryState::Loss, 40.0)] {
+        let mut bbr = steady(State::Cruise);
+        bbr.max_bw.add(0, 1000.0 * MSS, BW_CYCLES);
+        bbr.prior_cwnd = 40.0 * MSS;
+        let (mut window, mut feed) = (segments(10.0), Feed::default());
+        let mut sample = feed.acks(0, 0);
+        (sample.state, sample.acked) = (state, Feed::MSS);
+        bbr.branch = true;
+        bbr.update_cwnd(&params.constants.numbers(), &mut window, &sample);
+        window.cwnd = 10.0 * MSS;
+        bbr.update_cwnd(&params.constants.numbers(), &mut window, &feed.acks(1, 0));
+        assert!(
+            (window.cwnd / MSS - left).abs() <= 1.0,
+            "{state:?} {window:?}"
+        );
     }
 }

@@ -79,7 +79,7 @@ impl ClassicSender {
         out: &mut impl Outbox,
     ) {
         let ack = segment.ack;
-        let (acked, flight) = (self.newly_acked(space, ack, cx), space.in_flight());
+        let acked = self.newly_acked(space, ack, cx);
         let predicted = space.is_header_predicted(segment, cx);
         let armed_before = cx.profile.backoff_ends_with == BackoffEnd::NewAckOnceArmed;
         if armed_before {
@@ -94,7 +94,7 @@ impl ClassicSender {
             repairs.board.advance(ack);
         }
         let may_open = !echo || cx.profile.ecn_reaction == EcnReaction::Kame;
-        let mut opens = may_open && !predicted && space.uses_window(flight, cx);
+        let mut opens = may_open && !predicted && space.uses_window(cx);
         if space.recovery_state == RecoveryState::Recovery {
             if !self.ends_recovery(space, cx) {
                 self.on_partial_ack(space, acked, receiver, cx, out);

@@ -125,7 +125,7 @@ impl ClassicSender {
         (space.nxt, space.max) = (seq, seq);
         receiver.on_ack_sent();
         if space.timed_at == Time::NEVER {
-            (space.timed_seq, space.timed_at) = (first, cx.now);
+            space.start_timing(first, cx.now);
         }
         if space.retransmit_at == Time::NEVER {
             space.arm(cx);

@@ -40,11 +40,13 @@ impl ClassicSender {
         if idle && space.end > space.nxt {
             space.restart_after_idle(cx);
         }
+        let max = space.max;
         if self.sends_bursts(space, receiver, cx) {
             self.send_burst(space, idle, receiver, cx, out);
         } else {
             self.send_any(space, idle, receiver, cx, out);
         }
+        space.note_usage(space.in_flight(), space.max > max, cx);
     }
 
     /// [`send`](Self::send) whatever goes on: segment by segment.
@@ -376,7 +378,7 @@ impl ClassicSender {
         if !space.emit(seq, candidate, receiver, cx, out) {
             self.count_resent(candidate.0, out);
         } else if space.timed_at == Time::NEVER {
-            (space.timed_seq, space.timed_at) = (seq, cx.now);
+            space.start_timing(seq, cx.now);
         }
         if space.retransmit_at == Time::NEVER {
             space.arm(cx);

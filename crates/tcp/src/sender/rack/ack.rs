@@ -7,7 +7,7 @@ use super::hystart::{Arrival, LIMIT};
 use crate::agreed::Agreed;
 use crate::context::Context;
 use crate::control::{Cause, Marks, Sample};
-use crate::profile::{BackoffEnd, RateReduction, SlowStartExit};
+use crate::profile::{BackoffEnd, RackRules, RateReduction, SlowStartExit};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, Segment, Stamps};
 use crate::sender::prr::Prr;
@@ -15,6 +15,11 @@ use crate::sender::space::Space;
 
 /// Duplicate ACKs that mean a loss where the peer sends no SACK (RFC 5681, section 3.2).
 const DUP_THRESH: u32 = 3;
+
+/// Blocks that the options of a segment have room for.
+const MOST_BLOCKS: usize = 4;
+/// What Linux adds to the reordering timer: two ticks of 1 ms.
+const REORDERING_MARGIN: Time = Time::from_millis(2);
 
 /// What was so before an ACK.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +45,7 @@ impl RackSender {
         let before = Before {
             una: space.una,
             pipe,
-            window_limited: space.uses_window(pipe, cx),
+            window_limited: space.uses_window(cx),
             state: space.recovery_state,
         };
         let dsack = self.take_arrivals(space, segment, cx);
@@ -75,10 +80,7 @@ impl RackSender {
             log, rack, undo, ..
         } = self;
         log.begin();
-        rack.echoed = echoed;
-        if segment.ack > una {
-            log.acknowledge(segment.ack, recover, cx.now, rack);
-        }
+        rack.begin(echoed);
         let una = una.max(segment.ack);
         let mut dsack = false;
         if sacking {
@@ -93,13 +95,24 @@ impl RackSender {
                     undo.on_duplicate(from);
                 }
             }
+            // They come newest first (RFC 2018, section 4): in their order they are no reordering.
+            let mut sorted = [(0, 0); MOST_BLOCKS];
+            let mut count = 0;
             for (from, to) in first.into_iter().chain(second).chain(blocks) {
                 if una <= from && from < to && to <= max {
-                    log.on_sack(from, to, recover, cx.now, rack);
+                    sorted[count] = (from, to);
+                    count += 1;
                 }
             }
+            sorted[..count].sort_unstable();
+            for &(from, to) in &sorted[..count] {
+                log.on_sack(from, to, recover, cx.now, rack);
+            }
         }
-        rack.on_ack(una, max, dsack);
+        if segment.ack > space.una {
+            log.acknowledge(segment.ack, recover, cx.now, rack);
+        }
+        rack.on_ack(una, max, dsack, cx.profile.rack_rules);
         dsack
     }
 
@@ -147,10 +160,31 @@ impl RackSender {
             return marks;
         }
         if marks.segments > 0 {
-            space.on_echo(segment.ack, cx);
+            self.reduce_for_echo(space, segment.ack, cx);
         }
         // Without accurate feedback it is Reno: marks are no concern of its own.
         if answers { Marks::default() } else { marks }
+    }
+
+    /// An echo takes the window down to ssthresh as a loss does, over a round trip (RFC 9937; the state CWR
+    /// of Linux), or at once.
+    fn reduce_for_echo(&mut self, space: &mut Space, ack: u64, cx: &Context<'_>) {
+        let window = space.control.window();
+        let Some(cwnd) = space.cut_for_echo(ack, cx) else {
+            return;
+        };
+        if self.spreads_reductions(cx) && space.is_open() {
+            self.is_reducing = true;
+            self.prr = Prr::begin(window);
+        } else {
+            space.control.set_window(cwnd);
+        }
+    }
+
+    /// Whether the window falls over a round trip.
+    fn spreads_reductions(&self, cx: &Context<'_>) -> bool {
+        !cx.profile.congestion_control.owns_window()
+            && cx.profile.rate_reduction == RateReduction::Proportional
     }
 
     /// Without SACK duplicate ACKs stand for what has arrived beyond a gap.
@@ -195,11 +229,15 @@ impl RackSender {
             }
             return;
         }
-        if self.log.is_doubtful(una) {
+        if self.log.is_doubtful(una, &self.rack) {
             let sacked = self.log.sacked_segments;
             let patience = self.rack.patience(srtt, recovering, sacked);
             let next = self.log.detect(&self.rack, patience, cx.now);
-            self.reo_at = next.unwrap_or(Time::NEVER);
+            let margin = match cx.profile.rack_rules {
+                RackRules::Rfc8985 => Time::ZERO,
+                RackRules::Linux => REORDERING_MARGIN,
+            };
+            self.reo_at = next.map_or(Time::NEVER, |due| due + margin);
         }
     }
 
@@ -216,7 +254,10 @@ impl RackSender {
         {
             space.control.set_window(cwnd);
         }
-        self.prr = Prr::begin(pipe.max(cx.profile.mss.0));
+        // What an echo has begun goes on.
+        if !std::mem::take(&mut self.is_reducing) {
+            self.prr = Prr::begin(pipe.max(cx.profile.mss.0));
+        }
         self.restart_rto(space, cx);
     }
 
@@ -261,6 +302,7 @@ impl RackSender {
             space.cut(outstanding, Cause::Timeout, cx);
         }
         self.dup_acks = 0;
+        self.is_reducing = false;
         space.recovery_state = RecoveryState::Loss;
         space.recover = space.max;
         let window = self.pipe(space, cx) + cx.profile.mss.0;
@@ -287,6 +329,19 @@ impl RackSender {
             self.reduce(space, advances && !lost, cx);
             return;
         }
+        if self.is_reducing && space.una > space.cut_until {
+            self.is_reducing = false;
+            space.control.set_window(space.control.ssthresh());
+            space.pass(delivered, cx);
+            return;
+        }
+        if self.is_reducing {
+            if delivered > 0 && advances {
+                space.pass(delivered, cx);
+            }
+            self.reduce(space, advances && !lost, cx);
+            return;
+        }
         if !advances {
             return;
         }
@@ -304,9 +359,7 @@ impl RackSender {
     /// Proportional rate reduction (RFC 9937): the window is what is on its way and what the ACK
     /// allows beside it.
     pub(super) fn reduce(&mut self, space: &mut Space, safe: bool, cx: &Context<'_>) {
-        if cx.profile.congestion_control.owns_window()
-            || cx.profile.rate_reduction == RateReduction::AtOnce
-        {
+        if !self.spreads_reductions(cx) {
             return;
         }
         let mss = cx.profile.mss.0;
@@ -328,6 +381,11 @@ impl RackSender {
         marks: Marks,
         cx: &Context<'_>,
     ) {
+        // With nothing out an ACK says nothing of the path.
+        let was_idle = before.una == space.max;
+        if was_idle && !space.control.samples_when_idle(cx.profile, cx.now) {
+            return;
+        }
         let in_flight = self.pipe(space, cx);
         let srtt = space.rto.smoothed(cx.profile);
         let (una, max, state) = (space.una, space.max, space.recovery_state);

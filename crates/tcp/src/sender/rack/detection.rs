@@ -9,6 +9,7 @@ use aqmlab_net::Time;
 
 use super::segment_log::Sent;
 use crate::filter::Smallest;
+use crate::profile::RackRules;
 
 /// Segments reported by SACK without a sign of reordering after which nothing more is waited for.
 const DUP_THRESH: u64 = 3;
@@ -28,8 +29,9 @@ pub(crate) struct Rack {
     /// The same of those that were sent once.
     sure: (Time, u64, Time),
     min_rtt: Smallest<Time>,
-    /// Behind the highest byte delivered.
-    fack: u64,
+    /// Behind the highest byte delivered, and what that was before the ACK at hand.
+    pub(crate) fack: u64,
+    pub(crate) fack_before: u64,
     reordering_seen: bool,
     /// Quarters of the smallest round trip: at most 255, as in Linux.
     reo_wnd_mult: u8,
@@ -50,6 +52,7 @@ impl Default for Rack {
             sure: (Time::ZERO, 0, Time::ZERO),
             min_rtt: Smallest::default(),
             fack: 0,
+            fack_before: 0,
             reordering_seen: false,
             reo_wnd_mult: 1,
             reo_wnd_persist: PERSISTENCE,
@@ -65,14 +68,25 @@ impl Rack {
         self.min_rtt.get()
     }
 
-    /// Steps 1 to 3 of section 6.2: a segment has arrived.
+    /// An ACK begins, which echoes a time stamp of that time.
+    pub(crate) fn begin(&mut self, echoed: Option<Time>) {
+        (self.echoed, self.fack_before) = (echoed, self.fack);
+    }
+
+    /// The handshake took so long: the first sample of the round trip.
+    pub(crate) fn on_handshake(&mut self, rtt: Time, now: Time) {
+        let epoch = now.as_nanos() / MIN_RTT_PART.as_nanos();
+        self.min_rtt.add(epoch, rtt, MIN_RTT_PARTS);
+    }
+
+    /// Steps 1 to 3 of section 6.2: a segment has arrived, where all up to `fack` could have come before
+    /// it.
     #[inline]
-    pub(crate) fn on_delivered(&mut self, sent: &Sent, now: Time) {
-        if sent.end > self.fack {
-            self.fack = sent.end;
-        } else if sent.end < self.fack && !sent.resent {
+    pub(crate) fn on_delivered(&mut self, sent: &Sent, fack: u64, now: Time) {
+        if sent.end < fack && !sent.resent {
             self.reordering_seen = true;
         }
+        self.fack = self.fack.max(sent.end);
         let rtt = now - sent.at;
         if sent.resent {
             // What was sent first may have arrived, and not what was sent last.
@@ -87,18 +101,21 @@ impl Rack {
                 self.sure = (sent.at, sent.end, rtt);
             }
         }
+        self.rtt = rtt;
         if (sent.at, sent.end) > (self.at, self.end) {
-            (self.at, self.end, self.rtt) = (sent.at, sent.end, rtt);
+            (self.at, self.end) = (sent.at, sent.end);
         }
     }
 
     /// Step 4: what a D-SACK says of the reordering window, with all below `una` acknowledged and all
     /// below `max` out.
-    pub(crate) fn on_ack(&mut self, una: u64, max: u64, dsack: bool) {
+    #[inline]
+    pub(crate) fn on_ack(&mut self, una: u64, max: u64, dsack: bool, rules: RackRules) {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
         }
-        if dsack && self.dsack_round.is_none() {
+        let widens = rules == RackRules::Rfc8985 || self.reordering_seen;
+        if dsack && widens && self.dsack_round.is_none() {
             self.dsack_round = Some(max);
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
             self.reo_wnd_persist = PERSISTENCE;
@@ -176,26 +193,26 @@ mod tests {
     fn rk04_a_resent_segment_counts_if_its_round_trip_is_possible() {
         let ms = Time::from_millis;
         let mut rack = Rack::default();
-        rack.on_delivered(&Sent::at(1000, ms(0), false), ms(100));
+        rack.on_delivered(&Sent::at(1000, ms(0), false), 0, ms(100));
         // Sent again at 150 ms, acknowledged 20 ms later: that was the first copy.
-        rack.on_delivered(&Sent::at(2000, ms(150), true), ms(170));
+        rack.on_delivered(&Sent::at(2000, ms(150), true), 0, ms(170));
         assert_eq!((rack.at, rack.end, rack.rtt), (ms(0), 1000, ms(100)));
         // The echo says the same, whatever the time that has passed.
         rack.echoed = Some(ms(149));
-        rack.on_delivered(&Sent::at(2000, ms(150), true), ms(260));
+        rack.on_delivered(&Sent::at(2000, ms(150), true), 0, ms(260));
         assert_eq!(rack.end, 1000);
         rack.echoed = Some(ms(150));
-        rack.on_delivered(&Sent::at(2000, ms(150), true), ms(260));
+        rack.on_delivered(&Sent::at(2000, ms(150), true), 0, ms(260));
         assert_eq!((rack.at, rack.end, rack.rtt), (ms(150), 2000, ms(110)));
     }
 
     #[test]
     fn rk05_a_dsack_widens_the_window_once_a_round_trip() {
         let mut rack = Rack::default();
-        rack.on_ack(1000, 5000, true);
-        rack.on_ack(2000, 6000, true);
+        rack.on_ack(1000, 5000, true, RackRules::Rfc8985);
+        rack.on_ack(2000, 6000, true, RackRules::Rfc8985);
         assert_eq!(rack.reo_wnd_mult, 2, "the same round trip");
-        rack.on_ack(5000, 9000, true);
+        rack.on_ack(5000, 9000, true, RackRules::Rfc8985);
         assert_eq!(rack.reo_wnd_mult, 3, "the next one");
         for _ in 0..15 {
             rack.on_recovered();

@@ -18,7 +18,7 @@ impl RackSender {
     /// Whether an ACK without options or flags can only report what has arrived in order.
     #[inline]
     fn is_calm(&self, space: &Space, undoes: bool) -> bool {
-        self.log.is_in_order(space.una)
+        self.log.is_in_order(space.una, &self.rack)
             && self.probe.end.is_none()
             && !(undoes && self.undo.marker.is_some() && self.undo.is_shown_by_duplicates())
     }
@@ -89,16 +89,17 @@ impl RackSender {
         let before = Before {
             una,
             pipe,
-            window_limited: space.uses_window(pipe, cx),
+            window_limited: space.uses_window(cx),
             state: RecoveryState::Open,
         };
         self.log.begin();
-        self.rack.echoed = None;
+        self.rack.begin(None);
         if advances {
             self.log
                 .acknowledge(segment.ack, recover, cx.now, &mut self.rack);
         }
-        self.rack.on_ack(segment.ack, max, false);
+        self.rack
+            .on_ack(segment.ack, max, false, cx.profile.rack_rules);
         self.reo_at = Time::NEVER;
         if advances {
             self.measure_arrivals(space, segment, cx, out);

@@ -43,6 +43,8 @@ pub(crate) struct RackSender {
     log: SegmentLog,
     rack: Rack,
     prr: Prr,
+    /// A mark takes the window down, over a round trip.
+    is_reducing: bool,
     undo: Undo,
     spurious: Spurious,
     probe: Probe,
@@ -68,6 +70,7 @@ impl Default for RackSender {
             log: SegmentLog::default(),
             rack: Rack::default(),
             prr: Prr::default(),
+            is_reducing: false,
             undo: Undo::default(),
             spurious: Spurious::default(),
             probe: Probe::default(),
@@ -85,6 +88,14 @@ impl Default for RackSender {
 }
 
 impl RackSender {
+    /// The handshake is complete; the time that it took, if it was timed.
+    pub(super) fn establish(&mut self, space: &mut Space, took: Option<Time>, cx: &Context<'_>) {
+        if let Some(took) = took {
+            self.rack.on_handshake(took, cx.now);
+        }
+        self.set_pace(space, cx);
+    }
+
     /// What is on its way: bytes, or segments as if each were full, as the window counts. Without SACK each
     /// duplicate ACK stands for a segment that has arrived.
     fn pipe(&self, space: &Space, cx: &Context<'_>) -> u64 {

@@ -6,6 +6,7 @@ use aqmlab_net::Time;
 use super::RackSender;
 use super::undo::Spurious;
 use crate::context::Context;
+use crate::control::Restart;
 use crate::profile::WindowCounts;
 use crate::receiver::Receiver;
 use crate::recovery::RecoveryState;
@@ -40,11 +41,8 @@ impl RackSender {
         if space.hold_until < Time::NEVER {
             return; // The next segment has its time.
         }
-        if space.una == space.max
-            && space.end > space.nxt
-            && !cx.profile.congestion_control.owns_window()
-        {
-            space.restart_after_idle(cx);
+        if space.una == space.max && space.end > space.nxt {
+            self.restart(space, cx);
         }
         let max = space.max;
         if self.sends_bursts(space, receiver) {
@@ -52,6 +50,8 @@ impl RackSender {
         } else {
             while self.send_one(space, receiver, cx, out) {}
         }
+        let pipe = self.pipe(space, cx);
+        space.note_usage(pipe, space.max > max, cx);
         if space.hold_until == Time::NEVER {
             self.note_application_limit(space, cx);
         }
@@ -64,10 +64,28 @@ impl RackSender {
         self.set_timer(space, cx);
     }
 
+    /// Nothing is out, and something is to be sent.
+    #[inline(never)]
+    fn restart(&mut self, space: &mut Space, cx: &Context<'_>) {
+        if !cx.profile.congestion_control.owns_window() {
+            space.restart_after_idle(cx);
+            return;
+        }
+        let srtt = space.rto.smoothed(cx.profile);
+        space.control.on_restart(&Restart {
+            now: cx.now,
+            profile: cx.profile,
+            srtt,
+            delivered: self.log.delivered,
+        });
+        self.set_pace(space, cx);
+    }
+
     /// Whether all that can go is new data and a FIN, whose order nothing disturbs.
     #[inline]
     fn sends_bursts(&self, space: &Space, receiver: &Receiver) -> bool {
         space.is_open()
+            && !self.is_reducing
             && space.sacks()
             && space.nxt == space.max
             && self.spurious == Spurious::Settled
@@ -220,7 +238,7 @@ impl RackSender {
         let in_recovery = space.recovery_state == RecoveryState::Recovery;
         self.log.on_send(seq, end, pipe, cx.now);
         self.pace.on_send(bytes, cx.now);
-        if in_recovery {
+        if in_recovery || self.is_reducing {
             self.prr.out += end - seq;
         }
         if len < cx.profile.mss.0 {

@@ -14,7 +14,14 @@ pub(super) struct Pace {
     /// When the last burst began, and how many may still leave with it.
     burst_at: Time,
     left: u32,
+    /// Segments that have left without a time of their own: the first ones of the connection.
+    free: u32,
+    /// What the free segments of the present burst would have made others wait.
+    owed: Time,
 }
+
+/// Segments at the beginning of a connection that make no other wait (Linux).
+const FREE: u32 = 9;
 
 /// The largest burst in bytes: what Linux hands down at most before it is cut into segments.
 pub(crate) const LARGEST_BURST: f64 = 65_536.0;
@@ -53,18 +60,27 @@ impl Pace {
         (!is_in_burst).then_some(self.next)
     }
 
-    /// A segment of `bytes` leaves now. After an idle time the spacing starts afresh.
+    /// A segment of `bytes` leaves now. After an idle time the spacing starts afresh. The first ten
+    /// segments of a connection wait for nothing; the burst that the tenth belongs to is waited for.
     pub(super) fn on_send(&mut self, bytes: u64, now: Time) {
+        let is_free = self.free < FREE;
+        let is_tenth = self.free == FREE;
+        self.free = (self.free + 1).min(FREE + 1);
         let Some(rate) = self.rate else {
             return;
         };
-        if self.burst_at == now {
+        if self.burst_at == now && (self.left > 0 || !(is_free || is_tenth)) {
             self.left = self.left.saturating_sub(1);
         } else {
             (self.burst_at, self.left) = (now, self.followers);
+            self.owed = Time::ZERO;
         }
         let gap = Time::from_secs_f64(bytes as f64 / rate);
-        self.next = self.next.max(now) + gap;
+        if is_free {
+            self.owed += gap;
+        } else {
+            self.next = self.next.max(now) + std::mem::take(&mut self.owed) + gap;
+        }
     }
 }
 
@@ -77,6 +93,7 @@ mod tests {
         let ms = Time::from_millis;
         let mut pace = Pace {
             rate: Some(100_000.0),
+            free: FREE + 1,
             ..Pace::default()
         };
         assert_eq!(pace.wait(ms(5)), None);
@@ -89,10 +106,23 @@ mod tests {
     }
 
     #[test]
+    fn the_first_ten_segments_wait_for_nothing() {
+        let ms = Time::from_millis;
+        let mut pace = Pace::default();
+        pace.set(Some(100_000.0), 0);
+        for _ in 0..10 {
+            assert_eq!(pace.wait(ms(5)), None);
+            pace.on_send(1000, ms(5));
+        }
+        assert_eq!(pace.wait(ms(5)), Some(ms(15)));
+    }
+
+    #[test]
     fn a_burst_leaves_at_once_and_is_waited_for_as_a_whole() {
         let ms = Time::from_millis;
         let mut pace = Pace::default();
         pace.set(Some(100_000.0), 2);
+        pace.free = FREE + 1;
         for _ in 0..3 {
             assert_eq!(pace.wait(ms(5)), None);
             pace.on_send(1000, ms(5));

@@ -169,15 +169,23 @@ impl SegmentLog {
         self.holes
     }
 
-    /// Whether anything is known that time alone may show to be lost.
-    pub(crate) fn is_doubtful(&self, una: u64) -> bool {
-        self.sacked > 0 || self.resent_end > una
+    /// Whether anything is known that time alone may show to be lost: something was sent before what has
+    /// arrived (RFC 8985, section 6.2, step 5).
+    pub(crate) fn is_doubtful(&self, una: u64, rack: &Rack) -> bool {
+        self.sacked > 0 || self.resent_end > una || self.is_overtaken(rack)
     }
 
-    /// Whether nothing is lost, beyond a gap, or sent again among what is out.
+    /// Whether nothing is lost, beyond a gap, sent again or overtaken among what is out.
     #[inline]
-    pub(crate) fn is_in_order(&self, una: u64) -> bool {
-        (self.sacked | self.holes) == 0 && self.resent_end <= una
+    pub(crate) fn is_in_order(&self, una: u64, rack: &Rack) -> bool {
+        (self.sacked | self.holes) == 0 && self.resent_end <= una && !self.is_overtaken(rack)
+    }
+
+    /// Whether the oldest segment was sent before one that has arrived.
+    #[inline]
+    fn is_overtaken(&self, rack: &Rack) -> bool {
+        let first = self.sent.front();
+        first.is_some_and(|sent| (sent.at, sent.end) < (rack.at, rack.end))
     }
 
     /// Whether the peer has reported anything beyond a gap.
@@ -305,7 +313,7 @@ impl SegmentLog {
                 self.sacked -= first.len;
                 self.sacked_segments -= 1;
             } else {
-                self.arrive(first, recover, now, rack);
+                self.arrive(first, recover, now, rack, rack.fack_before);
                 if !first.resent && self.news.longest_rtt.is_none() {
                     self.news.longest_rtt = Some(now - first.at);
                 }
@@ -360,7 +368,7 @@ impl SegmentLog {
                 (sent.sacked, sent.lost) = (true, false);
                 self.sacked += before.len;
                 self.sacked_segments += 1;
-                self.arrive(before, recover, now, rack);
+                self.arrive(before, recover, now, rack, rack.fack);
                 if !before.resent && self.news.longest_rtt.is_none() {
                     self.news.longest_rtt = Some(now - before.at);
                 }
@@ -385,7 +393,7 @@ impl SegmentLog {
 
     /// A segment has arrived.
     #[inline(never)]
-    fn arrive(&mut self, sent: Sent, recover: u64, now: Time, rack: &mut Rack) {
+    fn arrive(&mut self, sent: Sent, recover: u64, now: Time, rack: &mut Rack, fack: u64) {
         if sent.is_hole() {
             self.holes -= sent.len;
             self.hole_segments -= 1;
@@ -404,7 +412,7 @@ impl SegmentLog {
         if news.newest.is_none_or(later) {
             news.newest = Some(sent);
         }
-        rack.on_delivered(&sent, now);
+        rack.on_delivered(&sent, fack, now);
     }
 
     /// The ACK is taken in: the sample of the delivery rate, if there is one. Shorter than
@@ -448,7 +456,7 @@ impl SegmentLog {
     }
 
     /// Marks the segments lost that were sent before the newest one delivered, and longer ago than
-    /// `patience`. The time at which the next one will be, if any.
+    /// `patience`. The time at which the last one of the others will be, if any: one timer serves all.
     pub(crate) fn detect(&mut self, rack: &Rack, patience: Time, now: Time) -> Option<Time> {
         let mut next: Option<Time> = None;
         let (mut index, mut island) = (0, 0);
@@ -467,7 +475,7 @@ impl SegmentLog {
                 if due <= now {
                     self.mark_lost(index);
                 } else {
-                    next = Some(next.map_or(due, |other| other.min(due)));
+                    next = next.max(Some(due));
                 }
             }
             index += 1;

@@ -5,17 +5,18 @@
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
 
-use super::bbr::{
-    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst,
-    quantum, wire,
+use crate::control::bbr::{
+    Aggregation, EXTRA_SLOT_ROUNDS, EXTRA_TIME, FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS,
+    PACING_MARGIN, PROBE_RTT_TIME, draw, fixed_point, least_burst, quantum, round_up, wire,
 };
-use super::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
+use crate::control::congestion_control::{
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
+    Restart, Sample,
 };
 #[cfg(feature = "linux")]
-use super::policer::{Policer, Seen};
-use super::window::Window;
-use crate::filter::Largest;
+use crate::control::policer::{Policer, Seen};
+use crate::control::window::Window;
+use crate::filter::ThreeLargest;
 use crate::profile::Profile;
 use crate::recovery::RecoveryState;
 use crate::sender::rack::pace;
@@ -30,7 +31,7 @@ pub struct Params {
     /// How long a smallest round trip counts before it is measured anew.
     #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
-    /// Rounds for which a delivery rate counts (Linux: bbr_bw_rtts).
+    /// Rounds after its own for which a delivery rate counts (Linux: bbr_bw_rtts).
     #[param(default = 10, least = 1)]
     pub bw_rounds: u32,
     /// Whether two intervals that lose a fifth and have the same bandwidth are taken for a policer, whose
@@ -50,7 +51,8 @@ impl Parameters for Params {
         departures: &[
             "The detector of policers (lt_bw) is off unless `policers` says otherwise; \
              it sees ACKs alone, in Linux time-outs too.",
-            "Exact arithmetic where Linux has fixed point.",
+            "The bandwidth has Linux's unit and filter of three samples; other arithmetic is exact.",
+            "A phase ends by what is in flight; Linux subtracts what leaves before its next segment does.",
             "Segments are paced one by one unless `pacing_burst` says otherwise; the window has room \
              for three bursts, as in Linux.",
             "The phase in which the cycle begins is drawn from the time of the ACK.",
@@ -72,9 +74,6 @@ const HIGH_GAIN: f64 = 740.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// The gains of the cycle.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Rounds for which an aggregation counts, in two slots; the most of it, as time of the bandwidth.
-const EXTRA_ROUNDS: u32 = 5;
-const EXTRA_TIME: f64 = 0.1;
 /// Until so many segments have been delivered the window grows whatever the model says.
 const INITIAL_SEGMENTS: f64 = 10.0;
 
@@ -91,7 +90,7 @@ enum Mode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bbr1 {
     mode: Mode,
-    max_bw: Largest<f64>,
+    max_bw: ThreeLargest,
     round: u64,
     next_round_delivered: u64,
     round_start: bool,
@@ -107,23 +106,23 @@ pub(crate) struct Bbr1 {
     /// The window before recovery or before the probe of the round trip.
     prior_cwnd: f64,
     packet_conservation: bool,
+    /// Something was sent after nothing was out, and none of it has arrived.
+    idle_restart: bool,
     recovering: bool,
-    /// Aggregation: what was delivered beyond the bandwidth, in the last two slots of rounds.
-    extra_acked: [f64; 2],
-    extra_slot: usize,
-    extra_slot_rounds: u32,
-    epoch_at: Time,
-    epoch_acked: f64,
+    aggregation: Aggregation,
     /// Bytes of payload per second; 0: not set yet.
     pacing: f64,
     #[cfg(feature = "linux")]
     policer: Policer,
+    /// Random numbers that somebody else has drawn.
+    #[cfg(test)]
+    pub(super) draws: std::collections::VecDeque<(u32, Time)>,
 }
 
 impl Bbr1 {
     /// The largest of late.
     fn most_bw(&self) -> f64 {
-        self.max_bw.get().unwrap_or(0.0)
+        self.max_bw.get()
     }
 
     /// The bandwidth that is used.
@@ -171,7 +170,7 @@ impl Bbr1 {
     fn bdp(&self, bw: f64, gain: f64, mss: f64) -> f64 {
         match self.min_rtt {
             None => INITIAL_SEGMENTS * mss,
-            Some(rtt) => (bw * rtt.as_secs_f64() * gain / mss).ceil() * mss,
+            Some(rtt) => round_up(bw * rtt.as_secs_f64() * gain, mss),
         }
     }
 
@@ -205,7 +204,7 @@ impl Bbr1 {
         if params.policers {
             self.detect_policer(sample, rate.app_limited);
         }
-        let bw = rate.bytes_per_second();
+        let bw = fixed_point(&rate, sample.profile.mss.0 as f64, f64::floor);
         if !rate.app_limited || bw >= self.most_bw() {
             self.max_bw.add(self.round, bw, params.bw_rounds.into());
         }
@@ -223,7 +222,7 @@ impl Bbr1 {
             probes_bw: self.mode == Mode::ProbeBw,
         };
         if self.policer.on_sample(&seen) {
-            self.begin_probe_bw(sample);
+            self.begin_probe_bw(sample.now, sample.delivered);
         }
     }
 
@@ -231,22 +230,10 @@ impl Bbr1 {
         if sample.rate.is_none() || sample.acked == 0 {
             return;
         }
-        if self.round_start {
-            self.extra_slot_rounds += 1;
-            if self.extra_slot_rounds >= EXTRA_ROUNDS {
-                self.extra_slot_rounds = 0;
-                self.extra_slot ^= 1;
-                self.extra_acked[self.extra_slot] = 0.0;
-            }
-        }
-        let mut expected = self.bw() * (sample.now - self.epoch_at).as_secs_f64();
-        if self.epoch_acked <= expected {
-            (self.epoch_at, self.epoch_acked, expected) = (sample.now, 0.0, 0.0);
-        }
-        self.epoch_acked += sample.acked as f64;
-        let extra = (self.epoch_acked - expected).min(window.cwnd);
-        let slot = &mut self.extra_acked[self.extra_slot];
-        *slot = slot.max(extra);
+        let extra = self.aggregation.excess(sample, self.bw(), 0.0);
+        let extra = extra.min(window.cwnd);
+        self.aggregation
+            .keep(extra, self.round_start, EXTRA_SLOT_ROUNDS);
     }
 
     fn extra(&self) -> f64 {
@@ -254,7 +241,7 @@ impl Bbr1 {
             return 0.0;
         }
         let most = EXTRA_TIME * self.bw();
-        self.extra_acked[0].max(self.extra_acked[1]).min(most)
+        self.aggregation.most().min(most)
     }
 
     fn update_cycle(&mut self, sample: &Sample<'_>, mss: f64) {
@@ -266,7 +253,9 @@ impl Bbr1 {
         let in_flight = sample.in_flight_before as f64;
         let gain = self.cycle_gain();
         let next = if gain > 1.0 {
-            is_long && (!sample.losses.is_empty() || in_flight >= self.inflight(gain, mss))
+            // With the burst that leaves next (Linux).
+            let burst = (quantum(self.pacing, mss) / mss).floor() * mss;
+            is_long && (!sample.losses.is_empty() || in_flight + burst >= self.inflight(gain, mss))
         } else if gain < 1.0 {
             is_long || in_flight <= self.inflight(1.0, mss)
         } else {
@@ -283,11 +272,17 @@ impl Bbr1 {
     }
 
     /// The cycle begins in any phase but that of 3/4.
-    fn begin_probe_bw(&mut self, sample: &Sample<'_>) {
+    fn begin_probe_bw(&mut self, now: Time, delivered: u64) {
         self.mode = Mode::ProbeBw;
-        let drawn = draw(sample.now, sample.delivered, "bbr-cycle") * 7.0;
+        #[cfg(not(test))]
+        let drawn = draw(now, delivered, "bbr-cycle") * 7.0;
+        #[cfg(test)]
+        let drawn = match self.draws.pop_front() {
+            Some((drawn, _)) => f64::from(drawn),
+            None => draw(now, delivered, "bbr-cycle") * 7.0,
+        };
         self.cycle_index = CYCLE.len() - 1 - drawn as usize;
-        self.next_phase(sample.now);
+        self.next_phase(now);
     }
 
     fn check_full(&mut self, app_limited: bool) {
@@ -307,7 +302,7 @@ impl Bbr1 {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain && sample.in_flight as f64 <= self.inflight(1.0, mss) {
-            self.begin_probe_bw(sample);
+            self.begin_probe_bw(sample.now, sample.delivered);
         }
     }
 
@@ -319,11 +314,12 @@ impl Bbr1 {
         {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
         }
-        if expired && self.mode != Mode::ProbeRtt && self.round > 0 {
-            self.save(window);
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt && self.round > 0 {
             self.mode = Mode::ProbeRtt;
+            self.save(window);
             self.probe_rtt_until = None;
         }
+        self.idle_restart &= sample.acked == 0;
         if self.mode != Mode::ProbeRtt {
             return;
         }
@@ -338,22 +334,37 @@ impl Bbr1 {
             Some(until) => {
                 self.probe_rtt_round_done |= self.round_start;
                 if self.probe_rtt_round_done && now > until {
-                    self.min_rtt_at = now;
-                    window.cwnd = window.cwnd.max(self.prior_cwnd);
-                    if self.full {
-                        self.begin_probe_bw(sample);
-                    } else {
-                        self.mode = Mode::Startup;
-                    }
+                    self.leave_probe_rtt(window, now, sample.delivered);
                 }
             }
         }
     }
 
+    fn leave_probe_rtt(&mut self, window: &mut Window, now: Time, delivered: u64) {
+        self.min_rtt_at = now;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
+        if self.full {
+            self.begin_probe_bw(now, delivered);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
     // ---- what follows from it ----
 
-    fn update_pacing(&mut self) {
-        let rate = self.bw() * self.pacing_gain() * PACING_MARGIN;
+    /// The first round trip is the smallest one, that of the handshake too. The first rate, by it and the
+    /// initial window, is a rate like any other: Startup does not lower it.
+    fn begin(&mut self, window: &Window, srtt: Option<Time>, now: Time) {
+        if let Some(srtt) = srtt
+            && self.pacing == 0.0
+            && self.min_rtt.is_none()
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(srtt), now);
+            self.pacing = HIGH_GAIN * window.cwnd / srtt.as_secs_f64() * PACING_MARGIN;
+        }
+    }
+
+    fn set_pacing(&mut self, rate: f64) {
         if self.bw() > 0.0 && (self.full || rate > self.pacing) {
             self.pacing = rate;
         }
@@ -417,26 +428,36 @@ impl CongestionControl for Bbr1 {
 
     fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
         let mss = sample.profile.mss.0 as f64;
+        self.begin(window, sample.srtt, sample.now);
         self.update_bw(params, sample);
         self.update_aggregation(sample, window);
         self.update_cycle(sample, mss);
         self.check_full(sample.rate.is_some_and(|rate| rate.app_limited));
         self.check_drain(sample, mss);
         self.update_min_rtt(params, window, sample);
-        self.update_pacing();
+        self.set_pacing(self.bw() * self.pacing_gain() * PACING_MARGIN);
         self.update_cwnd(params, window, sample);
     }
 
-    /// Phases end with time, and a probe of the round trip begins with it, once there is a model. Such a
-    /// probe waits for a round.
-    fn samples_when_idle(&self, params: &Params, _: &Window, _: &Profile, now: Time) -> bool {
-        let is_old = now > self.min_rtt_at + params.min_rtt_window;
-        self.round_start
-            || match self.mode {
-                Mode::Startup => is_old && self.round > 0,
-                Mode::ProbeRtt => self.probe_rtt_until.is_none() || self.probe_rtt_round_done,
-                Mode::Drain | Mode::ProbeBw => true,
+    fn on_restart(&mut self, _: &Params, window: &mut Window, restart: &Restart<'_>) {
+        self.begin(window, restart.srtt, restart.now);
+        self.idle_restart = true;
+        self.aggregation.restart(restart.now);
+        match self.mode {
+            Mode::ProbeBw => {
+                let rate = self.bw() * PACING_MARGIN;
+                self.set_pacing(rate);
             }
+            Mode::ProbeRtt => {
+                let is_over = self
+                    .probe_rtt_until
+                    .is_some_and(|until| restart.now > until);
+                if is_over {
+                    self.leave_probe_rtt(window, restart.now, restart.delivered);
+                }
+            }
+            Mode::Startup | Mode::Drain => {}
+        }
     }
 
     /// Neither a loss nor a time-out changes the model; the window of before comes back.
@@ -490,264 +511,24 @@ impl CongestionControl for Bbr1 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::control::tests::{Feed, segments};
-    use crate::sender::rack::segment_log::{Loss, Rate};
-
-    /// bbr_startup.csv: bandwidths in Mbit/s, an ACK per row.
-    #[test]
-    fn b101_startup_ends_when_the_trace_says() {
-        let rows = include_str!("../../tests/data/modern/bbr_startup.csv");
-        let mut bbr = Bbr1::default();
-        let mut case = "";
-        for row in rows.lines().skip(1) {
-            let cells: Vec<&str> = row.split(',').collect();
-            if cells[0] != case {
-                (case, bbr) = (cells[0], Bbr1::default());
-            }
-            let rate: f64 = cells[4].parse().unwrap();
-            let app_limited = cells[5] == "true";
-            bbr.round_start = cells[3] == "true";
-            if !app_limited || rate >= bbr.bw() {
-                bbr.max_bw.add(cells[2].parse().unwrap(), rate, 10);
-            }
-            bbr.check_full(app_limited);
-            let found = [bbr.bw(), bbr.full_bw, f64::from(bbr.full_bw_count)];
-            let expected: [f64; 3] = [12, 13, 14].map(|at: usize| cells[at].parse().unwrap());
-            assert_eq!(found, expected, "{row}");
-            assert_eq!(bbr.full, cells[15] == "true", "{row}");
+impl Bbr1 {
+    pub(super) fn phase_shown(&self) -> String {
+        match self.mode {
+            Mode::Startup => "startup".to_owned(),
+            Mode::Drain => "drain".to_owned(),
+            Mode::ProbeBw => format!("probe-bw-{}", self.cycle_index),
+            Mode::ProbeRtt => "probe-rtt".to_owned(),
         }
     }
 
-    #[test]
-    fn b102_the_gains_are_those_of_linux() {
-        let params = Params::default();
-        let mut bbr = Bbr1::default();
-        let mut gains = |mode| {
-            bbr.mode = mode;
-            (bbr.pacing_gain(), bbr.cwnd_gain(&params))
-        };
-        let (startup, drain) = (gains(Mode::Startup), gains(Mode::Drain));
-        assert!((startup.0 - 2.89).abs() < 0.001 && (startup.1 - 2.89).abs() < 0.001);
-        assert!((drain.0 - 0.344).abs() < 0.001 && drain.1 == startup.1);
-        assert_eq!(gains(Mode::ProbeRtt), (1.0, 1.0));
-        assert_eq!(gains(Mode::ProbeBw), (1.25, 2.0));
-        assert_eq!(CYCLE.iter().sum::<f64>(), 8.0);
-    }
-
-    #[test]
-    fn b103_the_cycle_begins_in_any_phase_but_that_of_three_quarters() {
-        let mut counts = BTreeMap::new();
-        for n in 0..7000 {
-            let mut feed = Feed {
-                now: Time::from_micros(1_000_003 * n),
-                ..Feed::default()
-            };
-            let mut bbr = Bbr1::default();
-            bbr.begin_probe_bw(&feed.acks(1, 0));
-            *counts.entry(bbr.cycle_index).or_insert(0) += 1;
-        }
-        assert_eq!(counts.len(), 7);
-        assert!(!counts.contains_key(&1));
-        assert!(
-            counts.values().all(|&count| (900..1100).contains(&count)),
-            "{counts:?}"
-        );
-    }
-
-    /// A connection whose bandwidth is 100 segments/s at a round trip of 100 ms.
-    fn steady(mode: Mode, cycle_index: usize) -> Bbr1 {
-        let mut bbr = Bbr1 {
-            mode,
-            cycle_index,
-            min_rtt: Some(Time::from_millis(100)),
-            full: true,
-            ..Bbr1::default()
-        };
-        bbr.max_bw.add(0, 100_000.0, 10);
-        bbr.pacing = 100_000.0;
-        bbr
-    }
-
-    #[test]
-    fn b104_the_probe_lasts_until_it_has_filled_the_pipe() {
-        let mss = Feed::MSS as f64;
-        // BDP 10 segments, times 5/4 and rounded up 13, three bursts of one: 16; two more: 18.
-        for (cycle, millis, in_flight, moves) in [
-            (0, 150, 17, false),
-            (0, 150, 18, true),
-            (0, 50, 30, false),
-            (1, 50, 15, false),
-            (1, 50, 14, true),
-            (1, 150, 20, true),
-            (2, 50, 5, false),
-            (2, 150, 20, true),
-        ] {
-            let mut bbr = steady(Mode::ProbeBw, cycle);
-            let mut feed = Feed {
-                now: Time::from_millis(millis),
-                ..Feed::default()
-            };
-            let mut sample = feed.acks(1, 0);
-            sample.in_flight_before = in_flight * Feed::MSS;
-            bbr.update_cycle(&sample, mss);
-            assert_eq!(
-                bbr.cycle_index != cycle,
-                moves,
-                "{cycle} {millis} {in_flight}"
-            );
-        }
-    }
-
-    #[test]
-    fn b105_the_round_trip_is_probed_with_four_segments_for_200_ms() {
-        let params = Params::default();
-        let mut bbr = steady(Mode::ProbeBw, 2);
-        (bbr.round, bbr.next_round_delivered) = (1, u64::MAX);
-        let mut window = segments(20.0);
-        let mut feed = Feed {
-            now: Time::from_millis(10_001),
-            rtt: Some(Time::from_millis(150)),
-            ..Feed::default()
-        };
-        feed.send(4);
-        bbr.on_sample(&params, &mut window, &feed.acks(1, 0));
-        assert_eq!(bbr.mode, Mode::ProbeRtt);
-        assert!(bbr.limits_samples());
-        assert_eq!(window, segments(4.0));
-        feed.now = Time::from_millis(10_150);
-        bbr.on_sample(&params, &mut window, &feed.acks(1, 0));
-        assert_eq!((bbr.mode, window), (Mode::ProbeRtt, segments(4.0)));
-        feed.now = Time::from_millis(10_202);
-        feed.rate = Some(Rate {
-            delivered: 4000,
-            interval: Time::from_millis(150),
-            prior_delivered: feed.delivered,
-            in_flight: 4000,
-            lost: 0,
-            app_limited: true,
-        });
-        bbr.on_sample(&params, &mut window, &feed.acks(1, 0));
-        assert_eq!(bbr.mode, Mode::ProbeBw);
-        assert!(window.cwnd > 10.0 * Feed::MSS as f64, "{window:?}");
-    }
-
-    #[test]
-    fn b106_the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
-        let params = Params::default();
-        let mut bbr = steady(Mode::ProbeBw, 2);
-        bbr.min_rtt_at = Time::from_secs(1);
-        let mut window = segments(20.0);
-        let mut feed = Feed::default();
-        feed.send(12);
-        let congestion = Congestion {
-            now: Time::ZERO,
-            profile: &feed.profile,
-            flight: 12_000,
-            window: 20_000,
-            cause: Cause::Loss,
-        };
-        let _ = bbr.on_congestion(&params, &window, &congestion);
-        let loss = [Loss {
-            len: Feed::MSS,
-            in_flight: 12_000,
-            lost: 1000,
-            app_limited: false,
-        }];
-        let mut sample = feed.acks_of_what_is_out(1, 0);
-        (sample.losses, sample.state) = (&loss, RecoveryState::Recovery);
-        sample.in_flight -= Feed::MSS;
-        bbr.on_sample(&params, &mut window, &sample);
-        assert_eq!(
-            window,
-            segments(11.0),
-            "what is in flight, and what has come"
-        );
-        let mut sample = feed.acks_of_what_is_out(1, 0);
-        sample.state = RecoveryState::Recovery;
-        sample.in_flight -= Feed::MSS;
-        bbr.on_sample(&params, &mut window, &sample);
-        assert_eq!(window, segments(11.0), "it takes no more");
-        let mut sample = feed.acks_of_what_is_out(1, 0);
-        (sample.losses, sample.state) = (&loss, RecoveryState::Recovery);
-        sample.in_flight = 5 * Feed::MSS;
-        bbr.on_sample(&params, &mut window, &sample);
-        assert_eq!(window, segments(10.0), "what is lost leaves it");
-        bbr.on_sample(&params, &mut window, &feed.acks_of_what_is_out(1, 0));
-        assert!(window.cwnd >= 20.0 * Feed::MSS as f64, "{window:?}");
-    }
-
-    #[test]
-    fn b107_a_smaller_sample_that_the_application_limits_is_passed_over() {
-        let mut bbr = steady(Mode::ProbeBw, 2);
-        let mut feed = Feed::default();
-        for (delivered, app_limited, expected) in [
-            (50_000, true, 100_000.0),
-            (120_000, true, 120_000.0),
-            (80_000, false, 120_000.0),
-        ] {
-            feed.rate = Some(Rate {
-                delivered,
-                interval: Time::from_secs(1),
-                prior_delivered: 0,
-                in_flight: 1000,
-                lost: 0,
-                app_limited,
-            });
-            bbr.next_round_delivered = u64::MAX;
-            bbr.update_bw(&Params::default(), &feed.acks(1, 0));
-            assert_eq!(bbr.bw(), expected);
-        }
-        // However long that goes on: Linux adds nothing to its filter, so nothing leaves it.
-        for round in 0..30 {
-            feed.rate = Some(Rate {
-                delivered: 20_000,
-                interval: Time::from_secs(1),
-                prior_delivered: feed.delivered,
-                in_flight: 1000,
-                lost: 0,
-                app_limited: true,
-            });
-            bbr.next_round_delivered = 0;
-            bbr.update_bw(&Params::default(), &feed.acks(1, 0));
-            assert!(bbr.round_start);
-            assert_eq!(bbr.bw(), 120_000.0, "round {round}");
-        }
-        feed.rate = feed.rate.map(|rate| Rate {
-            app_limited: false,
-            ..rate
-        });
-        bbr.update_bw(&Params::default(), &feed.acks(1, 0));
-        assert_eq!(bbr.bw(), 20_000.0, "the path's own rate, after so long");
-    }
-
-    #[test]
-    fn a_rate_counts_for_as_many_rounds_as_the_parameter_says() {
-        for bw_rounds in [1, 3, 10] {
-            let params = Params {
-                bw_rounds,
-                ..Params::default()
-            };
-            let mut bbr = Bbr1::default();
-            let mut feed = Feed::default();
-            let mut lasted = 0;
-            for round in 0..20 {
-                feed.rate = Some(Rate {
-                    delivered: if round == 0 { 100_000 } else { 20_000 },
-                    interval: Time::from_secs(1),
-                    prior_delivered: feed.delivered,
-                    in_flight: 1000,
-                    lost: 0,
-                    app_limited: false,
-                });
-                bbr.next_round_delivered = 0;
-                bbr.update_bw(&params, &feed.acks(1, 0));
-                lasted += u32::from(bbr.bw() == 100_000.0);
-            }
-            assert_eq!(lasted, bw_rounds);
-        }
+    pub(super) fn model_shown(&self) -> (f64, f64, Time) {
+        (
+            self.most_bw(),
+            self.pacing,
+            self.min_rtt.unwrap_or_default(),
+        )
     }
 }
+
+#[cfg(test)]
+mod tests;

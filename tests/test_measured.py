@@ -91,11 +91,20 @@ def edited(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
     change(content)
     version, _ = content.pop("format"), content.pop("sha256")
     text = sealed(json.dumps(content)[1:])
-    (paper / FILE).write_text(text.replace('"format": 2', f'"format": {version}', 1))
+    (paper / FILE).write_text(text.replace('"format": 3', f'"format": {version}', 1))
 
 
 MEDIAN = Quantity((Term("responses.all.p50_s"),), "0.30", 6.0)
 COUNT = Quantity((Term("responses.all.count"),))
+
+
+def test_cpu_seconds_are_beside_the_hash() -> None:
+    """Runs that are made again give the same hash; every other digit counts."""
+    hashes = [
+        json.loads(sealed(f'"cpu_s":{cpu_s},"n":{n}}}'))["sha256"]
+        for cpu_s, n in ((1.5, 1), (2e-05, 1), (1.5, 2))
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def small(folder: Path) -> Paper:
@@ -323,7 +332,7 @@ def test_a_wrong_file_is_one_sentence(
     assert answer.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 2}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 3}', "[" * 100_000])
 def test_a_damaged_file_is_one_sentence(shipped: Path, text: str) -> None:
     (shipped / FILE).write_text(text)
     with pytest.raises(AqmlabError, match=r"measured\.json: is damaged: "):

@@ -22,6 +22,7 @@ from aqmlab._util.table import TableModel
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.files import svg
+from aqmlab.figures.pdf import pdf
 from aqmlab.reports import charts, html
 from aqmlab.reports import write as report
 from aqmlab.reports.content import compose
@@ -784,6 +785,21 @@ def test_a_pdf_holds_the_scenarios_as_files(tmp_path: Path) -> None:
     [text, _] = [parts[0].decode() for parts in book.attachments.values()]
     assert text == (runs[0].path / "scenario.toml").read_text()
     assert "[topology.bottleneck]" not in "".join(page.extract_text() for page in book.pages)
+
+
+def test_a_pdf_made_again_has_the_same_bytes(tmp_path: Path) -> None:
+    """Of a report, its brief and a figure; the converter orders fonts by chance."""
+    runs = real_runs(tmp_path)
+    for name, brief in (("report.pdf", False), ("brief.pdf", True)):
+        made = {report.write(runs, tmp_path / name, brief=brief).read_bytes() for _ in range(4)}
+        assert len(made) == 1, name
+    drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40">{}</svg>'.format(
+        "".join(
+            f'<text x="1" y="{9 * row}" font-family="{family}">{family}</text>'
+            for row, family in enumerate(("serif", "sans-serif", "monospace"), 1)
+        )
+    )
+    assert len({pdf([drawing]) for _ in range(8)}) == 1
 
 
 def test_no_heading_stands_alone_at_the_foot_of_a_page(tmp_path: Path) -> None:

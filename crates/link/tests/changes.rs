@@ -294,6 +294,49 @@ fn packets_are_lost_and_held_up_in_their_shares() {
     }
 }
 
+/// A packet is lost, or held up, if its draw lies below the probability. A probability that is a
+/// draw itself shows which side that draw is on.
+#[test]
+fn a_packet_whose_draw_is_the_probability_is_spared() {
+    const COUNT: usize = 200;
+    let name = LinkDirection {
+        link: "bottleneck".to_owned(),
+        direction: "forward",
+    };
+    let draws = |purpose: &str| {
+        let mut stream = name.random_stream(1, purpose);
+        (0..COUNT).map(|_| stream.uniform()).collect::<Vec<f64>>()
+    };
+    let (losses, delays) = (draws("loss"), draws("reordering"));
+    for place in [3, 50, 199] {
+        let (loss, share) = (losses[place], delays[COUNT - 1 - place]);
+        for make in [Port::new, Port::stored] {
+            let mut link = plain::link(8, 9);
+            link.loss = loss;
+            link.reordering = Some(Reordering {
+                share,
+                delay: MS(2),
+            });
+            let mut port = port(make, &link);
+            let mut arrived = 0;
+            for (number, draw) in (0..).zip(&losses) {
+                let now = MS(10 * number);
+                let mut sent = Vec::new();
+                come(&mut port, now, packet(0, 1000), &mut sent);
+                depart_before(&mut port, now + MS(10), &mut sent);
+                let expected = if *draw < loss {
+                    None
+                } else {
+                    let is_held_up = delays[arrived] < share;
+                    arrived += 1;
+                    Some(now + MS(if is_held_up { 3 } else { 1 }))
+                };
+                assert_eq!(arrivals(&sent), [expected], "{number}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_processor_takes_its_time_for_packets_of_any_size() {
     let mut link = plain::link(8, 9);

@@ -142,9 +142,9 @@ impl Records for ParquetRecords {
     }
 
     fn capture(&mut self) -> Result<Option<Box<dyn Write + Send>>, RunError> {
-        let path = self.directory.join("capture.pcapng");
-        let file = File::create(&path)
-            .map_err(|error| RunError::Record(format!("{}: {error}", path.display())))?;
+        const NAME: &str = "capture.pcapng";
+        let file = File::create(self.directory.join(NAME))
+            .map_err(|error| RunError::Record(format!("{NAME}: {error}")))?;
         Ok(Some(Box::new(BufWriter::new(file))))
     }
 

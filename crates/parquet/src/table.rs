@@ -1,12 +1,11 @@
 //! A Parquet file that is being written.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use aqmlab_record::RunError;
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
@@ -43,9 +42,9 @@ impl<C: Columns> Table<C> {
         columns: C,
         fields: &[Field],
     ) -> Result<Self, RunError> {
+        let unwritable = Self::unwritable;
         let path = directory.join(C::ABOUT.file);
-        let file = File::create(&path)
-            .map_err(|error| RunError::Record(format!("{}: {error}", path.display())))?;
+        let file = File::create(&path).map_err(|error| unwritable(error.into()))?;
         let compressed = |field: &Field| C::ABOUT.layout.compresses(field.kind);
         let chunks = fields.iter().map(|it| Chunk::new(compressed(it))).collect();
         Ok(Self {
@@ -70,7 +69,7 @@ impl<C: Columns> Table<C> {
         if self.waiting < C::ABOUT.layout.page() {
             return Ok(());
         }
-        self.write(zstd).map_err(unwritable)
+        self.write(zstd).map_err(Self::unwritable)
     }
 
     fn write(&mut self, zstd: &mut Zstd) -> Result<()> {
@@ -109,7 +108,16 @@ impl<C: Columns> Table<C> {
             self.end_group()?;
             self.writer.finish()
         };
-        close().map(drop).map_err(unwritable)
+        close().map(drop).map_err(Self::unwritable)
+    }
+
+    /// Which file cannot be written, and why in the system's words.
+    fn unwritable(error: ParquetError) -> RunError {
+        let reason = match error {
+            ParquetError::External(reason) => reason.to_string(),
+            other => other.to_string(),
+        };
+        RunError::Record(format!("{}: {reason}", C::ABOUT.file))
     }
 }
 
@@ -120,10 +128,6 @@ fn writer(file: File, fields: &[Field]) -> Result<SerializedFileWriter<File>> {
         .set_key_value_metadata(Some(vec![arrow_types(fields)]))
         .build();
     SerializedFileWriter::new(file, parquet_types(fields)?, Arc::new(properties))
-}
-
-fn unwritable(error: impl Display) -> RunError {
-    RunError::Record(error.to_string())
 }
 
 #[cfg(test)]
@@ -246,6 +250,27 @@ mod tests {
             prop_assert_eq!(groups, usize::from(!rows.is_empty()));
             prop_assert_eq!(read, rows);
         }
+    }
+
+    /// A device that is always full.
+    #[test]
+    fn an_error_names_the_file_and_the_reason() {
+        let full = || File::options().write(true).open("/dev/full").unwrap();
+        let directory = std::env::temp_dir();
+        let directory = directory.join(format!("aqmlab-table-full-{}", std::process::id()));
+        let message = |failed: Result<(), RunError>| failed.unwrap_err().to_string();
+        let expected = "cannot write everything.parquet: ";
+        let missing = message(Table::<Everything>::create(&directory, &classes()).map(drop));
+        assert!(missing.starts_with(expected), "{missing}");
+        std::fs::create_dir_all(&directory).unwrap();
+        let mut table = Table::<Everything>::create(&directory, &classes()).unwrap();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let schema = table.writer.schema_descr().root_schema_ptr();
+        table.writer = SerializedFileWriter::new(full(), schema, properties).unwrap();
+        table.push(&(1, 2, 0.5, true, None, 1, 2));
+        let full = message(table.close(&mut Zstd::new()));
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(full, format!("{expected}No space left on device (os error 28)"));
     }
 
     #[test]

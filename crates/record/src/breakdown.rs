@@ -292,8 +292,9 @@ const BANDS: [(&str, f64); 4] = [
 #[derive(Clone, Debug)]
 struct Bin {
     count: u64,
-    response: u64,
-    parts: Vec<u64>,
+    /// Nanoseconds, here and in the parts: those of many responses may be more than 64 bits hold.
+    response: u128,
+    parts: Vec<u128>,
     trips: u64,
     lost: u64,
     /// By port and reason.
@@ -320,9 +321,9 @@ impl BreakdownStats {
             lost_at: BTreeMap::new(),
         });
         bin.count += 1;
-        bin.response += nanos;
+        bin.response += u128::from(nanos);
         for (sum, part) in bin.parts.iter_mut().zip(breakdown.parts) {
-            *sum += part;
+            *sum += u128::from(*part);
         }
         let behind_handshake =
             PathCount::TripsExchange as usize..=PathCount::TripsRecovery as usize;
@@ -476,6 +477,24 @@ mod tests {
         both.merge(&stats);
         assert_eq!(both.bands(&ports)["all"].count, 20);
         close(both.bands(&ports)["slowest_10"].response_s, 2.0);
+    }
+
+    /// Ten thousand responses that last 30 days, as long as a run may be.
+    #[test]
+    fn sums_hold_the_longest_runs() {
+        let mut stats = BreakdownStats::default();
+        let days = 30 * 24 * 3_600_000;
+        for _ in 0..10_000 {
+            row(&mut stats, days, days - 1, None);
+        }
+        let mut both = stats.clone();
+        both.merge(&stats);
+        for (stats, count) in [(stats, 10_000), (both, 20_000)] {
+            let all = &stats.bands(&[])["all"];
+            let seconds = days as f64 / 1e3;
+            assert_eq!((all.count, all.response_s), (count, seconds));
+            assert!((all.application_s - (seconds - 0.001)).abs() < 1e-6);
+        }
     }
 
     #[test]

@@ -304,6 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_counts_as_far_as_it_lies_in_the_span() {
+        let span = MeasuredSpan {
+            start: MS(100),
+            end: MS(200),
+        };
+        // Arrivals at 10, 140, 160, 180, 201 ms: the warm-up has 90 ms of the longest gap.
+        let delays = [10, 120, 120, 120, 121].map(Some);
+        let (_, stats) = flow(span, &delays);
+        assert!(near(stats.longest_gap_s(), 0.040), "{stats:?}");
+        // One that begins with the span is measured whole, one before it is not.
+        let (_, stats) = flow(span, &[10, 80, 120].map(Some));
+        assert!(near(stats.longest_gap_s(), 0.060), "{stats:?}");
+        let (_, stats) = flow(span, &[10, 70].map(Some));
+        assert_eq!(stats.longest_gap_s(), None);
+    }
+
+    #[test]
     fn a_flow_keeps_only_what_is_on_its_way() {
         let (mut flow, mut stats) = (DatagramFlow::default(), DatagramStats::default());
         for n in 0..100_000 {

@@ -74,32 +74,62 @@ impl Seen {
     }
 }
 
+/// A sum of squares of 256 bits. The longest round trip at the highest rate is a share of 82 bits,
+/// so that its square has more than 128.
+#[derive(Clone, Copy, Debug, Default)]
+struct Squares {
+    high: u128,
+    low: u128,
+}
+
+impl Squares {
+    fn add(&mut self, share: u128) {
+        let (high, low) = (share >> 64, share & u128::from(u64::MAX));
+        // (2^64 high + low)^2, whose middle part counts in units of 2^65.
+        let both = high * low;
+        self.plus(high * high + (both >> 63), low * low);
+        self.plus(0, both << 65);
+    }
+
+    fn plus(&mut self, high: u128, low: u128) {
+        let (sum, carries) = self.low.overflowing_add(low);
+        self.low = sum;
+        self.high += high + u128::from(carries);
+    }
+
+    fn as_f64(self) -> f64 {
+        // 2^128.
+        self.high as f64 * (u128::MAX as f64) + self.low as f64
+    }
+}
+
 /// Sums from which Jain's index follows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shares {
     sum: u128,
-    squared: u128,
+    squared: Squares,
     count: u64,
 }
 
 impl Shares {
     fn add(&mut self, share: u128) {
         self.sum += share;
-        self.squared += share * share;
+        self.squared.add(share);
         self.count += 1;
     }
 
     fn merge(&mut self, other: Self) {
         self.sum += other.sum;
-        self.squared += other.squared;
+        self.squared.plus(other.squared.high, other.squared.low);
         self.count += other.count;
     }
 
     /// Jain's index (sum x)^2 / (n sum x^2).
     fn jain(self) -> Option<f64> {
-        (self.squared > 0).then(|| {
+        let squared = self.squared.as_f64();
+        (squared > 0.0).then(|| {
             let sum = self.sum as f64;
-            sum * sum / (self.count as f64 * self.squared as f64)
+            sum * sum / (self.count as f64 * squared)
         })
     }
 }
@@ -295,6 +325,47 @@ mod tests {
         flows.add_goodput(50, second, rtt + rtt);
         assert_eq!(flows.jain_normalized(), Some(1.0));
         assert!((flows.jain().unwrap() - 0.9).abs() < 1e-12);
+    }
+
+    /// Round trips as long as a run may be, at the highest rate that a link may have.
+    #[test]
+    fn jain_holds_the_largest_shares() {
+        let (second, rtt) = (Time::from_secs(1), Time::from_secs(30 * 86_400));
+        let most = 10_000_000_000_000 / 8;
+        let mut flows = FlowStats::default();
+        for _ in 0..100 {
+            flows.add_goodput(most, second, rtt);
+        }
+        let near = |found: Option<f64>, expected: f64| {
+            assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}");
+        };
+        near(flows.jain_normalized(), 1.0);
+        for _ in 0..300 {
+            flows.add_goodput(0, second, rtt);
+        }
+        near(flows.jain(), 0.25);
+        near(flows.jain_normalized(), 0.25);
+        let mut both = flows.clone();
+        both.merge(&flows);
+        near(both.jain_normalized(), 0.25);
+    }
+
+    #[test]
+    fn squares_carry_into_their_upper_half() {
+        let mut squares = Squares::default();
+        let share = (3 << 64) + 5;
+        squares.add(share);
+        assert_eq!((squares.high, squares.low), (9, (30 << 64) + 25));
+        // (2^128 - 1)^2 = (2^128 - 2) 2^128 + 1.
+        let mut squares = Squares::default();
+        squares.add(u128::MAX);
+        assert_eq!((squares.high, squares.low), (u128::MAX - 1, 1));
+        // Twice (2^64 - 1)^2 = 2^128 - 2^65 + 1.
+        let mut squares = Squares::default();
+        for _ in 0..2 {
+            squares.add(u64::MAX.into());
+        }
+        assert_eq!((squares.high, squares.low), (1, u128::MAX - (1 << 66) + 3));
     }
 
     /// A connection that took so many milliseconds, with so many of each kind sent again.

@@ -364,6 +364,8 @@ mod tests {
         let s = Time::from_secs;
         for (arrives, leaves, begin, end) in [
             (11, 12, 12, 13),
+            // It waits in the device ring, too.
+            (11, 12, 13, 14),
             (10, 10, 10, 11),
             (17, 19, 19, 20),
             (18, 20, 20, 21),

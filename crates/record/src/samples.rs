@@ -58,3 +58,27 @@ impl QueueSamples {
         self.values.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_group_of_samples_has_its_own_inner_variables() {
+        let name = LinkDirection {
+            link: "bottleneck".to_owned(),
+            direction: "forward",
+        };
+        let mut samples = QueueSamples::new(name, &["p", "count"]);
+        let groups: [&[[f64; 2]]; 3] = [&[[0.1, 1.0], [0.2, 2.0]], &[[0.3, 3.0]], &[]];
+        for group in groups {
+            for values in group {
+                samples.add(Time::ZERO, Backlog::default(), |row| row.extend(values));
+            }
+            let rows: Vec<_> = samples.rows().map(|(_, _, values)| values).collect();
+            assert_eq!(rows, group);
+            samples.clear();
+        }
+        assert_eq!(samples.rows().len(), 0);
+    }
+}

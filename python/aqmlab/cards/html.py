@@ -9,8 +9,6 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import jinja2
-import pypdf
-import vl_convert
 from rich.console import Console
 
 from aqmlab._util.console import drawn
@@ -24,13 +22,13 @@ from aqmlab.cards.pictures import areas_svg, waits_svg
 from aqmlab.cards.scoring import VERSION
 from aqmlab.figures.files import check_address_space
 from aqmlab.figures.palette import PALETTE
+from aqmlab.figures.pdf import pdf
 
 __all__ = ["write_html", "write_pdf"]
 
 
 _WIDTH, _HEIGHT = 794.0, 1123.0
 """A4, upright, in pixels of 1/96 inch."""
-_POINT = 0.75
 _MARGIN = 36.0
 _PICTURES, _GAP = 250.0, 16.0
 """The width of pictures beside the text, and what is left free."""
@@ -82,14 +80,7 @@ def write_pdf(card: Card, path: Path) -> None:
     pictures = [
         one for one in (areas_svg(card, 250, "light"), waits_svg(card, 250, "light")) if one
     ]
-    drawn = vl_convert.svg_to_pdf(_sheet(text, pictures))
-    book = pypdf.PdfWriter()
-    for one in pypdf.PdfReader(io.BytesIO(drawn)).pages:
-        book.add_page(one).scale_by(_POINT)
-    book.add_metadata({"/Title": f"{card.name}: report card", "/Creator": "aqmlab"})
-    written = io.BytesIO()
-    book.write(written)
-    write_bytes(path, written.getvalue())
+    write_bytes(path, pdf([_sheet(text, pictures)], f"{card.name}: report card"))
 
 
 def _plain(part: str | TableModel) -> list[str]:

@@ -22,7 +22,7 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["World", "default_path", "execute", "existing_run", "make"]
+__all__ = ["World", "default_path", "execute", "existing_run", "make", "placed"]
 
 
 class World(str, Enum):
@@ -137,7 +137,7 @@ def _make(
         try:
             summary = world.run(scenario.effective, os.fspath(folder), progress)
         except RunError as error:
-            raise _placed(error, target) from None
+            raise placed(error, target) from None
         return write_run(
             folder,
             scenario,
@@ -151,13 +151,12 @@ def _make(
         )
 
 
-def _placed(error: RunError, target: Path) -> RunError:
-    """The error of a run; one of writing names the run directory."""
+def placed(error: RunError, target: Path) -> RunError:
+    """The error of a run; one of writing names the run directory and the file."""
     reason = str(error)
     if not reason.startswith(_UNWRITTEN):
         return error
-    reason = reason.removeprefix(_UNWRITTEN).removeprefix("External: ")
-    return RunError(f"{target}: cannot be written: {reason}")
+    return RunError(f"{target}: cannot be written: {reason.removeprefix(_UNWRITTEN)}")
 
 
 _UNWRITTEN = "cannot write "

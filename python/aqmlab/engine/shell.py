@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from aqmlab import _native
 from aqmlab._util.lazy import tomllib
+from aqmlab.engine.execute import placed
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import is_being_made, workspace
 from aqmlab.errors import AqmlabError, RunError, ScenarioError, ShellError
@@ -479,7 +480,7 @@ def run_program(
                 tell,
             )
         except RunError as error:
-            raise ShellError(str(error)) from None
+            raise ShellError(str(placed(error, target))) from None
         if results is not None:
             content = {**json.loads(summary), "test": results(folder)}
             summary = f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"

@@ -157,10 +157,17 @@ def _png(spec: dict[str, Any]) -> bytes:
     return vl_convert.svg_to_png(_sized(spec), scale=_about(spec, "scale", 2.0))
 
 
+def _pdf(spec: dict[str, Any]) -> bytes:
+    """A document with the figure as its page."""
+    from aqmlab.figures.pdf import pdf  # other figures do without its library
+
+    return pdf([_sized(spec)], scale=1.0)
+
+
 WRITERS: Mapping[str, Callable[[dict[str, Any]], bytes]] = {
     ".svg": lambda spec: svg(spec).encode(),
     ".png": _png,
-    ".pdf": lambda spec: vl_convert.svg_to_pdf(_sized(spec)),
+    ".pdf": _pdf,
     ".html": lambda spec: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
 }
 """By suffix."""

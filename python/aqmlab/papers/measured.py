@@ -4,13 +4,15 @@
 and where the published percentiles lie among ours. The name of a run holds the key of its scenario,
 and so the name of the engine. ``quantities`` says which terms of a summary each number is the sum
 of: it counts for the same terms only, whatever the column is called. ``sha256`` is the hash
-of all that follows it: a digit that was changed by hand or on the disk is noticed.
+of all that follows it except the CPU seconds: a digit that was changed by hand or on the disk is
+noticed, and runs that are made again give the same hash.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -48,8 +50,9 @@ __all__ = [
 FILE = "measured.json"
 """The file's name, in a paper's folder and beside ``cells.csv``."""
 
-_FORMAT = 2
+_FORMAT = 3
 """What the file's ``format`` is; another number means that its fields are others."""
+_CPU_S = re.compile(r'"cpu_s": ?[-+.\de]+')
 _MAX_BYTES = 64 * 2**20
 """Largest file that is read."""
 _PLAIN = Term("")
@@ -228,8 +231,11 @@ def to_text(paper: Paper, runs: Mapping[str, Measurements]) -> str:
 
 
 def sealed(body: str) -> str:
-    """The whole file: its format and the hash of the rest, then the rest."""
-    digest = hashlib.sha256(body.encode()).hexdigest()
+    """The whole file: its format and the hash of the rest, then the rest.
+
+    The hash leaves out the CPU seconds, in which machines differ.
+    """
+    digest = hashlib.sha256(_CPU_S.sub("", body).encode()).hexdigest()
     return f'{{\n"format": {_FORMAT},\n"sha256": "{digest}",\n{body}'
 
 

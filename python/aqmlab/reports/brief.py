@@ -5,7 +5,6 @@ For readers who decide: the same numbers as in the long report, and no others.
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-import pypdf
-import vl_convert
 
 from aqmlab._util.files import write_bytes, write_text
 from aqmlab._util.table import Cell, TableModel
@@ -23,6 +20,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.figures.kinds.cdf import cdf
 from aqmlab.figures.kinds.delay import delay
 from aqmlab.figures.palette import PALETTE
+from aqmlab.figures.pdf import pdf
 from aqmlab.reports.charts import address
 from aqmlab.reports.pictures import MOST_CONFIGURATIONS, Picture, drawn
 from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, size_of, table, text
@@ -45,8 +43,6 @@ _WIDTH, _HEIGHT = 794.0, 1123.0
 """The page in pixels of 1/96 inch: A4, upright."""
 _MARGIN = 44.0
 _ROOM = _WIDTH - 2 * _MARGIN
-_POINT = 0.75
-"""Points of a pixel."""
 _NUMBERS = 5
 """Numbers on the page."""
 _MOST_COLUMNS = 4
@@ -251,14 +247,7 @@ def write_pdf(page: Brief, path: Path) -> None:
     above, below = list(_above(page)), list(_below(page))
     left = _HEIGHT - 2 * _MARGIN - sum(strip.height for strip in (*above, *below))
     strips = [*above, *_picture_strip(page.picture, left), *below]
-    made = vl_convert.svg_to_pdf(sheet(strips, _HEIGHT, "", _WIDTH))
-    book = pypdf.PdfWriter()
-    for one in pypdf.PdfReader(io.BytesIO(made)).pages:
-        book.add_page(one).scale_by(_POINT)
-    book.add_metadata({"/Title": clean(page.title), "/Creator": "aqmlab"})
-    written = io.BytesIO()
-    book.write(written)
-    write_bytes(path, written.getvalue())
+    write_bytes(path, pdf([sheet(strips, _HEIGHT, "", _WIDTH)], clean(page.title)))
 
 
 def _above(page: Brief) -> Iterator[Strip]:

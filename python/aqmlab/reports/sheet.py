@@ -7,7 +7,6 @@ PNG as it does with the charts.
 
 from __future__ import annotations
 
-import io
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-import pypdf
 import vl_convert
 
 from aqmlab._util.files import write_bytes
 from aqmlab._util.table import Cell, TableModel
 from aqmlab.figures.palette import PALETTE
+from aqmlab.figures.pdf import pdf
 from aqmlab.reports.charts import address, stills, stroke
 from aqmlab.reports.sections import SECTIONS
 
@@ -48,8 +47,6 @@ _WIDTH = 1123.0
 """Width of the sheet in pixels of 1/96 inch: A4, landscape."""
 _HEIGHT = 794.0
 """Height of a page."""
-_POINT = 0.75
-"""Points of a pixel."""
 _MARGIN = 44.0
 _ROOM = _WIDTH - 2 * _MARGIN
 """Width of what stands on the sheet."""
@@ -83,18 +80,15 @@ def write_pdf(report: Report, path: Path) -> None:
     """Writes the whole report as pages."""
     strips = [*_main_strips(report), *_detail_strips(report)]
     pages = paged(strips, _HEIGHT - 2 * _MARGIN)
-    book = pypdf.PdfWriter()
-    for number, content in enumerate(pages, 1):
-        foot = f"{report.title}, page {number} of {len(pages)}"
-        drawn = vl_convert.svg_to_pdf(sheet(content, _HEIGHT, foot))
-        for page in pypdf.PdfReader(io.BytesIO(drawn)).pages:
-            book.add_page(page).scale_by(_POINT)
-    book.add_metadata({"/Title": clean(report.title), "/Creator": "aqmlab"})
-    for number, scenario in enumerate(report.scenarios, 1):
-        book.add_attachment(f"scenario-{number}.toml", scenario.text.encode())
-    written = io.BytesIO()
-    book.write(written)
-    write_bytes(path, written.getvalue())
+    drawings = (
+        sheet(content, _HEIGHT, f"{report.title}, page {number} of {len(pages)}")
+        for number, content in enumerate(pages, 1)
+    )
+    scenarios = {
+        f"scenario-{number}.toml": scenario.text
+        for number, scenario in enumerate(report.scenarios, 1)
+    }
+    write_bytes(path, pdf(drawings, clean(report.title), attachments=scenarios))
 
 
 def write_png(report: Report, path: Path) -> None:

@@ -1,6 +1,7 @@
 //! The window, pacing, ECN.
 
 use super::*;
+use crate::congestion::Congestion;
 
 const DATAGRAM: u64 = 1200;
 
@@ -147,6 +148,82 @@ fn cc06_persistent_congestion_leaves_the_least_window() {
     assert_eq!(least, 2 * DATAGRAM);
     let (before, least) = black_out(1);
     assert!(least >= before / 2 && least < before, "{before} {least}");
+}
+
+/// A pair whose server has sent 13 small packets, 40 ms apart. These arrive, and the last one.
+fn after_a_row(arrived: &[u64]) -> Pair {
+    let mut pair = Pair::connected(config());
+    pair.set_rule(|_| Wire::Drop);
+    for _ in 0..13 {
+        pair.send(SERVER, 100);
+        pair.run(pair.now + ms(40));
+    }
+    let sent = pair.of(SERVER);
+    assert_eq!(sent.len(), 13, "no probe has left");
+    let first = sent[0].packets[0].number;
+    let ranges: Vec<_> = [&[12], arrived]
+        .concat()
+        .iter()
+        .map(|place| (first + place, first + place + 1))
+        .collect();
+    let ack = datagram(500, |writer| {
+        writer.ack(0, ranges.into_iter(), None, 1000);
+    });
+    pair.ends[SERVER].take_losses();
+    pair.inject(SERVER, &ack);
+    assert_eq!(pair.ends[SERVER].take_losses() as usize, 12 - arrived.len());
+    pair
+}
+
+/// The row spans 440 ms, more than three probe time-outs. Its halves span 200 ms.
+#[test]
+fn cc06_an_arrival_in_between_ends_persistent_congestion() {
+    assert_eq!(window(&after_a_row(&[])), 2.0);
+    let pair = after_a_row(&[6]);
+    assert!(window(&pair) >= 4.0, "{}", window(&pair));
+    // An arrival at the edge leaves nearly all of it.
+    assert_eq!(window(&after_a_row(&[0])), 2.0);
+}
+
+/// The round trip rises from 40 to 100 ms, 25 ms of which the peer says that it held the
+/// acknowledgement. What is taken off depends on the least round trip.
+#[test]
+fn rt04_persistent_congestion_starts_the_least_round_trip_anew() {
+    for (arrived, adjusted) in [(&[][..], 100), (&[6], 75)] {
+        let mut pair = after_a_row(arrived);
+        let number = pair.of(SERVER)[13].packets[0].number;
+        pair.run(pair.now + ms(100));
+        let before = pair.ends[SERVER].round_trip();
+        let ack = datagram(501, |writer| {
+            writer.ack(25_000 / 8, [(number, number + 1)].into_iter(), None, 1000);
+        });
+        pair.inject(SERVER, &ack);
+        assert_eq!(pair.ends[SERVER].take_sample(), Some(ms(100)));
+        let part = |time: Time, count| Time::from_nanos(time.as_nanos() * count / 8);
+        let expected = part(before, 7) + part(ms(adjusted), 1);
+        assert_eq!(pair.ends[SERVER].round_trip(), expected, "{arrived:?}");
+    }
+}
+
+/// A window after two congestions: one found at 100 ms, and what a packet sent at `sent` shows.
+fn after_two(sent: Time) -> (u64, u64) {
+    let law = Law::new(config().stack, 24_000);
+    let mut congestion = Congestion::new(law, DATAGRAM, (10, false));
+    for _ in 0..20 {
+        congestion.on_send(DATAGRAM, ms(50));
+    }
+    congestion.on_congestion(ms(50), true, ms(100));
+    let first = congestion.window();
+    congestion.on_congestion(sent, true, ms(140));
+    (first, congestion.window())
+}
+
+#[test]
+fn cc03_a_packet_of_the_moment_in_which_recovery_began_shows_no_other_congestion() {
+    let (first, second) = after_two(ms(100));
+    assert_eq!((first, second), (12_000, 12_000));
+    let (first, second) = after_two(ms(100) + Time::from_nanos(1));
+    assert!(second < first, "{second}");
 }
 
 #[test]

@@ -193,12 +193,79 @@ fn fc07_the_final_size_counts_after_a_reset_and_does_not_change() {
     let mut streams = Streams::new(Role::Client, config().limits);
     streams.on_data(3, (0, 500), true).unwrap();
     assert_eq!(streams.on_data(3, (400, 200), false), Err(Error::FinalSize));
-    let reset = Frame::Reset {
-        stream: 3,
+    assert_eq!(streams.on_frame(&reset(3, 400)), Err(Error::FinalSize));
+}
+
+fn reset(stream: u64, size: u64) -> Frame {
+    Frame::Reset {
+        stream,
         error: 0,
-        size: 400,
+        size,
+    }
+}
+
+#[test]
+fn fc07_a_stream_ends_nowhere_but_behind_all_that_came() {
+    let mut streams = Streams::new(Role::Client, config().limits);
+    for stream in [3, 7, 11] {
+        streams.on_data(stream, (0, 500), false).unwrap();
+    }
+    // By a frame with its end: below what came, at it, and the same end again.
+    assert_eq!(streams.on_data(3, (0, 499), true), Err(Error::FinalSize));
+    assert_eq!(streams.on_data(3, (500, 0), true), Ok(()));
+    assert_eq!(streams.on_data(3, (400, 100), true), Ok(()));
+    assert_eq!(streams.on_data(3, (400, 99), true), Err(Error::FinalSize));
+    // By a reset.
+    assert_eq!(streams.on_frame(&reset(7, 499)), Err(Error::FinalSize));
+    assert_eq!(streams.on_frame(&reset(7, 500)), Ok(()));
+    assert_eq!(streams.on_frame(&reset(11, 600)), Ok(()));
+}
+
+#[test]
+fn fc07_a_reset_gives_back_the_credit_of_what_nobody_reads() {
+    let mut pair = Pair::connected(limited(10_000, 10_000, 100));
+    pair.reads[CLIENT] = false;
+    for _ in 0..30 {
+        let stream = pair.ends[SERVER].open(true).unwrap();
+        pair.write(SERVER, stream, 1_000, false);
+        pair.run(pair.now + ms(50));
+        pair.ends[SERVER].reset(stream);
+        pair.settle(SERVER);
+        pair.run(pair.now + ms(50));
+        assert!(pair.has(CLIENT, Event::Reset(stream)));
+    }
+    pair.reads[CLIENT] = true;
+    pair.send(SERVER, 30_000);
+    pair.run(pair.now + ms(3_000));
+    assert_eq!(pair.read[CLIENT], 30_000);
+}
+
+/// What was read counts once: a reset adds the rest alone.
+#[test]
+fn fc07_a_reset_gives_back_no_more_than_its_size() {
+    let limits = Limits {
+        data: 1_000,
+        stream: 10_000,
+        streams: [3, 3],
     };
-    assert_eq!(streams.on_frame(&reset), Err(Error::FinalSize));
+    let mut streams = Streams::new(Role::Client, limits);
+    streams.on_data(3, (0, 400), false).unwrap();
+    streams.read(3, 400);
+    streams.on_frame(&reset(3, 600)).unwrap();
+    assert_eq!(frames(&mut streams).0, [Frame::MaxData(1_600)]);
+}
+
+/// What goes in the next packet.
+fn frames(streams: &mut Streams) -> (Vec<Frame>, Contents) {
+    let mut out = vec![0; PREFIX];
+    let mut writer = Writer {
+        out: &mut out,
+        wire: 0,
+    };
+    writer.header(Kind::OneRtt, 0, 1);
+    let mut contents = Contents::default();
+    streams.fill(&mut writer, 1200, &mut contents);
+    (parse(&out)[0].frames.clone(), contents)
 }
 
 #[test]
@@ -209,17 +276,6 @@ fn ld11_what_goes_again_is_what_holds_now() {
         streams: [3, 3],
     };
     let mut streams = Streams::new(Role::Client, limits);
-    let frames = |streams: &mut Streams| {
-        let mut out = vec![0; PREFIX];
-        let mut writer = Writer {
-            out: &mut out,
-            wire: 0,
-        };
-        writer.header(Kind::OneRtt, 0, 1);
-        let mut contents = Contents::default();
-        streams.fill(&mut writer, 1200, &mut contents);
-        (parse(&out)[0].frames.clone(), contents)
-    };
     streams.on_data(3, (0, 600), false).unwrap();
     streams.read(3, u64::MAX);
     let (sent, contents) = frames(&mut streams);

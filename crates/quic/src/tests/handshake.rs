@@ -323,3 +323,17 @@ fn hs13_answers_take_two_round_trips_and_one_with_early_data() {
     pair.run(ms(40));
     assert_eq!(pair.at(CLIENT, Event::Readable(3)), Some(ms(40)));
 }
+
+#[test]
+fn a_server_that_nobody_has_spoken_to_has_no_timer() {
+    let mut server = Connection::new(Arc::new(config()), Role::Server, ms(5));
+    assert_eq!(server.deadline(), Time::NEVER);
+    server.expire(ms(60_000));
+    assert_eq!(
+        (server.deadline(), server.next_event()),
+        (Time::NEVER, None)
+    );
+    // A first byte starts its idle time.
+    server.receive(ms(60_000), Ecn::NotEct, &[0, 1]);
+    assert_eq!(server.deadline(), ms(5 + 30_000));
+}

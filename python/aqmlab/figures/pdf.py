@@ -1,0 +1,63 @@
+"""PDF documents: the same drawings give the same bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import pypdf
+import vl_convert
+from pypdf.generic import DictionaryObject
+
+if TYPE_CHECKING:
+    from pypdf.generic import PdfObject
+
+__all__ = ["POINT", "pdf"]
+
+POINT = 0.75
+"""A pixel of a drawing in points: a page of 96 dots per inch."""
+
+
+def pdf(
+    drawings: Iterable[str],
+    title: str = "",
+    scale: float = POINT,
+    attachments: Mapping[str, str] | None = None,
+) -> bytes:
+    """A document with a page for each drawing.
+
+    Args:
+        drawings: The pages as SVG.
+        title: Title of the document; empty: none.
+        scale: Points that a unit of a drawing becomes.
+        attachments: Texts that go with the document, by file name.
+    """
+    book = pypdf.PdfWriter()
+    for drawing in drawings:
+        for page in pypdf.PdfReader(io.BytesIO(vl_convert.svg_to_pdf(drawing))).pages:
+            _order(page)
+            book.add_page(page).scale_by(scale)
+    book.add_metadata({"/Creator": "aqmlab"} | ({"/Title": title} if title else {}))
+    for name, text in (attachments or {}).items():
+        book.add_attachment(name, text.encode())
+    written = io.BytesIO()
+    book.write(written)
+    return written.getvalue()
+
+
+def _order(part: PdfObject | None) -> None:
+    """Sorts the resources of a page or a part of it by name.
+
+    The converter writes fonts and the like in an order that differs from call to call.
+    """
+    if not isinstance(part, DictionaryObject) or "/Resources" not in part:
+        return
+    for kind in part["/Resources"].values():
+        named = kind.get_object()
+        if isinstance(named, DictionaryObject):
+            entries = sorted(named.items())
+            named.clear()
+            named.update(entries)
+            for _, one in entries:
+                _order(one.get_object())

@@ -432,7 +432,10 @@ def test_services_go_on_when_the_machine_has_files_again() -> None:
     assert answer.stdout.splitlines()[1:] == ["True b'x'"] * 2, answer.stdout + answer.stderr
     [why] = [reason for reason in Run.open("run").invalid if "connections failed" in reason]
     assert "Too many open files" in why
+    # Those that waited, each once: 280 at most, and more than one.
+    assert 10 < int(why.split()[1]) <= 280, why
     assert why in answer.stderr
+    assert "a higher ulimit -Hn -Sn lets more in" in answer.stderr
     assert "--net host reaches" not in answer.stderr
 
 

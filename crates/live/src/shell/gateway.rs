@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 use tokio::io::copy_bidirectional_with_sizes;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::Receiver;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
@@ -22,7 +22,7 @@ use super::broker::{Broker, Kind};
 use super::datagrams;
 use super::echoes::Echoes;
 use super::gate::{Errand, Flow, Gate};
-use super::listening::accept;
+use super::listening::Door;
 use super::replies::Unreachable;
 use super::services;
 use crate::outside::Outside;
@@ -163,11 +163,11 @@ impl Desk {
         if self.listeners.borrow().contains_key(&server) {
             return Ok(());
         }
-        let listener = TcpListener::bind(server).await?;
+        let mut door = Door::open(server, &self.outside).await?;
         self.listeners.borrow_mut().insert(server, ());
         spawn_local(async move {
             loop {
-                let (stream, client) = accept(&listener, &self.outside).await;
+                let (stream, client) = door.accept().await;
                 if let SocketAddr::V4(client) = client {
                     let flow = Flow {
                         is_tcp: true,

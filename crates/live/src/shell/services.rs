@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_ip_recvtos, set_ip_tos};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::listening::{PAUSE, accept};
+use super::listening::{Door, PAUSE};
 use crate::kernel::{receive_with_tos, round_trip};
 use crate::outside::Outside;
 
@@ -135,14 +135,13 @@ impl RoundTrips {
 ///
 /// What this machine lacks for their connections is counted.
 pub(super) async fn listen(address: Ipv4Addr, outside: &Arc<Outside>) -> io::Result<()> {
-    let files = TcpListener::bind((address, FILES)).await?;
-    let echo = TcpListener::bind((address, ECHO)).await?;
+    let mut files = Door::open((address, FILES), outside).await?;
+    let mut echo = Door::open((address, ECHO), outside).await?;
     let datagrams = UdpSocket::bind((address, ECHO)).await?;
     let round_trips = Rc::new(RoundTrips::default());
-    let (lacking, outside) = (outside.clone(), outside.clone());
     spawn_local(async move {
         loop {
-            let (stream, _) = accept(&files, &lacking).await;
+            let (stream, _) = files.accept().await;
             let round_trips = round_trips.clone();
             spawn_local(async move {
                 // A client may leave when it likes.
@@ -152,7 +151,7 @@ pub(super) async fn listen(address: Ipv4Addr, outside: &Arc<Outside>) -> io::Res
     });
     spawn_local(async move {
         loop {
-            let (mut stream, _) = accept(&echo, &outside).await;
+            let (mut stream, _) = echo.accept().await;
             spawn_local(async move {
                 let (mut from, mut to) = stream.split();
                 let _ = tokio::io::copy(&mut from, &mut to).await;
@@ -357,6 +356,7 @@ async fn skip_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
 mod tests {
     use std::net::UdpSocket as StdSocket;
 
+    use tokio::net::TcpListener;
     use tokio::task::LocalSet;
 
     use super::*;

@@ -546,8 +546,7 @@ def test_a_full_disk_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:
     )
     assert answer.returncode == 1
     assert answer.stderr.endswith(
-        f"{disk / 'run'}: cannot be written: queue.parquet: "
-        "No space left on device (os error 28)\n"
+        f"{disk / 'run'}: cannot be written: queue.parquet: No space left on device (os error 28)\n"
     )
 
 

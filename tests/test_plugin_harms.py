@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import subprocess
 import sys
@@ -227,16 +228,21 @@ def counted():
         (["helper_c/__init__.py", "helper_c/inner.py"], "from helper_c import inner as helper"),
         (["helper_d/inner.py"], "from helper_d import inner as helper"),
         (["helper_e/inner.py"], "import helper_e.inner; helper = helper_e.inner"),
+        (["helper_f.py"], "LATER import helper_f as helper"),
+        (["helper_g/inner.py"], "LATER from helper_g import inner as helper"),
+        (["helper_h.py"], "import helper_h\nLATER import helper_h as helper"),
     ],
 )
 def test_a_run_leaves_nothing_in_modules_beside_the_plug_in(
     files: list[str], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whether the file imports them, or a callback, which stands behind LATER."""
     for file in files:
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text(HELPER)
-    own = f"import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n{line}\n"
-    counts = COUNTS.replace("HOW", "").replace("seen()", "helper.counted()")
+    first, _, later = line.partition("LATER ")
+    own = f"import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n{first}\n"
+    counts = COUNTS.replace("HOW", later).replace("seen()", "helper.counted()")
     (tmp_path / "harm.py").write_text(f"{own}{PYTHON}{counts}")
     monkeypatch.setattr(sys, "path", [*sys.path])
     plugins.load(tmp_path / "harm.py")
@@ -254,6 +260,26 @@ def test_a_run_leaves_nothing_in_modules_beside_the_plug_in(
             one.run_until(time)
             other.run_until(time)
             assert one.links == other.links
+
+
+def test_a_run_has_the_present_text_of_modules_beside_the_plug_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two texts of one second and one size: compiled files of Python would hide the second."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    counts = COUNTS.replace("HOW", "").replace("seen()", "event.packets + helper_text.MORE")
+    (tmp_path / "harm.py").write_text(f"import helper_text\n{PYTHON}{counts}")
+    lost = []
+    for more in ("000", "396", "000"):
+        (tmp_path / "helper_text.py").write_text(f"MORE = int('{more}')\n")
+        os.utime(tmp_path / "helper_text.py", (1e9, 1e9))
+        if not lost:
+            plugins.load(tmp_path / "harm.py")
+        run = aqmlab.run(scenario(), out_dir=tmp_path / f"run{len(lost)}")
+        lost.append(run.summary["links"]["bottleneck"]["forward"]["dropped_packets"])
+    assert lost[0] == lost[2] < lost[1]
+    assert not sys.dont_write_bytecode
 
 
 def test_modules_of_the_program_and_of_other_folders_stay(
@@ -325,23 +351,27 @@ seeds = "1..2"
 name = "limit"
 values = [10, 30]
 [set]
-"topology.bottleneck.discipline" = '{ kind = "plugin", name = "harm", limit = "$limit packets" }'
+"topology.bottleneck.forward.discipline" = '''
+{ kind = "plugin", name = "harm", limit = "$limit packets" }'''
 """
 
 
 def test_a_sweep_with_a_helper_module_is_the_same_with_any_number_of_jobs(
     aqmlab: Cli, elsewhere: Path
 ) -> None:
+    """The plug-in's folder is not the present one."""
+    folder = elsewhere / "queues"
+    folder.mkdir()
     shorter = Scenario.load(ROOT / "scenarios/bulk.toml", SHORT)
     (elsewhere / "own.toml").write_text(shorter.effective)
     (elsewhere / "sweep.toml").write_text(SWEEP)
-    (elsewhere / "helper_sweep.py").write_text(HELPER)
+    (folder / "helper_sweep.py").write_text(HELPER)
     own = "import os, sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n"
     counts = COUNTS.replace("HOW", "").replace("seen()", "helper_sweep.counted() % 50 + 360")
-    (elsewhere / "harm.py").write_text(f"{own}import helper_sweep\n{PYTHON}{counts}")
+    (folder / "harm.py").write_text(f"{own}import helper_sweep\n{PYTHON}{counts}")
     found = []
     for jobs in (1, 2):
-        command = ("sweep", "sweep.toml", "--plugin", "harm.py", "--jobs", jobs)
+        command = ("sweep", "sweep.toml", "--plugin", "queues/harm.py", "--jobs", jobs)
         answer = aqmlab(*command, "--out", f"r{jobs}", "--store", f"s{jobs}")
         assert answer.status == 0, answer.err
         found.append((elsewhere / f"r{jobs}/results.parquet").read_bytes())

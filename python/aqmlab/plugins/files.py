@@ -6,6 +6,7 @@ option of the command line, or a call here. A scenario only names plug-ins that 
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import json
 import os
@@ -24,7 +25,7 @@ from aqmlab._util.plugin_sources import LOADED, Source
 from aqmlab.errors import AqmlabError, PluginError
 from aqmlab.plugins.compiled import translated
 from aqmlab.plugins.declared import Control, Discipline, declared, shortened
-from aqmlab.plugins.imported import Imported, imported_anew
+from aqmlab.plugins.imported import Imported, imported_anew, importing
 
 __all__ = ["ensure", "kinds_of", "load", "loaded", "register"]
 
@@ -46,7 +47,8 @@ def load(path: str | os.PathLike[str]) -> list[str]:
         PluginError: its code raises an exception; the message ends with the traceback.
     """
     file = Path(path)
-    return ensure(Source(file.name, read_bytes(file, "plug-in", _MAX_BYTES)), file)
+    content = read_bytes(file, "plug-in", _MAX_BYTES)
+    return ensure(Source(file.name, content, os.fspath(file.parent.absolute())), file)
 
 
 def ensure(source: Source, place: Path | None = None) -> list[str]:
@@ -75,7 +77,7 @@ def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
     linecache.cache[shown] = len(text), None, text.splitlines(keepends=True), shown
     try:
         code = compile(source.content, shown, "exec")
-        namespace = _executed(code, name, shown, {})
+        namespace = _executed(code, name, source, {})
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module raises
         sys.modules.pop(name, None)
         raised = _as_raised(error)
@@ -85,7 +87,7 @@ def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
     def renew(imported: Imported) -> dict[str, Any]:
         path = sys.path[:]
         try:
-            return _executed(code, name, shown, imported)
+            return _executed(code, name, source, imported)
         finally:
             sys.path[:] = path  # what the file adds to it was added when it was loaded
 
@@ -130,12 +132,16 @@ def _refuse_twins(classes: Sequence[type[Discipline | Control]]) -> None:
         seen[name] = plugin.__name__
 
 
-def _executed(code: types.CodeType, name: str, shown: str, imported: Imported) -> dict[str, Any]:
+def _executed(
+    code: types.CodeType, name: str, source: Source, imported: Imported
+) -> dict[str, Any]:
     """What a module holds that is executed now: each run has its own, and its own imports."""
+    folder = Path(source.folder)
     module = types.ModuleType(name)
-    module.__file__ = shown
+    module.__file__ = os.fspath(folder / source.file)
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing(folder, imported)}
     sys.modules[name] = module
-    with imported_anew(Path(shown).absolute().parent, imported):
+    with imported_anew(folder, imported):
         exec(code, vars(module))
     return vars(module)
 
@@ -196,9 +202,9 @@ def loaded() -> dict[str, Source]:
     return {sha256: source for sha256, (source, _) in LOADED.items()}
 
 
-def arrived(file: str, content: bytes) -> Source:
+def arrived(file: str, content: bytes, folder: str = "") -> Source:
     """A source that came with a scenario, loaded: unpickling runs code anyway."""
-    source = Source(file, content)
+    source = Source(file, content, folder)
     ensure(source)
     return source
 

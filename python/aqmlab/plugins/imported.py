@@ -6,18 +6,21 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-__all__ = ["Imported", "imported_anew"]
+__all__ = ["Imported", "imported_anew", "importing"]
 
 Imported = dict[str, ModuleType]
 """What the plug-ins of a run have imported from their folders, by name."""
 _LOCK = threading.RLock()
-"""Runs in threads share the modules of the process while plug-ins are executed."""
+"""Runs in threads share the modules of the process while plug-ins import."""
+_OPEN: list[Imported] = []
+"""Those of the runs whose plug-ins import now."""
 _BROUGHT: set[str] = set()
 """The names of all modules that plug-ins have brought into this process from their folders."""
 _INSTALLED = frozenset(["site-packages", "dist-packages"])
@@ -35,14 +38,23 @@ def imported_anew(folder: Path, imported: Imported) -> Iterator[None]:
         imported: the modules of the run, which get those that are imported meanwhile.
     """
     with _LOCK:
+        if any(run is imported for run in _OPEN):
+            yield
+            return
         for name in sorted(_BROUGHT, reverse=True):
             _take_out(name)
         for name in sorted(imported):
             _put_in(name, imported[name])
         before = set(sys.modules)
+        writes = sys.dont_write_bytecode
+        # What is compiled is looked up by seconds: it hides a change within the same second.
+        sys.dont_write_bytecode = True
+        _OPEN.append(imported)
         try:
             yield
         finally:
+            _OPEN.pop()
+            sys.dont_write_bytecode = writes
             new = {
                 name: module
                 for name, module in [*sys.modules.items()]
@@ -50,6 +62,24 @@ def imported_anew(folder: Path, imported: Imported) -> Iterator[None]:
             }
             _BROUGHT.update(new)
             imported.update(new)
+
+
+def importing(folder: Path, imported: Imported) -> Callable[..., ModuleType]:
+    """The ``import`` of a plug-in: its callbacks import what its run has, too.
+
+    Args:
+        folder: where the plug-in's file is.
+        imported: the modules of the run.
+    """
+
+    def own(name: str, *rest: Any, **named: Any) -> ModuleType:  # noqa: ANN401 - as the built-in
+        roots = {brought.partition(".")[0] for brought in _BROUGHT}
+        if name in sys.modules and name.partition(".")[0] not in roots:
+            return __import__(name, *rest, **named)
+        with imported_anew(folder, imported):
+            return __import__(name, *rest, **named)
+
+    return own
 
 
 def _take_out(name: str) -> None:

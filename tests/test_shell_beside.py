@@ -55,7 +55,7 @@ def test_a_table_of_queues_has_the_means_of_valid_runs(small: Path) -> None:
 
 def test_lines_of_a_summary_continue_under_their_text() -> None:
     line = (
-        "  queueing p50 1234.5, p95 2345.6, max 3456.7 ms  p50 0.1, p95 0.2, max 4567.8 ms "
+        "  queueing p50 12345 p95 23456 max 34567 ms  p50 0.1 p95 0.2 max 45678 ms "
         "INVALID: router forward: 1 % of the packets left more than 12.3 ms late; load: busy"
     )
     parts = folded(line, 72)

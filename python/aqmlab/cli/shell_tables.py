@@ -183,9 +183,9 @@ def _rate(bps: float) -> str:
 
 
 def _queueing(direction: dict[str, Any]) -> str:
-    """How long packets were in the queue."""
+    """How long packets were in the queue; two directions fit into 80 columns."""
     shown = [
-        f"{word} {1e3 * direction[key]:.1f}"
+        f"{word} {_ms(direction[key])}"
         for word, key in (
             ("p50", "sojourn_p50_s"),
             ("p95", "sojourn_p95_s"),
@@ -193,7 +193,12 @@ def _queueing(direction: dict[str, Any]) -> str:
         )
         if direction[key] is not None
     ]
-    return f"{', '.join(shown)} ms" if shown else "no packet"
+    return f"{' '.join(shown)} ms" if shown else "no packet"
+
+
+def _ms(seconds: float) -> str:
+    """Milliseconds with a digit behind the point below a hundred, as a queue's tables have them."""
+    return f"{1e3 * seconds:.{int(seconds < 0.09995)}f}"
 
 
 def _lost(direction: dict[str, Any]) -> str:

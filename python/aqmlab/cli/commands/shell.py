@@ -342,7 +342,7 @@ def command(
     if test is not None:
         say(f"{test.value}: {len(runs)} of about {subject.seconds:.0f} s")
     elif program is None:
-        say(f"{runs[0].link}; exit ends it")
+        say_lines([f"{runs[0].link}; exit ends it"])
     say_lines(notes({planned.name: planned.scenario for planned in runs}))
 
     def run(planned: _Planned) -> Outcome:

@@ -270,7 +270,7 @@ def test_a_run_has_the_present_text_of_modules_beside_the_plug_in(
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     counts = COUNTS.replace("HOW", "").replace("seen()", "event.packets + helper_text.MORE")
     (tmp_path / "harm.py").write_text(f"import helper_text\n{PYTHON}{counts}")
-    lost = []
+    lost: list[int] = []
     for more in ("000", "396", "000"):
         (tmp_path / "helper_text.py").write_text(f"MORE = int('{more}')\n")
         os.utime(tmp_path / "helper_text.py", (1e9, 1e9))

@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -444,6 +446,38 @@ def test_a_program_has_the_callers_limit_of_open_files_and_aqmlab_the_highest() 
     answer = with_files(150, 1000, CROWD.replace("MANY", "140"))
     assert answer.stdout.splitlines() == ["150 1000", *["True b'x'"] * 2], answer.stderr
     assert not any("connections failed" in reason for reason in Run.open("run").invalid)
+
+
+@live
+@pytest.mark.parametrize("series", [(), ("--queue", "pie,cake")])
+def test_two_runs_into_one_folder_are_refused_at_the_start(series: Sequence[str]) -> None:
+    command = [*SHELL, "--out", "run"]
+    # It lasts until its standard input ends.
+    with subprocess.Popen([*command, "--", "cat"], stdin=PIPE, stderr=PIPE, text=True) as first:
+        assert first.stdin is not None
+        deadline = time.monotonic() + PATIENCE_S
+        while not [*Path().glob(".run.*.partial")]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        answer = subprocess.run(
+            [*command, *series, "--", "touch", "second"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        first.stdin.close()
+        assert first.wait(PATIENCE_S) == 0
+    assert (answer.returncode, answer.stdout) == (2, "")
+    message = "aqmlab: --out: another aqmlab is writing run; choose another place\n"
+    assert answer.stderr.endswith(message)
+    assert not Path("second").exists()
+    assert Run.open("run").summary["live"]["program"]["time_s"] > 0
+    again = subprocess.run(
+        [*command, *series, "--", "true"], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 2
+    assert "--out: run is there already; choose another place" in again.stderr
 
 
 @live

@@ -84,9 +84,9 @@ def screen(*words: str) -> list[str]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     command = [*COMMAND, *words]
-    streams = {"stdin": subprocess.DEVNULL, "stdout": slave, "stderr": slave}
-    with subprocess.Popen(command, **streams) as running, os.fdopen(master, "rb", 0) as drawn:
-        os.close(slave)
+    running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
+    os.close(slave)
+    with running, os.fdopen(master, "rb", 0) as drawn:
         text = b""
         try:
             while part := drawn.read(4096):

@@ -19,7 +19,7 @@ from aqmlab import _native
 from aqmlab._util.lazy import tomllib
 from aqmlab.engine.execute import placed
 from aqmlab.engine.finished import write_run
-from aqmlab.engine.workspace import is_being_made, workspace
+from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError, RunError, ScenarioError, ShellError
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, rate_text, time_text
@@ -456,8 +456,6 @@ def run_program(
         results: what the program found out, for ``test`` of the summary; gets the same folder.
     """
     path, arguments, named = program
-    if is_being_made(target):
-        raise AqmlabError(f"--out: another aqmlab is writing {target}; choose another place")
     environment = _environment(target)
     with (
         workspace(target) as folder,

@@ -46,6 +46,7 @@ from aqmlab.engine.shell import (
 )
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest
 from aqmlab.engine.shell_users import users_of
+from aqmlab.engine.workspace import is_being_made
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
@@ -320,11 +321,7 @@ def command(
         if scenario is None
         else _file_links(scenario, given, queue, rtt_s, _jitter(jitter))
     )
-    target = directory or _default_path(subject.name)
-    if os.path.lexists(target):
-        raise AqmlabError(f"--out: {target} is there already; choose another place")
-    if directory is not None:
-        check_output_folder(directory)
+    target = _target(directory, subject.name)
     first_seed = one_seed(seed) or 1
     warm_up_s = _warm_up(warm_up, has_users=bool(beside))
     runs = []
@@ -629,6 +626,18 @@ def _jitter(text: str) -> float:
     if seconds > 10.0:
         raise AqmlabError(f'--jitter: found "{text[:40]}"; expected at most 10 s')
     return seconds
+
+
+def _target(directory: Path | None, name: str) -> Path:
+    """Where the runs go: a folder that nobody has made, or is making."""
+    target = directory or _default_path(name)
+    if os.path.lexists(target):
+        raise AqmlabError(f"--out: {target} is there already; choose another place")
+    if is_being_made(target):
+        raise AqmlabError(f"--out: another aqmlab is writing {target}; choose another place")
+    if directory is not None:
+        check_output_folder(directory)
+    return target
 
 
 def _default_path(name: str) -> Path:

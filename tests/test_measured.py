@@ -313,7 +313,7 @@ def corrupted(place: str, value: object) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("format", 3, "is of format 3; this aqmlab reads format 2"),
+        ("format", 4, "is of format 4; this aqmlab reads format 3"),
         ("paper", "le2005", "holds what runs of le2005 gave, not of small"),
         ("runs", [], "is damaged: "),
         ("quantities", {}, "is damaged: KeyError"),

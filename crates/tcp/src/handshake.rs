@@ -11,6 +11,9 @@ use crate::receiver::Receiver;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 use crate::sender::Sender;
 
+/// SYN-ACKs that answer an offer of accurate feedback.
+const CODED_SYN_ACKS: u32 = 2;
+
 /// What a handshake remembers beside the agreement, which the sender keeps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshake {
@@ -79,6 +82,8 @@ impl Handshake {
         let ecn = match answers {
             false if profile.wants_accecn() => accecn::offer(self.resent()),
             false if profile.ecn => Flags::ECE.with(Flags::CWR),
+            // The third SYN-ACK asks for nothing, in case the bits do not pass (RFC 9768, section 3.2.3.2.2).
+            true if accurate && self.resent() >= CODED_SYN_ACKS => Flags::default(),
             true if accurate => receiver.opening_code(),
             true if agreed.has(Agreed::ECN) => Flags::ECE,
             _ => Flags::default(),

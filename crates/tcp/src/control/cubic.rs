@@ -108,6 +108,9 @@ impl Parameters for Params {
              Once HyStart has ended a slow start it is off until a time-out.",
             "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
              says what it is a share of, as for Reno. Of `\"cwnd\"` whole segments are left.",
+            "Linux does otherwise: it counts the window in whole segments and rounds the target up; \
+             without SACK it counts what duplicate ACKs report once only. Windows differ by a segment \
+             at most.",
         ],
         memory: "when each segment in flight was sent",
     };

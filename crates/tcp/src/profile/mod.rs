@@ -501,6 +501,7 @@ impl Profile {
             text.parse::<Table>()
                 .expect("shipped profiles are TOML: a test reads them"),
         );
+        let states_ect_on = overlay.contains_key("ect_on");
         table.extend(overlay);
         let states = |key| table.contains_key(key);
         let (states_echo, states_ect) = (states("ecn_echo"), states("ect"));
@@ -510,6 +511,9 @@ impl Profile {
         }
         if !states_ect {
             read.ect = read.congestion_control.ect();
+        }
+        if !states_ect_on && read.rack_rules == RackRules::Linux && read.wants_accecn() {
+            read.ect_on = EctOn::AllButHandshake;
         }
         Ok(read)
     }

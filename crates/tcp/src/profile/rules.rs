@@ -112,7 +112,8 @@ pub enum CwndArithmetic {
 pub enum WindowGrowth {
     /// With every ACK that opens it.
     Always,
-    /// Only while it is used (RFC 7661, section 4); in slow start half of it is enough (Linux).
+    /// Only if the flight that is acknowledged filled it at some time (RFC 7661, section 4); in slow start it
+    /// is enough that half of it was out (Linux).
     CwndLimited,
     /// Not with in-order ACKs once it exceeds the peer's, nor beyond 65,535 bytes (BSD: the short way
     /// of header prediction leaves it alone).
@@ -207,16 +208,31 @@ pub enum EctOn {
     AllData,
     /// Every packet behind the client's SYN: SYN-ACK, ACKs and FIN as well (ns's two-way TCP of 2001).
     AllButSyn,
+    /// Every packet behind a handshake that agreed on accurate feedback, ACKs and retransmissions too; else
+    /// what is sent for the first time (Linux).
+    AllButHandshake,
     /// SYNs and ACKs as well, from the client's SYN on: hosts of data centres, whose switches drop what
     /// is not ECN-capable where they mark the rest (Linux where the congestion control needs ECN).
     AllPackets,
 }
 
 impl EctOn {
-    /// Whether SYN-ACKs, ACKs and FINs are sent as ECN-capable.
+    /// Whether SYN-ACKs are sent as ECN-capable.
     #[inline]
-    pub(crate) const fn covers_control(self) -> bool {
+    pub(crate) const fn covers_handshake(self) -> bool {
         matches!(self, Self::AllButSyn | Self::AllPackets)
+    }
+
+    /// Whether ACKs and FINs are, where the ends have agreed on accurate feedback, or on none.
+    #[inline]
+    pub(crate) const fn covers_control(self, accurate: bool) -> bool {
+        self.covers_handshake() || (accurate && matches!(self, Self::AllButHandshake))
+    }
+
+    /// Whether retransmissions are.
+    #[inline]
+    pub(crate) const fn covers_retransmissions(self, accurate: bool) -> bool {
+        matches!(self, Self::AllData) || self.covers_control(accurate)
     }
 }
 
@@ -370,8 +386,10 @@ pub enum RackRules {
     /// section 6.2).
     #[default]
     Rfc8985,
-    /// A D-SACK widens the reordering window only after a segment has come late, and the reordering timer
-    /// waits 2 ms longer (Linux).
+    /// Linux: A D-SACK widens the reordering window only after a segment has come late, and counts as
+    /// delivered. The reordering timer waits 2 ms longer. A report of what was sent before the oldest segment was
+    /// sent last starts the retransmission timer anew. After segments that came more than three late, what
+    /// arrives beyond a gap opens the window, too; so does the ACK that takes a reduction back.
     Linux,
 }
 

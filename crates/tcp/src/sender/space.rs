@@ -7,7 +7,7 @@ use super::congestion::EcnResponse;
 use crate::agreed::Agreed;
 use crate::context::Context;
 use crate::control::{Ack, Control};
-use crate::profile::{EcnEcho, Ect, EctOn, Profile, WindowGrowth};
+use crate::profile::{EcnEcho, Ect, Profile, WindowGrowth};
 use crate::receiver::Receiver;
 use crate::recovery::RecoveryState;
 use crate::rto::Rto;
@@ -483,7 +483,10 @@ impl Space {
         if agreed && is_new && self.ecn.take_cwr() {
             flags = flags.with(Flags::CWR);
         }
-        let ecn = if agreed && (is_new || cx.profile.ect_on != EctOn::NewData) {
+        let ect_on = cx.profile.ect_on;
+        let ecn = if agreed
+            && (is_new || ect_on.covers_retransmissions(self.agreed.has(Agreed::ACCURATE)))
+        {
             self.code_point(cx)
         } else if len == 0 {
             self.code_point_of_control(cx)
@@ -535,13 +538,18 @@ impl Space {
     /// The ECN field of an ACK, or of a FIN: as a rule not capable.
     #[inline]
     pub(crate) fn code_point_of_control(&self, cx: &Context<'_>) -> Ecn {
-        self.code_point_of_opening(self.agreed.has(Agreed::ECN), cx)
+        let accurate = self.agreed.has(Agreed::ACCURATE);
+        if self.agreed.has(Agreed::ECN) && cx.profile.ect_on.covers_control(accurate) {
+            self.code_point(cx)
+        } else {
+            Ecn::NotEct
+        }
     }
 
     /// The same for a SYN that offers ECN, or a SYN-ACK that agrees on it.
     #[inline]
     pub(crate) fn code_point_of_opening(&self, capable: bool, cx: &Context<'_>) -> Ecn {
-        if capable && cx.profile.ect_on.covers_control() {
+        if capable && cx.profile.ect_on.covers_handshake() {
             self.code_point(cx)
         } else {
             Ecn::NotEct

@@ -107,7 +107,7 @@ impl ClassicSender {
                 break;
             }
             let is_capable =
-                space.agreed.has(Agreed::ECN) && (len > 0 || cx.profile.ect_on.covers_control());
+                space.agreed.has(Agreed::ECN) && (len > 0 || cx.profile.ect_on.covers_control(false));
             let ecn = match cx.profile.ect {
                 _ if !is_capable => Ecn::NotEct,
                 Ect::Ect0 => Ecn::Ect0,

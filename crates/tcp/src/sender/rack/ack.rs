@@ -29,6 +29,8 @@ pub(super) struct Before {
     /// The window was used.
     pub(super) window_limited: bool,
     pub(super) state: RecoveryState,
+    /// By this ACK nothing had been lost.
+    pub(super) undone: bool,
 }
 
 impl RackSender {
@@ -42,11 +44,12 @@ impl RackSender {
         out: &mut impl Outbox,
     ) {
         let pipe = self.pipe(space, cx);
-        let before = Before {
+        let mut before = Before {
             una: space.una,
             pipe,
             window_limited: space.uses_window(cx),
             state: space.recovery_state,
+            undone: false,
         };
         let dsack = self.take_arrivals(space, segment, cx);
         self.measure_arrivals(space, segment, cx, out);
@@ -61,7 +64,7 @@ impl RackSender {
             RecoveryState::Loss => self.judge_timeout(space, advances, cx),
             _ => {}
         }
-        self.undo_by_reports(space, advances, before.state, cx);
+        before.undone = self.undo_by_reports(space, advances, before.state, cx);
         self.find_losses(space, advances, cx);
         if space.is_open() && self.log.holes() > 0 {
             self.enter_recovery(space, before.pipe, cx);
@@ -70,6 +73,14 @@ impl RackSender {
         self.move_window(space, &before, advances, marks, cx);
         self.set_pace(space, cx);
         self.restart_timers(space, advances, cx);
+    }
+
+    /// Whether the ACK reports what was sent before the oldest segment was sent last, so that this one is not
+    /// late yet (Linux).
+    pub(super) fn overtakes_repair(&self, cx: &Context<'_>) -> bool {
+        let rtt = self.log.news.longest_rtt;
+        cx.profile.rack_rules == RackRules::Linux
+            && rtt.is_some_and(|rtt| self.log.oldest_sent_at() > Some(cx.now.saturating_sub(rtt)))
     }
 
     /// What has arrived by this ACK; whether it reports a duplicate (D-SACK: RFC 2883).
@@ -93,6 +104,9 @@ impl RackSender {
                 dsack = to <= segment.ack || is_inside;
                 if dsack {
                     undo.on_duplicate(from);
+                    if cx.profile.rack_rules == RackRules::Linux {
+                        log.on_duplicate(cx.profile.mss.0);
+                    }
                 }
             }
             // They come newest first (RFC 2018, section 4): in their order they are no reordering.
@@ -342,18 +356,27 @@ impl RackSender {
             self.reduce(space, advances && !lost, cx);
             return;
         }
-        if !advances {
+        if !advances && !(delivered > 0 && self.opens_by_sack(cx)) {
             return;
         }
         let echoed = marks.segments > 0 && !cx.profile.congestion_control.answers_marks();
-        let opens =
-            before.state != RecoveryState::Recovery || cx.profile.recovery_exit_opens_window;
+        let linux = cx.profile.rack_rules == RackRules::Linux;
+        let opens = before.state != RecoveryState::Recovery
+            || cx.profile.recovery_exit_opens_window
+            || (linux && before.undone);
         let opens = before.window_limited && opens && !echoed;
         if opens && !self.open_by_hystart(space, delivered, cx) {
             space.open(delivered, cx);
         } else {
             space.pass(delivered, cx);
         }
+    }
+
+    /// Whether what arrives beyond a gap opens the window like the rest: where segments come late, Linux
+    /// does not wait for the gap to close.
+    fn opens_by_sack(&self, cx: &Context<'_>) -> bool {
+        cx.profile.rack_rules == RackRules::Linux
+            && self.rack.latest() > u64::from(DUP_THRESH) * cx.profile.mss.0
     }
 
     /// Proportional rate reduction (RFC 9937): the window is what is on its way and what the ACK

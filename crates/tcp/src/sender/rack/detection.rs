@@ -32,7 +32,8 @@ pub(crate) struct Rack {
     /// Behind the highest byte delivered, and what that was before the ACK at hand.
     pub(crate) fack: u64,
     pub(crate) fack_before: u64,
-    reordering_seen: bool,
+    /// By how many bytes the latest segment came behind the highest one; 0: none has come late.
+    latest: u32,
     /// Quarters of the smallest round trip: at most 255, as in Linux.
     reo_wnd_mult: u8,
     reo_wnd_persist: u8,
@@ -53,7 +54,7 @@ impl Default for Rack {
             min_rtt: Smallest::default(),
             fack: 0,
             fack_before: 0,
-            reordering_seen: false,
+            latest: 0,
             reo_wnd_mult: 1,
             reo_wnd_persist: PERSISTENCE,
             dsack_round: None,
@@ -66,6 +67,15 @@ impl Rack {
     /// The smallest round trip of the last minutes.
     pub(crate) fn min_rtt(&self) -> Option<Time> {
         self.min_rtt.get()
+    }
+
+    /// By how many bytes the latest segment came behind the highest one; 0: none has come late.
+    pub(crate) fn latest(&self) -> u64 {
+        u64::from(self.latest)
+    }
+
+    fn has_reordering(&self) -> bool {
+        self.latest > 0
     }
 
     /// An ACK begins, which echoes a time stamp of that time.
@@ -84,7 +94,8 @@ impl Rack {
     #[inline]
     pub(crate) fn on_delivered(&mut self, sent: &Sent, fack: u64, now: Time) {
         if sent.end < fack && !sent.resent {
-            self.reordering_seen = true;
+            let late = fack - sent.end + sent.len;
+            self.latest = self.latest.max(u32::try_from(late).unwrap_or(u32::MAX));
         }
         self.fack = self.fack.max(sent.end);
         let rtt = now - sent.at;
@@ -114,7 +125,7 @@ impl Rack {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
         }
-        let widens = rules == RackRules::Rfc8985 || self.reordering_seen;
+        let widens = rules == RackRules::Rfc8985 || self.has_reordering();
         if dsack && widens && self.dsack_round.is_none() {
             self.dsack_round = Some(max);
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
@@ -137,7 +148,7 @@ impl Rack {
 
     /// The reordering window.
     pub(crate) fn reo_wnd(&self, srtt: Option<Time>, recovering: bool, sacked: u64) -> Time {
-        if !self.reordering_seen && (recovering || sacked >= DUP_THRESH) {
+        if !self.has_reordering() && (recovering || sacked >= DUP_THRESH) {
             return Time::ZERO;
         }
         let Some(least) = self.min_rtt() else {
@@ -166,7 +177,7 @@ mod tests {
             let cells: Vec<&str> = row.split(',').collect();
             let ms = |cell: &str| Time::from_secs_f64(cell.parse::<f64>().unwrap() / 1e3);
             let mut rack = Rack {
-                reordering_seen: cells[2] == "true",
+                latest: u32::from(cells[2] == "true"),
                 reo_wnd_mult: cells[5].parse().unwrap(),
                 rtt: ms(cells[1]),
                 ..Rack::default()

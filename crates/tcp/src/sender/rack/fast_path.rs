@@ -91,6 +91,7 @@ impl RackSender {
             pipe,
             window_limited: space.uses_window(cx),
             state: RecoveryState::Open,
+            undone: false,
         };
         self.log.begin();
         self.rack.begin(None);

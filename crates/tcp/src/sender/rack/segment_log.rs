@@ -377,6 +377,17 @@ impl SegmentLog {
         }
     }
 
+    /// A segment of `mss` bytes has arrived once more: a spurious retransmission is delivered, too (Linux).
+    pub(crate) fn on_duplicate(&mut self, mss: u64) {
+        self.delivered += mss;
+        self.news.delivered += mss;
+    }
+
+    /// When the oldest segment that is out was sent last.
+    pub(crate) fn oldest_sent_at(&self) -> Option<Time> {
+        self.sent.front().map(|sent| sent.at)
+    }
+
     /// The peer has dropped what it reported (RFC 2018, section 8): only what it acknowledges counts.
     pub(crate) fn forget_sacks(&mut self) {
         self.board.clear();

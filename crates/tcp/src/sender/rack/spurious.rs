@@ -63,25 +63,24 @@ impl RackSender {
         }
     }
 
-    /// D-SACK blocks, or a time stamp, may show that nothing was lost.
+    /// D-SACK blocks, or a time stamp, may show that nothing was lost; whether they do.
     pub(super) fn undo_by_reports(
         &mut self,
         space: &mut Space,
         advances: bool,
         state: RecoveryState,
         cx: &Context<'_>,
-    ) {
-        if !cx.profile.undo {
-            return;
-        }
-        if self.undo.marker.is_none() {
-            return;
+    ) -> bool {
+        if !cx.profile.undo || self.undo.marker.is_none() {
+            return false;
         }
         let was_open = state == RecoveryState::Open;
         let by_stamp = advances && !was_open && self.undo.is_shown_by_stamp(self.rack.echoed);
-        if by_stamp || self.undo.is_shown_by_duplicates() {
+        let is_shown = by_stamp || self.undo.is_shown_by_duplicates();
+        if is_shown {
             self.undo(space, cx);
         }
+        is_shown
     }
 
     /// Nothing was lost: the window is the one of before, and nothing is left to repair.

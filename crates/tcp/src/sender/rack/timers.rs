@@ -19,7 +19,7 @@ impl RackSender {
     }
 
     pub(super) fn restart_timers(&mut self, space: &mut Space, advances: bool, cx: &Context<'_>) {
-        if advances {
+        if advances || self.overtakes_repair(cx) {
             self.restart_rto(space, cx);
             self.schedule_probe(space, cx);
         }

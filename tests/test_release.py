@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,11 @@ import aqmlab
 import pytest
 import yaml
 from packaging.version import Version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -85,6 +91,29 @@ def test_a_checkout_has_another_version_than_the_last_release(release: ModuleTyp
         assert Version(version).release > last.release
         found = release.problems(f"v{version}")
         assert found[0].startswith(f"the tag is v{version}; expected v and three numbers")
+
+
+@pytest.mark.parametrize("file", ["Cargo.lock", "fuzz/Cargo.lock"])
+def test_lock_files_have_the_crates_and_their_version(release: ModuleType, file: str) -> None:
+    """Cargo checks the first whenever it builds; nobody builds by the second every day."""
+    found = tomllib.loads((ROOT / file).read_text())["package"]
+    crates = {crate["name"]: crate for crate in found}
+    waiting, seen = {"aqmlab-fuzz"}, set[str]()
+    while waiting:
+        name = waiting.pop()
+        assert crates[name]["version"] == release.version(), name
+        seen.add(name)
+        folder = ROOT / "crates" / name.removeprefix("aqmlab-")
+        folder = folder if folder.is_dir() else ROOT / "crates/declare/macros"
+        needs = tomllib.loads((folder / "Cargo.toml").read_text())["dependencies"]
+        own = {
+            need
+            for need, how in needs.items()
+            if need.startswith("aqmlab-") and not (isinstance(how, dict) and how.get("optional"))
+        }
+        assert own <= set(crates[name]["dependencies"]), name
+        waiting |= own - seen
+    assert "aqmlab-sim" in seen
 
 
 def test_versions_must_agree(release: ModuleType, tmp_path: Path) -> None:

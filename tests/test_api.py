@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ def test_the_public_names() -> None:
     for name in aqmlab.__all__:
         assert getattr(aqmlab, name).__doc__
     assert aqmlab.__version__ == aqmlab._native.version()
-    assert aqmlab.__version__.count(".") == 2
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev0)?", aqmlab.__version__)
 
 
 def test_functions_stay_functions_when_packages_are_imported() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,13 @@ def test_a_transport_stands_for_its_keys() -> None:
     assert labels(short, long) == [
         f"droptail 20, datagram {size} bytes" for size in ("1200", "1452")
     ]
+
+
+def test_a_live_run_says_so_behind_its_queue() -> None:
+    one = run((QUEUE, '{ kind = "droptail", limit = "50000 bytes" }'))
+    for valid, end in ((True, ", live"), (False, ", live (invalid)")):
+        found = replace(one, summary={**one.summary, "live": {"valid": valid}})
+        assert found.queue_label == f"droptail 50000 bytes{end}"
 
 
 def test_the_seed_comes_last() -> None:

@@ -199,7 +199,7 @@ def test_a_live_run_has_what_a_simulated_one_has(tmp_path: Path) -> None:
     for name in ("responses", "queue", "flows"):
         assert getattr(run, name).schema == getattr(simulated, name).schema
     assert run.queue.column("direction").to_pylist().count("forward") == 200
-    assert run.label.startswith("droptail 60 live")
+    assert run.label.startswith("droptail 60, live")
     assert run.metadata["key"] != simulated.metadata["key"]
     link = forward(run)
     # Four transfers fill the link whatever else goes on, and nothing appears from nowhere.
@@ -245,7 +245,7 @@ def test_an_invalid_run_says_why_everywhere(aqmlab: Cli, tmp_path: Path) -> None
     summary["live"] |= {"valid": False, "reasons": [reason]}
     file.write_text(json.dumps(summary))
     seal(run.path, run.metadata["key"])
-    assert Run.open(run.path).label == "droptail 20 live (invalid)"
+    assert Run.open(run.path).label == "droptail 20, live (invalid)"
     assert reason in aqmlab("show", run.path).out
     assert aqmlab("report", run.path, "-o", tmp_path / "page.html").status == 0
     assert reason in (tmp_path / "page.html").read_text()
@@ -546,8 +546,7 @@ def test_a_full_disk_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:
     )
     assert answer.returncode == 1
     assert answer.stderr.endswith(
-        f"{disk / 'run'}: cannot be written: queue.parquet: "
-        "No space left on device (os error 28)\n"
+        f"{disk / 'run'}: cannot be written: queue.parquet: No space left on device (os error 28)\n"
     )
 
 

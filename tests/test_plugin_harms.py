@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from aqmlab import plugins
 from aqmlab.errors import AqmlabError, PluginError, RunError, ScenarioError
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.validation.properties import check
+from conftest import ROOT, Cli
 from test_plugins import compiled_c
 
 WAYS = ("python", "numba", "c")
@@ -205,6 +208,174 @@ def test_a_run_leaves_nothing_to_the_next(before: str, how: str, seen: str, tmp_
             one.run_until(time)
             other.run_until(time)
             assert one.links == other.links
+
+
+HELPER = """
+count = 0
+
+def counted():
+    global count
+    count += 1
+    return count
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (["helper_a.py"], "import helper_a as helper"),
+        (["helper_b/__init__.py"], "import helper_b as helper"),
+        (["helper_c/__init__.py", "helper_c/inner.py"], "from helper_c import inner as helper"),
+        (["helper_d/inner.py"], "from helper_d import inner as helper"),
+        (["helper_e/inner.py"], "import helper_e.inner; helper = helper_e.inner"),
+        (["helper_f.py"], "LATER import helper_f as helper"),
+        (["helper_g/inner.py"], "LATER from helper_g import inner as helper"),
+        (["helper_h.py"], "import helper_h\nLATER import helper_h as helper"),
+    ],
+)
+def test_a_run_leaves_nothing_in_modules_beside_the_plug_in(
+    files: list[str], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the file imports them, or a callback, which stands behind LATER."""
+    for file in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(HELPER)
+    first, _, later = line.partition("LATER ")
+    own = f"import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n{first}\n"
+    counts = COUNTS.replace("HOW", later).replace("seen()", "helper.counted()")
+    (tmp_path / "harm.py").write_text(f"{own}{PYTHON}{counts}")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    plugins.load(tmp_path / "harm.py")
+    path = [*sys.path]
+    runs = [aqmlab.run(scenario(), out_dir=tmp_path / f"r{number}") for number in range(3)]
+    links = [run.summary["links"] for run in runs]
+    assert links[0]["bottleneck"]["forward"]["dropped_packets"] > 0
+    assert links[1:] == links[:1] * 2
+    assert sys.path == path
+    with (
+        aqmlab.Simulation(scenario(), record=False) as one,
+        aqmlab.Simulation(scenario(), record=False) as other,
+    ):
+        for time in (0.5, 1.0, 1.5, 2.0):
+            one.run_until(time)
+            other.run_until(time)
+            assert one.links == other.links
+
+
+def test_a_run_has_the_present_text_of_modules_beside_the_plug_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two texts of one second and one size: compiled files of Python would hide the second."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    counts = COUNTS.replace("HOW", "").replace("seen()", "event.packets + helper_text.MORE")
+    (tmp_path / "harm.py").write_text(f"import helper_text\n{PYTHON}{counts}")
+    lost: list[int] = []
+    for more in ("000", "396", "000"):
+        (tmp_path / "helper_text.py").write_text(f"MORE = int('{more}')\n")
+        os.utime(tmp_path / "helper_text.py", (1e9, 1e9))
+        if not lost:
+            plugins.load(tmp_path / "harm.py")
+        run = aqmlab.run(scenario(), out_dir=tmp_path / f"run{len(lost)}")
+        lost.append(run.summary["links"]["bottleneck"]["forward"]["dropped_packets"])
+    assert lost[0] == lost[2] < lost[1]
+    assert not sys.dont_write_bytecode
+
+
+def test_modules_of_the_program_and_of_other_folders_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plug-in does not import the program, or what is installed, once more."""
+    folder, elsewhere = tmp_path / "own", tmp_path / "elsewhere"
+    installed = folder / "venv/lib/site-packages"
+    for place, name in (
+        (folder, "of_program"),
+        (elsewhere, "of_others"),
+        (installed, "of_packages"),
+        (folder, "of_plugin"),
+    ):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{name}.py").write_text("")
+    monkeypatch.setattr(sys, "path", [*map(str, (folder, elsewhere, installed)), *sys.path])
+    importlib.import_module("of_program")
+    lines = "import of_program, of_others, of_packages, of_plugin\n"
+    (folder / "harm.py").write_text(f"{lines}{PYTHON}")
+    plugins.load(folder / "harm.py")
+    names = ("of_program", "of_others", "of_packages", "of_plugin")
+    before = {name: sys.modules[name] for name in names}
+    aqmlab.run(scenario(), out_dir=tmp_path / "run")
+    same = [name for name in names if sys.modules[name] is before[name]]
+    assert same == ["of_program", "of_others", "of_packages"]
+
+
+def test_two_plug_ins_of_a_folder_share_what_they_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "helper_both.py").write_text("acks = 0\n")
+    (tmp_path / "counting.py").write_text("""
+import helper_both
+from aqmlab.plugins import Control
+
+class Counting(Control):
+    \"\"\"Counts.\"\"\"
+
+    def on_ack(self, event):
+        helper_both.acks += 1
+        event.cwnd = event.reno
+""")
+    callbacks = """
+    def on_arrival(self, event):
+        self.ticks = helper_both.acks
+        return ADMIT
+"""
+    (tmp_path / "harm.py").write_text(f"import helper_both\n{PYTHON}{callbacks}")
+    for name in ("counting", "harm"):
+        plugins.load(tmp_path / f"{name}.py")
+    stack = '{ profile = "linux", congestion_control = { kind = "plugin", name = "counting" } }'
+    seen = []
+    for _ in range(2):
+        changed = scenario("", ("traffic.transfers.tcp", stack))
+        with aqmlab.Simulation(changed, record=False) as run:
+            run.run_until(2)
+            seen.append(run.links["bottleneck.forward"].variables["ticks"])
+    assert seen[0] > 100
+    assert seen[1] == seen[0]
+
+
+SWEEP = """
+title = "limits"
+scenario = "own.toml"
+seeds = "1..2"
+[[axes]]
+name = "limit"
+values = [10, 30]
+[set]
+"topology.bottleneck.forward.discipline" = '''
+{ kind = "plugin", name = "harm", limit = "$limit packets" }'''
+"""
+
+
+def test_a_sweep_with_a_helper_module_is_the_same_with_any_number_of_jobs(
+    aqmlab: Cli, elsewhere: Path
+) -> None:
+    """The plug-in's folder is not the present one."""
+    folder = elsewhere / "queues"
+    folder.mkdir()
+    shorter = Scenario.load(ROOT / "scenarios/bulk.toml", SHORT)
+    (elsewhere / "own.toml").write_text(shorter.effective)
+    (elsewhere / "sweep.toml").write_text(SWEEP)
+    (folder / "helper_sweep.py").write_text(HELPER)
+    own = "import os, sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n"
+    counts = COUNTS.replace("HOW", "").replace("seen()", "helper_sweep.counted() % 50 + 360")
+    (folder / "harm.py").write_text(f"{own}import helper_sweep\n{PYTHON}{counts}")
+    found = []
+    for jobs in (1, 2):
+        command = ("sweep", "sweep.toml", "--plugin", "queues/harm.py", "--jobs", jobs)
+        answer = aqmlab(*command, "--out", f"r{jobs}", "--store", f"s{jobs}")
+        assert answer.status == 0, answer.err
+        found.append((elsewhere / f"r{jobs}/results.parquet").read_bytes())
+    assert found[0] == found[1]
 
 
 def test_two_plug_ins_of_a_file_share_their_module(tmp_path: Path) -> None:

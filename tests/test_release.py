@@ -6,12 +6,20 @@ import importlib.util
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import aqmlab
 import pytest
 import yaml
+from packaging.version import Version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -71,8 +79,52 @@ def test_the_steps_of_a_release_are_targets() -> None:
     assert {"release-check", "sbom"} <= named
 
 
-def test_versions_must_agree(release: ModuleType, tmp_path: Path) -> None:
+def test_a_checkout_has_another_version_than_the_last_release(release: ModuleType) -> None:
+    """What has changed since that release has a name of its own, in Python as in Cargo."""
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    unreleased, _, released = changes.partition("## [Unreleased]")[2].partition("\n## [")
     version = release.version()
+    assert aqmlab.__version__ == str(Version(version))
+    if unreleased.strip():
+        last = Version(released.partition("]")[0])
+        assert version.endswith("-dev")
+        assert Version(version).release > last.release
+        found = release.problems(f"v{version}")
+        assert found[0].startswith(f"the tag is v{version}; expected v and three numbers")
+
+
+@pytest.mark.parametrize("file", ["Cargo.lock", "fuzz/Cargo.lock"])
+def test_lock_files_have_the_crates_and_their_version(release: ModuleType, file: str) -> None:
+    """Cargo checks the first whenever it builds; nobody builds by the second every day."""
+    found = tomllib.loads((ROOT / file).read_text())["package"]
+    crates = {crate["name"]: crate for crate in found}
+    waiting, seen = {"aqmlab-fuzz"}, set[str]()
+    while waiting:
+        name = waiting.pop()
+        assert crates[name]["version"] == release.version(), name
+        seen.add(name)
+        folder = ROOT / "crates" / name.removeprefix("aqmlab-")
+        folder = folder if folder.is_dir() else ROOT / "crates/declare/macros"
+        needs = tomllib.loads((folder / "Cargo.toml").read_text())["dependencies"]
+        own = {
+            need
+            for need, how in needs.items()
+            if need.startswith("aqmlab-") and not (isinstance(how, dict) and how.get("optional"))
+        }
+        assert own <= set(crates[name]["dependencies"]), name
+        waiting |= own - seen
+    assert "aqmlab-sim" in seen
+
+
+def test_versions_must_agree(release: ModuleType, tmp_path: Path) -> None:
+    version = release.version().removesuffix("-dev")
+    for name, line in (
+        ("Cargo.toml", f'version = "{version}"'),
+        ("CITATION.cff", f"version: {version}"),
+    ):
+        text = (tmp_path / name).read_text()
+        pattern = rf"^{line.split()[0]}.*$"
+        (tmp_path / name).write_text(re.sub(pattern, line, text, count=1, flags=re.MULTILINE))
     changes = (tmp_path / "CHANGELOG.md").read_text()
     _, _, rest = changes.partition("## [Unreleased]")
     others = rest[rest.find("\n## [") :]

@@ -18,7 +18,7 @@ from typing import Any
 
 import aqmlab as package
 import pytest
-from aqmlab import AqmlabError, Card, Run, _native, figures
+from aqmlab import AqmlabError, Card, Run, Scenario, _native, figures
 from aqmlab._util.deprecated import OLD_NAMES
 from aqmlab.cards import scoring
 from conftest import ROOT, Cli
@@ -57,6 +57,25 @@ def test_every_release_since_0_2_has_its_files() -> None:
     assert sorted(set(released) - {"0.1"}) == NAMES
     page = (ROOT / "docs/versioning.md").read_text()
     assert all(f"| {name} |" in page for name in NAMES)
+
+
+def test_the_page_of_versions_has_the_defaults_of_today() -> None:
+    page = (ROOT / "docs/versioning.md").read_text()
+    part = page.partition("## Upgrade from 0.3\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?`([\w-]+)`) \| (.*) \| (.*) \|$", part, re.MULTILINE)
+    assert len(rows) == 8
+    for key, of, name, before, now in rows:
+        is_stack = of.startswith("the profile")
+        path = "traffic.transfers.tcp" if is_stack else DISCIPLINE
+        kind = "profile" if is_stack else "kind"
+        value, _, condition = now.partition(", with ")
+        for state, wanted in (("", value), (f", {key} = {before.strip('`')}", before)):
+            text = f'{{ {kind} = "{name}"{state} }}'
+            found = Scenario.load(ROOT / "scenarios/bulk.toml", [(path, text)]).effective
+            # What follows from another key stands in no file.
+            if not (condition and wanted == value):
+                line = re.escape(f"{key} = {wanted.strip('`')}")
+                assert re.search(rf"^{line}(\.0)?$", found, re.MULTILINE), (key, wanted)
 
 
 def test_its_run_directory_is_whole(release: Path) -> None:

@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -20,12 +22,14 @@ from aqmlab import Run, Scenario
 from aqmlab.cli.shell_notes import ways_out
 from aqmlab.engine.shell import FileLink, Link, Span, trace_rate_bps
 from aqmlab.errors import AqmlabError
+from aqmlab.scenario.quantities import parsed_rate
 from conftest import ROOT, Cli
 from test_live import IN_NAMESPACE, WITHOUT_RIGHTS, as_nobody, holders, live, namespaces, own_folder
 
 __all__ = ["own_folder"]
 
 SHELL = [sys.executable, "-m", "aqmlab", "shell"]
+CELLULAR = "scenarios/cellular.toml"
 PATIENCE_S = 40.0
 
 
@@ -105,6 +109,32 @@ def test_a_file_gives_the_link() -> None:
         FileLink.load(ROOT / "scenarios/parking-lot.toml", None, 0.0)
 
 
+def test_a_file_gives_the_link_with_another_queue() -> None:
+    own = FileLink.load(ROOT / CELLULAR, None, 0.0).bottleneck
+    for given, kinds in (
+        (("droptail:250 ms", "droptail:250 ms"), ["droptail", "droptail"]),
+        (("pie", None), ["pie", own["reverse"]["discipline"]["kind"]]),
+        ((None, '{ kind = "codel", target = "9 ms" }'), ["fq-codel", "codel"]),
+    ):
+        link = FileLink.load(ROOT / CELLULAR, None, 0.0, *given)
+        ways = link.scenario("curl", 3, Span(5.0)).data["topology"]["bottleneck"]
+        found = [ways[way] for way in ("forward", "reverse")]
+        assert [way["discipline"]["kind"] for way in found] == kinds
+        # The rest of the link is that of the file.
+        for way, name in zip(found, ("forward", "reverse"), strict=True):
+            assert {key: way[key] for key in way if key != "discipline"} == {
+                key: own[name][key] for key in own[name] if key != "discipline"
+            }
+        assert (link.asked is not None) == (given[0] == given[1])
+    # A quarter of a second of each direction's own rate; a buffer is one of queues without one.
+    slow = FileLink.load(ROOT / CELLULAR, None, 0.0, "droptail", "droptail:9 kB", "250 ms")
+    ways = slow.scenario("curl", 3, Span(5.0)).data["topology"]["bottleneck"]
+    rate_bps = parsed_rate(ways["forward"]["rate"])
+    assert ways["forward"]["discipline"]["limit"] == f"{round(rate_bps / 32)} bytes"
+    assert ways["reverse"]["discipline"]["limit"] == "9000 bytes"
+    assert "droptail (down), droptail:9 kB (up) (cellular.toml)" in str(slow)
+
+
 @pytest.mark.parametrize("size", ["many", "-3 ms", "10 parsecs"])
 def test_a_wrong_buffer_is_named(size: str) -> None:
     with pytest.raises(AqmlabError, match=f'--queue-down: found the buffer "{size}"; exp'):
@@ -129,6 +159,16 @@ def test_a_wrong_buffer_is_named(size: str) -> None:
         (["--up", "pyproject", "true"], '--up: found "pyproject"'),
         (["--scenario", "none.toml", "true"], "none.toml"),
         (["--scenario", "none.toml", "--rate", "3", "true"], "--rate: found one beside --scenario"),
+        (
+            ["--scenario", "none.toml", "--buffer", "1 bdp", "true"],
+            "--buffer: found one beside --scenario, whose queue says it; expected --queue, too",
+        ),
+        (["--scenario", CELLULAR, "--queue", "cordel", "true"], '--queue: found "cordel"; did you'),
+        (["--scenario", CELLULAR, "--queue-up", "red", "true"], "--queue-up: min_th: missing"),
+        (
+            ["--scenario", CELLULAR, "--queue", "pie", "--buffer", "many", "true"],
+            '--buffer: found the buffer "many"; expected',
+        ),
         (["--net", "moon", "true"], '--net: found "moon"; expected none, local, host, all, or'),
         (["--net", "none,all", "true"], '--net: found "none,all"; expected'),
         (["--queue", "pie,,", "true"], '--queue: found "pie,,", where a name is missing'),
@@ -143,6 +183,7 @@ def test_a_wrong_buffer_is_named(size: str) -> None:
 def test_wrong_input_is_named_in_a_line(
     aqmlab: Cli, elsewhere: Path, words: list[str], message: str
 ) -> None:
+    words = [os.fspath(ROOT / word) if word == CELLULAR else word for word in words]
     answer = aqmlab("shell", *words)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
@@ -260,7 +301,7 @@ def test_queues_take_turns_and_are_compared() -> None:
         ended = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
     assert "2 seeds each" in ended.stdout
-    assert "droptail:100 ms live" in ended.stdout
+    assert "droptail:100 ms, live" in ended.stdout
 
 
 FLOOD = """
@@ -348,6 +389,95 @@ def test_connections_end_as_they_do_outside() -> None:
     assert answer.returncode == 0, answer.stderr
     said = ["refused True", "Network is unreachable", "100000", "b'hello'"]
     assert answer.stdout.splitlines() == said
+
+
+CROWD = """
+import resource, socket, sys, time
+print(*resource.getrlimit(resource.RLIMIT_NOFILE), flush=True)
+
+def fetched():
+    with socket.create_connection(("100.64.0.1", 8000), 20) as stream:
+        stream.sendall(b"GET /100 HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n")
+        return sum(map(len, iter(lambda: stream.recv(4096), b"")))
+
+def echoed():
+    with socket.create_connection(("100.64.0.1", 7), 20) as stream:
+        stream.sendall(b"x")
+        return stream.recv(1)
+
+for port in (8000, 7):
+    held = [socket.create_connection(("100.64.0.1", port), 20) for _ in range(MANY)]
+    time.sleep(1)
+    for stream in held:
+        stream.close()
+    print(fetched() > 100, echoed(), flush=True)
+"""
+"""Holds many connections to each service, ends them, and asks both services once more."""
+
+
+def with_files(soft: int, hard: int, program: str) -> subprocess.CompletedProcess[str]:
+    """Python's code behind a queue, by an aqmlab that may have so many open files."""
+    code = ["--", sys.executable, "-c", program]
+    return subprocess.run(
+        ["prlimit", f"--nofile={soft}:{hard}", *SHELL, "--out", "run", *code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+@live
+def test_services_go_on_when_the_machine_has_files_again() -> None:
+    """The program holds more connections than aqmlab has files for."""
+    answer = with_files(150, 150, CROWD.replace("MANY", "140"))
+    assert answer.stdout.splitlines()[1:] == ["True b'x'"] * 2, answer.stdout + answer.stderr
+    [why] = [reason for reason in Run.open("run").invalid if "connections failed" in reason]
+    assert "Too many open files" in why
+    # Those that waited, each once: 280 at most, and more than one.
+    assert 10 < int(why.split()[1]) <= 280, why
+    assert why in answer.stderr
+    assert "a higher ulimit -Hn -Sn lets more in" in answer.stderr
+    assert "--net host reaches" not in answer.stderr
+
+
+@live
+def test_a_program_has_the_callers_limit_of_open_files_and_aqmlab_the_highest() -> None:
+    answer = with_files(150, 1000, CROWD.replace("MANY", "140"))
+    assert answer.stdout.splitlines() == ["150 1000", *["True b'x'"] * 2], answer.stderr
+    assert not any("connections failed" in reason for reason in Run.open("run").invalid)
+
+
+@live
+@pytest.mark.parametrize("series", [(), ("--queue", "pie,cake")])
+def test_two_runs_into_one_folder_are_refused_at_the_start(series: Sequence[str]) -> None:
+    command = [*SHELL, "--out", "run"]
+    # It lasts until its standard input ends.
+    with subprocess.Popen([*command, "--", "cat"], stdin=PIPE, stderr=PIPE, text=True) as first:
+        assert first.stdin is not None
+        deadline = time.monotonic() + PATIENCE_S
+        while not [*Path().glob(".run.*.partial")]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        answer = subprocess.run(
+            [*command, *series, "--", "touch", "second"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        first.stdin.close()
+        assert first.wait(PATIENCE_S) == 0
+    assert (answer.returncode, answer.stdout) == (2, "")
+    message = "aqmlab: --out: another aqmlab is writing run; choose another place\n"
+    assert answer.stderr.endswith(message)
+    assert not Path("second").exists()
+    assert Run.open("run").summary["live"]["program"]["time_s"] > 0
+    again = subprocess.run(
+        [*command, *series, "--", "true"], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 2
+    assert "--out: run is there already; choose another place" in again.stderr
 
 
 @live

@@ -15,6 +15,7 @@ from threading import Thread
 import aqmlab
 import pytest
 from aqmlab import Run
+from aqmlab._util.console import folded
 from aqmlab.cli.shell_mahimahi import read
 from aqmlab.cli.shell_tables import series_table
 from aqmlab.engine.shell import Link, Outcome, Span
@@ -50,6 +51,24 @@ def test_a_table_of_queues_has_the_means_of_valid_runs(small: Path) -> None:
     assert several[1].startswith("1.5")
     assert several[-1] == "2 of 3"
     assert (single[1], single[-1]) == ("9.00", "0 of 1")
+
+
+def test_lines_of_a_summary_continue_under_their_text() -> None:
+    line = (
+        "  queueing p50 12345 p95 23456 max 34567 ms  p50 0.1 p95 0.2 max 45678 ms "
+        "INVALID: router forward: 1 % of the packets left more than 12.3 ms late; load: busy"
+    )
+    parts = folded(line, 72)
+    assert len(parts) > 1
+    assert max(map(len, parts)) <= 72
+    assert all(part.startswith(" " * 11 + part.strip()[0]) for part in parts[1:])
+    assert " ".join(parts).split() == line.split()
+    assert folded("  valid", 72) == ["  valid"]
+    path = f"  run directory: /{'long/' * 30}"
+    assert [part.strip() for part in folded(path, 72)] == [
+        "run directory:",
+        path.rsplit(maxsplit=1)[-1],
+    ]
 
 
 # ---- mahimahi's words ----

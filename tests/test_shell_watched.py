@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
+import pty
 import re
 import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +21,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from test_live import live
 
+COMMAND = [sys.executable, "-m", "aqmlab", "shell"]
 SHELL = [sys.executable, "-m", "aqmlab", "shell", "--out", "run"]
 PATIENCE_S = 60.0
 
@@ -72,6 +77,56 @@ def packets(path: Path) -> Iterator[tuple[float, int, bytes, str]]:
             stamp = (high << 32 | low) / 1e9
             yield stamp, interface, data[place + 28 : place + 28 + captured], comment
         place += length
+
+
+def screen(*words: str) -> list[str]:
+    """The lines of a command on a terminal of 80 columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [*COMMAND, *words]
+    running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
+    os.close(slave)
+    with running, os.fdopen(master, "rb", 0) as drawn:
+        text = b""
+        try:
+            while part := drawn.read(4096):
+                text += part
+        except OSError:  # nobody writes to it any longer
+            pass
+        assert running.wait(PATIENCE_S) in (0, 125)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
+    return [line for line in re.split(r"[\r\n]+", plain) if line]
+
+
+BOTH_WAYS = """
+import threading, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+address = "http://test.aqmlab:8000/1MB"
+fetched = threading.Thread(target=lambda: opener.open(address).read())
+fetched.start()
+opener.open(urllib.request.Request(address, bytes(250_000), method="PUT")).read()
+fetched.join()
+"""
+
+
+@live
+def test_every_screen_fits_into_80_columns() -> None:
+    """Of long queues in both directions; a path of a run directory is short here."""
+    code = ["--", sys.executable, "-c", BOTH_WAYS]
+    own = ["--rate", "8/2", "--queue", "droptail:60 ms"]
+    own += ["--control", "reno", "--far-control", "reno"]  # every kernel has it; it fills queues
+    alone = screen(*own, "--view", "--beside", "telnet:2", "--warm-up", "1s", "--out", "one", *code)
+    queues = [*own, "--queue", "fq-codel,cake", "--repeat", "2"]
+    series = screen(*queues, "--out", "many", *code)
+    for lines in (screen("--help"), screen("--doctor"), alone, series):
+        assert max(map(cell_len, lines)) <= 80, lines
+    summary = "\n".join(alone)
+    # The table of both directions has a line for each of its rows.
+    [queueing] = [line for line in alone if line.startswith("aqmlab:   queueing ")]
+    assert queueing.count(" ms") == 2, summary
+    longest = re.findall(r"max ([0-9.]+)", queueing)
+    assert all(20 < float(found) < 100 for found in longest), summary  # the widest of numbers
+    assert any(line.startswith("down p95 ms") for line in series), series
 
 
 FLOOD = """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, final
 
 def version() -> str:
@@ -179,11 +180,12 @@ def register_class(
     sha256: str,
     fields: Sequence[tuple[str, str, int, int, float]],
     callbacks: Sequence[str],
-    plugin: tuple[type, tuple[Callable[[], dict[str, Any]], str] | None],
+    plugin: tuple[type, tuple[Callable[[dict[str, ModuleType]], dict[str, Any]], str] | None],
 ) -> tuple[str, str]:
     """Makes a Python class known as a plug-in: its kind and name.
 
-    `plugin` is the class, what executes its module anew for a run, and its name there.
+    `plugin` is the class, what executes its module anew for a run, and its name there. The function
+    gets what plug-ins of the run have imported from their folders, and adds to it.
     """
 
 def plugin_callbacks(kind: str, name: str) -> list[str]:

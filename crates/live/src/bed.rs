@@ -209,15 +209,34 @@ fn transmit_drops(table: &str, device: &str) -> Option<u64> {
     numbers.split_whitespace().nth(11)?.parse().ok()
 }
 
-/// A connection takes two files, one at each end.
-pub(crate) fn raise_file_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    // Without it connections fail sooner, and the run says so.
-    let _ = setrlimit(Resource::Nofile, raised);
+/// The limit of open files, raised as far as this process may, until this is dropped: a connection
+/// takes two files, one at each end.
+#[derive(Debug)]
+pub(crate) struct FileLimit(Rlimit);
+
+impl FileLimit {
+    pub(crate) fn raise() -> Self {
+        let limit = getrlimit(Resource::Nofile);
+        let raised = Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        };
+        // Without it connections fail sooner, and the run says so.
+        let _ = setrlimit(Resource::Nofile, raised);
+        Self(limit)
+    }
+
+    /// The limit that the caller of this process has set: that of its programs.
+    pub(crate) const fn of_caller(&self) -> &Rlimit {
+        &self.0
+    }
+}
+
+impl Drop for FileLimit {
+    fn drop(&mut self) {
+        let Rlimit { current, maximum } = self.0;
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+    }
 }
 
 #[cfg(test)]

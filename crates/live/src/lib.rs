@@ -48,7 +48,7 @@ pub use outside::OutsideReport;
 pub use program_report::{NotReached, ProgramReport};
 pub use shell::{Order, Program, Reach, ShellSettings, ShellSummary, TcpSettings, shell};
 
-use bed::{Bed, raise_file_limit};
+use bed::{Bed, FileLimit};
 use load::{FIRST_SERVER_PORT, Setting};
 use path::Path;
 use routes::{Routes, Side};
@@ -79,7 +79,7 @@ pub fn run(
     if let Some(what) = preflight::missing() {
         return Err(LiveError::Refused(what));
     }
-    raise_file_limit();
+    let _raised = FileLimit::raise();
     let routes = Arc::new(Routes::default());
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
     let links = paths.iter().flat_map(Path::stats);

@@ -144,7 +144,7 @@ pub struct LoadReport {
     pub late_max_s: f64,
     /// Most connections at a time.
     pub most_open: u64,
-    /// Connections that this machine could not make: no port, no file, no memory.
+    /// Connections that this machine could not make, or not at once: no port, no file, no memory.
     pub local_failures: u64,
     /// What the first of them said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,7 +247,7 @@ impl Health {
         }
         if self.load.local_failures > 0 {
             reasons.push(format!(
-                "load: {} connections failed on this machine, the first with: {}",
+                "load: {} connections failed, or waited, on this machine, the first with: {}",
                 self.load.local_failures,
                 self.load.first_failure.as_deref().unwrap_or_default()
             ));
@@ -449,7 +449,10 @@ mod tests {
                 "2 packets could not",
             ),
             (|h| h.load.late_p99_s = 0.02, "20 ms late"),
-            (|h| h.load.local_failures = 3, "3 connections failed"),
+            (
+                |h| h.load.local_failures = 3,
+                "3 connections failed, or waited",
+            ),
             (
                 |h| h.threads.get_mut("router forward").unwrap().wait_share = 0.8,
                 "router forward: worked 20 %",

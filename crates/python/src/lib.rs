@@ -68,8 +68,8 @@ mod _native {
 }
 
 #[pyfunction]
-fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
+fn version() -> String {
+    aqmlab_record::version()
 }
 
 #[pyfunction]

@@ -1,5 +1,6 @@
-//! Modules of plug-ins in Python: each run has its own, executed anew. What one run leaves in globals
-//! or in attributes of classes is not there for the next.
+//! Modules of plug-ins in Python: each run has its own, executed anew, and its own of what they import
+//! from their folders. What one run leaves in globals or in attributes of classes is not there for
+//! the next.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,9 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The modules of a run, by the function that executes one.
+/// The modules of a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Modules(Arc<Mutex<HashMap<usize, Py<PyDict>>>>);
+pub(crate) struct Modules(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Those of plug-ins, by the function that executes one.
+    executed: HashMap<usize, Py<PyDict>>,
+    /// Those that they have imported, by name.
+    imported: Option<Py<PyDict>>,
+}
 
 thread_local! {
     /// Those of the run that this thread works for.
@@ -32,14 +41,18 @@ impl Modules {
 
     /// The module that `renew` executes, as this run has it.
     fn find<'py>(&self, py: Python<'py>, renew: &Py<PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let modules = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = renew.as_ptr() as usize;
-        if let Some(module) = modules().get(&key) {
+        if let Some(module) = kept().executed.get(&key) {
             return Ok(module.bind(py).clone());
         }
+        let imported = kept()
+            .imported
+            .get_or_insert_with(|| PyDict::new(py).unbind())
+            .clone_ref(py);
         // The lock is not held: this is the user's code.
-        let module = renew.bind(py).call0()?.cast_into::<PyDict>()?;
-        modules().insert(key, module.clone().unbind());
+        let module = renew.bind(py).call1((imported,))?.cast_into::<PyDict>()?;
+        kept().executed.insert(key, module.clone().unbind());
         Ok(module)
     }
 }

@@ -30,6 +30,7 @@ mod story;
 mod summary;
 mod times;
 mod unit;
+mod version;
 
 #[cfg(feature = "breakdown")]
 pub use breakdown::{
@@ -61,3 +62,4 @@ pub use summary::{
 };
 pub use times::TimeHistogram;
 pub use unit::Unit;
+pub use version::version;

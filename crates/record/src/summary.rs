@@ -340,7 +340,7 @@ impl Summary {
             simulated_s: (scenario.measure.warm_up + measured).as_secs_f64(),
             measured_s: measured.as_secs_f64(),
             events,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: crate::version(),
             links: by_name,
             responses,
             flows,

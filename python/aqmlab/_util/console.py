@@ -10,9 +10,10 @@ import io
 import json
 import os
 import sys
+import textwrap
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -65,6 +66,37 @@ def _writing() -> Iterator[None]:
 def say(text: str) -> None:
     """A line on standard error."""
     sys.stderr.write(f"aqmlab: {printable(text)}\n")
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Lines on standard error; a terminal shows each within its width."""
+    with suppress(OSError):  # it is no terminal, or is gone
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns - len("aqmlab: ")
+        lines = [part for line in lines for part in folded(printable(line), columns)]
+    for line in lines:
+        say(line)
+
+
+_LEAST_COLUMNS = 40
+"""A narrower terminal folds lines itself."""
+_UNDER_TEXT = 11
+"""Where the text of a summary's line begins, behind its name."""
+
+
+def folded(line: str, columns: int) -> list[str]:
+    """A line within some columns: what does not fit continues under its text.
+
+    A word that is longer than a line, such as a path, stays whole.
+    """
+    indent = " " * (_UNDER_TEXT if line.startswith("  ") else 2)
+    parts = textwrap.wrap(
+        line,
+        max(columns, _LEAST_COLUMNS),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return parts or [""]
 
 
 def print_json(content: Any) -> None:  # noqa: ANN401 - whatever JSON can say

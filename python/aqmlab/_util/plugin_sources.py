@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 __all__ = ["LOADED", "Source", "has_files", "sources_of"]
@@ -19,7 +19,9 @@ class Source:
     """Its name, without folders."""
     content: bytes
     """What it holds."""
-    arrived: ClassVar[Callable[[str, bytes], Source]]
+    folder: str = field(default="", compare=False)
+    """Where it was loaded from, as an absolute path; nothing if it was no file."""
+    arrived: ClassVar[Callable[[str, bytes, str], Source]]
     """What unpickling calls."""
 
     @property
@@ -28,7 +30,7 @@ class Source:
         return hashlib.sha256(self.content).hexdigest()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).arrived, (self.file, self.content)
+        return type(self).arrived, (self.file, self.content, self.folder)
 
 
 LOADED: dict[str, tuple[Source, list[tuple[str, str]]]] = {}

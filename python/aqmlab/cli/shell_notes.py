@@ -84,6 +84,8 @@ def ways_out(runs: Sequence[Run]) -> list[str]:
     lines = ["--repeat 3, or more, runs it again: a table has the means of valid runs"]
     if any(run.summary["live"]["program"]["time_s"] < _SHORT_S for run in wrong):
         lines.append("in a short run a few late packets decide: a longer program helps")
+    if any("Too many open files" in reason for run in wrong for reason in run.invalid):
+        lines.append("each connection takes files here: a higher ulimit -Hn -Sn lets more in")
     return lines
 
 

@@ -103,9 +103,10 @@ def summary_lines(
         )
     ]
     rows.append(("control", *controls(run)))
+    width = max(len(down) for _, down, _ in rows)
     return [
         f"{name} {ending(outcome)}: {link}",
-        *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
+        *(f"  {label:<8} {down:<{width}}  {up}".rstrip() for label, down, up in rows),
         *_beside(run),
         *_tested(run),
         *_outside(run),
@@ -182,9 +183,9 @@ def _rate(bps: float) -> str:
 
 
 def _queueing(direction: dict[str, Any]) -> str:
-    """How long packets were in the queue."""
+    """How long packets were in the queue; two directions fit into 80 columns."""
     shown = [
-        f"{word} {1e3 * direction[key]:.1f}"
+        f"{word} {_ms(direction[key])}"
         for word, key in (
             ("p50", "sojourn_p50_s"),
             ("p95", "sojourn_p95_s"),
@@ -192,7 +193,12 @@ def _queueing(direction: dict[str, Any]) -> str:
         )
         if direction[key] is not None
     ]
-    return f"{', '.join(shown)} ms" if shown else "no packet"
+    return f"{' '.join(shown)} ms" if shown else "no packet"
+
+
+def _ms(seconds: float) -> str:
+    """Milliseconds with a digit behind the point below a hundred, as a queue's tables have them."""
+    return f"{1e3 * seconds:.{int(seconds < 0.09995)}f}"
 
 
 def _lost(direction: dict[str, Any]) -> str:

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from aqmlab import _native
 from aqmlab._util.lazy import tomllib
 from aqmlab.engine.execute import placed
 from aqmlab.engine.finished import write_run
-from aqmlab.engine.workspace import is_being_made, workspace
+from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError, RunError, ScenarioError, ShellError
 from aqmlab.results.run import Run
-from aqmlab.scenario.quantities import parsed_time, rate_text, time_text
+from aqmlab.scenario.quantities import parsed_rate, parsed_time, rate_text, time_text
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = [
@@ -107,8 +107,7 @@ class Link:
     @property
     def asked(self) -> str | None:
         """The queue of both directions as ``NAME:BUFFER``, whatever bytes that is in each."""
-        is_both = self.queue_down == self.queue_up and not self.queue_down.startswith("{")
-        return self.queue_down if is_both and ":" in self.queue_down else None
+        return _asked(self.queue_down, self.queue_up)
 
     def __str__(self) -> str:
         """The link in a few words."""
@@ -131,7 +130,7 @@ class Link:
             "framing": "none",
             "loss": float(self.loss) or None,
         }
-        down, up = self._queue_options
+        options = down, up = _queue_options(self.queue_down, self.queue_up)
         for direction, option, queue, rate_bps, trace in (
             ("forward", down, self.queue_down, self.down_bps, self.trace_down),
             ("reverse", up, self.queue_up, self.up_bps, self.trace_up),
@@ -139,73 +138,92 @@ class Link:
             bottleneck[direction] = {
                 "rate": rate_text(rate_bps),
                 "trace": {"file": os.fspath(trace.absolute())} if trace else None,
-                "discipline": self._discipline(option, queue, rate_bps),
+                "discipline": _discipline(option, queue, rate_bps, self.rtt_s, self.buffer),
             }
         try:
             return _stands_for_program(bottleneck, self.rtt_s, title, seed, span, users)
         except ScenarioError as error:
-            raise AqmlabError(self._of_options(str(error))) from None
+            raise AqmlabError(_of_options(str(error), options)) from None
 
-    @property
-    def _queue_options(self) -> tuple[str, str]:
-        """The options that the queues come from: one, or one for each direction."""
-        same = self.queue_down == self.queue_up
-        return ("--queue", "--queue") if same else ("--queue-down", "--queue-up")
 
-    def _of_options(self, message: str) -> str:
-        """What is wrong with a field, by the option that it comes from."""
-        down, up = self._queue_options
-        options = {
-            "loss": "--loss",
-            "forward.discipline": down,
-            "reverse.discipline": up,
-            "forward.trace": "--down",
-            "reverse.trace": "--up",
-        }
-        for key, option in options.items():
-            path, colon, rest = message.partition(f"topology.bottleneck.{key}")
-            if colon and not path:
-                return option + rest.removeprefix(".kind").replace(".", ": ", rest[0] == ".")
-        return message
+def _asked(queue_down: str, queue_up: str) -> str | None:
+    """The queue of both directions as ``NAME:BUFFER``, whatever bytes that is in each."""
+    is_both = queue_down == queue_up and not queue_down.startswith("{")
+    return queue_down if is_both and ":" in queue_down else None
 
-    def _discipline(self, option: str, text: str, rate_bps: float) -> object:
-        """A discipline as a scenario has it."""
-        if text.lstrip().startswith("{"):
-            try:
-                return tomllib.loads(f"discipline = {text}")["discipline"]
-            except tomllib.TOMLDecodeError as error:
-                raise AqmlabError(f"{option}: found {text[:60]}: {error}") from None
-        name, _, size = (part.strip() for part in text.partition(":"))
-        catalog = json.loads(_native.catalog())
-        discipline: dict[str, object] = {"kind": name}
-        if name in catalog["presets"]:
-            values = catalog["presets"][name]["parameters"]
-            discipline = {value["name"]: value["value"] for value in values}
-        fields = catalog["disciplines"].get(discipline["kind"], {}).get("parameters", [])
-        [limit] = [field for field in fields if field["name"] == "limit"] or [None]
-        if size:
-            discipline["limit"] = self._size(option, size, rate_bps)
-        elif limit is not None and self.buffer:
-            discipline["limit"] = self._size("--buffer", self.buffer, rate_bps)
-        elif limit is not None and limit["required"] and "limit" not in discipline:
-            discipline["limit"] = self._size(option, "1 bdp", rate_bps)
-        return discipline
 
-    def _size(self, option: str, text: str, rate_bps: float) -> str:
-        """A buffer as a scenario has it: times, and bandwidth-delay products, become bytes.
+def _queue_options(queue_down: str | None, queue_up: str | None) -> tuple[str, str]:
+    """The options that queues come from: one, or one for each direction."""
+    return ("--queue", "--queue") if queue_down == queue_up else ("--queue-down", "--queue-up")
 
-        Bytes wait as long whatever the sizes of the packets.
-        """
-        match = re.fullmatch(r"([0-9]*\.?[0-9]+) *(bdp|us|ms|s)", text, re.IGNORECASE)
-        if match is None:
-            if re.fullmatch(r"[0-9]*\.?[0-9]+ *(packets|bytes|[kM]i?B)", text):
-                return text
-            raise AqmlabError(
-                f'{option}: found the buffer "{text[:40]}"; expected one such as "100 packets", '
-                '"64 kB", "250 ms" or "1 bdp"'
-            )
-        unit = self.rtt_s if match[2].lower() == "bdp" else parsed_time(f"1 {match[2].lower()}")
-        return f"{max(_SMALLEST_BUFFER, round(float(match[1]) * unit * rate_bps / 8))} bytes"
+
+def _of_options(message: str, queue_options: tuple[str, str]) -> str:
+    """What is wrong with a field, by the option that it comes from."""
+    down, up = queue_options
+    options = {
+        "loss": "--loss",
+        "forward.discipline": down,
+        "reverse.discipline": up,
+        "forward.trace": "--down",
+        "reverse.trace": "--up",
+    }
+    for key, option in options.items():
+        path, colon, rest = message.partition(f"topology.bottleneck.{key}")
+        if colon and not path:
+            return option + rest.removeprefix(".kind").replace(".", ": ", rest[0] == ".")
+    return message
+
+
+def _discipline(
+    option: str, text: str, rate_bps: float, rtt_s: float, buffer: str | None
+) -> dict[str, object]:
+    """A discipline as a scenario has it.
+
+    Args:
+        option: where it comes from.
+        text: ``NAME``, ``NAME:BUFFER`` or a TOML table.
+        rate_bps: of its link.
+        rtt_s: of the empty link.
+        buffer: the size of a queue that states none.
+    """
+    if text.lstrip().startswith("{"):
+        try:
+            found: dict[str, object] = tomllib.loads(f"discipline = {text}")["discipline"]
+        except tomllib.TOMLDecodeError as error:
+            raise AqmlabError(f"{option}: found {text[:60]}: {error}") from None
+        return found
+    name, _, size = (part.strip() for part in text.partition(":"))
+    catalog = json.loads(_native.catalog())
+    discipline: dict[str, object] = {"kind": name}
+    if name in catalog["presets"]:
+        values = catalog["presets"][name]["parameters"]
+        discipline = {value["name"]: value["value"] for value in values}
+    fields = catalog["disciplines"].get(discipline["kind"], {}).get("parameters", [])
+    [limit] = [field for field in fields if field["name"] == "limit"] or [None]
+    if size:
+        discipline["limit"] = _size(option, size, rate_bps, rtt_s)
+    elif limit is not None and buffer:
+        discipline["limit"] = _size("--buffer", buffer, rate_bps, rtt_s)
+    elif limit is not None and limit["required"] and "limit" not in discipline:
+        discipline["limit"] = _size(option, "1 bdp", rate_bps, rtt_s)
+    return discipline
+
+
+def _size(option: str, text: str, rate_bps: float, rtt_s: float) -> str:
+    """A buffer as a scenario has it: times, and bandwidth-delay products, become bytes.
+
+    Bytes wait as long whatever the sizes of the packets.
+    """
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+) *(bdp|us|ms|s)", text, re.IGNORECASE)
+    if match is None:
+        if re.fullmatch(r"[0-9]*\.?[0-9]+ *(packets|bytes|[kM]i?B)", text):
+            return text
+        raise AqmlabError(
+            f'{option}: found the buffer "{text[:40]}"; expected one such as "100 packets", '
+            '"64 kB", "250 ms" or "1 bdp"'
+        )
+    unit = rtt_s if match[2].lower() == "bdp" else parsed_time(f"1 {match[2].lower()}")
+    return f"{max(_SMALLEST_BUFFER, round(float(match[1]) * unit * rate_bps / 8))} bytes"
 
 
 @dataclass(frozen=True)
@@ -213,19 +231,36 @@ class FileLink:
     """The bottleneck of a scenario, whose users stay away.
 
     The round trip is that of the link's delays, unless another is given; a link without delay has
-    that of :class:`Link`.
+    that of :class:`Link`. A direction keeps its queue unless another is given.
     """
 
     file: Path
     bottleneck: dict[str, Any]
     rtt_s: float
     jitter_s: float = 0.0
-    asked: ClassVar[None] = None
-    """The file says what the queue is."""
+    queue_down: str | None = None
+    queue_up: str | None = None
 
     @classmethod
-    def load(cls, file: Path, rtt_s: float | None, jitter_s: float) -> FileLink:
-        """Reads a scenario; `rtt_s` replaces its link's delays."""
+    def load(
+        cls,
+        file: Path,
+        rtt_s: float | None,
+        jitter_s: float,
+        queue_down: str | None = None,
+        queue_up: str | None = None,
+        buffer: str | None = None,
+    ) -> FileLink:
+        """Reads a scenario.
+
+        Args:
+            file: the scenario.
+            rtt_s: replaces its link's delays.
+            jitter_s: the random delay of each packet at most.
+            queue_down: replaces the queue of the download, as in :class:`Link`.
+            queue_up: replaces that of the upload.
+            buffer: the size of queues that replace others and state none.
+        """
         topology = Scenario.load(file).data["topology"]
         if topology["kind"] != "dumbbell":
             raise AqmlabError(
@@ -239,20 +274,38 @@ class FileLink:
         if rtt_s is not None:
             for way in ways:
                 way["delay"] = time_text(rtt_s / 2)
-        delays = [parsed_time(way["delay"]) for way in ways]
-        return cls(file, bottleneck, sum(delays), jitter_s)
+        rtt_s = sum(parsed_time(way["delay"]) for way in ways)
+        queues = (queue_down, queue_up)
+        for option, way, queue in zip(_queue_options(*queues), ways, queues, strict=True):
+            if queue is not None:
+                rate_bps = parsed_rate(way["rate"])
+                way["discipline"] = _discipline(option, queue, rate_bps, rtt_s, buffer)
+        return cls(file, bottleneck, rtt_s, jitter_s, *queues)
+
+    @property
+    def asked(self) -> str | None:
+        """As of :class:`Link`; None where the file says what the queue is."""
+        both = self.queue_down is not None and self.queue_up is not None
+        return _asked(str(self.queue_down), str(self.queue_up)) if both else None
 
     def __str__(self) -> str:
         """The link in a few words."""
         down, up = (self.bottleneck[way] for way in ("forward", "reverse"))
-        kinds = [way["discipline"]["kind"] for way in (down, up)]
+        given = (self.queue_down, self.queue_up)
+        kinds = [
+            queue or way["discipline"]["kind"] for queue, way in zip(given, (down, up), strict=True)
+        ]
         queues = kinds[0] if kinds[0] == kinds[1] else f"{kinds[0]} (down), {kinds[1]} (up)"
         rates = f"{down['rate']} down, {up['rate']} up"
         return f"{rates}, {time_text(self.rtt_s)}, {queues} ({self.file.name})"
 
     def scenario(self, title: str, seed: int, span: Span, users: Users = ()) -> Scenario:
         """The link as a scenario; its first user stands for the program."""
-        return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, span, users)
+        try:
+            return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, span, users)
+        except ScenarioError as error:
+            options = _queue_options(self.queue_down, self.queue_up)
+            raise AqmlabError(_of_options(str(error), options)) from None
 
 
 def trace_rate_bps(file: Path) -> float:
@@ -403,8 +456,6 @@ def run_program(
         results: what the program found out, for ``test`` of the summary; gets the same folder.
     """
     path, arguments, named = program
-    if is_being_made(target):
-        raise AqmlabError(f"--out: another aqmlab is writing {target}; choose another place")
     environment = _environment(target)
     with (
         workspace(target) as folder,

@@ -6,6 +6,7 @@ option of the command line, or a call here. A scenario only names plug-ins that 
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import json
 import os
@@ -24,6 +25,7 @@ from aqmlab._util.plugin_sources import LOADED, Source
 from aqmlab.errors import AqmlabError, PluginError
 from aqmlab.plugins.compiled import translated
 from aqmlab.plugins.declared import Control, Discipline, declared, shortened
+from aqmlab.plugins.imported import Imported, imported_anew, importing
 
 __all__ = ["ensure", "kinds_of", "load", "loaded", "register"]
 
@@ -45,7 +47,8 @@ def load(path: str | os.PathLike[str]) -> list[str]:
         PluginError: its code raises an exception; the message ends with the traceback.
     """
     file = Path(path)
-    return ensure(Source(file.name, read_bytes(file, "plug-in", _MAX_BYTES)), file)
+    content = read_bytes(file, "plug-in", _MAX_BYTES)
+    return ensure(Source(file.name, content, os.fspath(file.parent.absolute())), file)
 
 
 def ensure(source: Source, place: Path | None = None) -> list[str]:
@@ -74,15 +77,19 @@ def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
     linecache.cache[shown] = len(text), None, text.splitlines(keepends=True), shown
     try:
         code = compile(source.content, shown, "exec")
-        namespace = _executed(code, name, shown)
+        namespace = _executed(code, name, source, {})
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module raises
         sys.modules.pop(name, None)
         raised = _as_raised(error)
         reason = raised.rpartition("\n")[2]
         raise PluginError(f"{shown}: cannot be loaded: {reason}\n{raised}") from None
 
-    def renew() -> dict[str, Any]:
-        return _executed(code, name, shown)
+    def renew(imported: Imported) -> dict[str, Any]:
+        path = sys.path[:]
+        try:
+            return _executed(code, name, source, imported)
+        finally:
+            sys.path[:] = path  # what the file adds to it was added when it was loaded
 
     classes = {
         item: key
@@ -125,12 +132,17 @@ def _refuse_twins(classes: Sequence[type[Discipline | Control]]) -> None:
         seen[name] = plugin.__name__
 
 
-def _executed(code: types.CodeType, name: str, shown: str) -> dict[str, Any]:
-    """What a module holds that is executed now: each run has its own."""
+def _executed(
+    code: types.CodeType, name: str, source: Source, imported: Imported
+) -> dict[str, Any]:
+    """What a module holds that is executed now: each run has its own, and its own imports."""
+    folder = Path(source.folder)
     module = types.ModuleType(name)
-    module.__file__ = shown
+    module.__file__ = os.fspath(folder / source.file)
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing(folder, imported)}
     sys.modules[name] = module
-    exec(code, vars(module))
+    with imported_anew(folder, imported):
+        exec(code, vars(module))
     return vars(module)
 
 
@@ -146,7 +158,7 @@ def _from_shared_object(source: Source, place: Path | None) -> list[tuple[str, s
 def _known(
     plugin: type[Discipline | Control],
     sha256: str,
-    renewed: tuple[Callable[[], dict[str, Any]], str] | None = None,
+    renewed: tuple[Callable[[Imported], dict[str, Any]], str] | None = None,
 ) -> tuple[str, str]:
     """Makes a class known to the engine, and how its module is executed anew."""
     says = declared(plugin)
@@ -190,9 +202,9 @@ def loaded() -> dict[str, Source]:
     return {sha256: source for sha256, (source, _) in LOADED.items()}
 
 
-def arrived(file: str, content: bytes) -> Source:
+def arrived(file: str, content: bytes, folder: str = "") -> Source:
     """A source that came with a scenario, loaded: unpickling runs code anyway."""
-    source = Source(file, content)
+    source = Source(file, content, folder)
     ensure(source)
     return source
 

@@ -220,7 +220,7 @@ class Run:
         """What the label adds for a live run: ``live``, and whether it is invalid."""
         if "live" not in self.summary:
             return ""
-        return " live" if self.summary["live"]["valid"] else " live (invalid)"
+        return ", live" if self.summary["live"]["valid"] else ", live (invalid)"
 
     def __repr__(self) -> str:
         """One line."""

@@ -1,6 +1,7 @@
 //! The far end: a thread in the servers' namespace, with the built-in services and the gateway.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
@@ -13,6 +14,7 @@ use super::gateway::Gateway;
 use super::services;
 use crate::bed::Bed;
 use crate::error::LiveError;
+use crate::outside::Outside;
 use crate::routes::Side;
 use crate::world::introduce;
 
@@ -36,6 +38,7 @@ pub(super) fn start<'scope>(
     bed: &'scope Bed,
     has_services: bool,
     gateway: Option<Gateway>,
+    outside: Arc<Outside>,
     introducing: Sender<(&'static str, Pid)>,
 ) -> Result<Served, LiveError> {
     let (end, ended) = oneshot::channel();
@@ -61,9 +64,9 @@ pub(super) fn start<'scope>(
         set.block_on(&runtime, async {
             let services = async {
                 if has_services {
-                    services::listen(TEST).await?;
+                    services::listen(TEST, &outside).await?;
                     if !stands_for_host {
-                        services::listen(FAR).await?;
+                        services::listen(FAR, &outside).await?;
                     }
                 }
                 Ok(())

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 use tokio::io::copy_bidirectional_with_sizes;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::Receiver;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
@@ -22,6 +22,7 @@ use super::broker::{Broker, Kind};
 use super::datagrams;
 use super::echoes::Echoes;
 use super::gate::{Errand, Flow, Gate};
+use super::listening::Door;
 use super::replies::Unreachable;
 use super::services;
 use crate::outside::Outside;
@@ -162,24 +163,18 @@ impl Desk {
         if self.listeners.borrow().contains_key(&server) {
             return Ok(());
         }
-        let listener = TcpListener::bind(server).await?;
+        let mut door = Door::open(server, &self.outside).await?;
         self.listeners.borrow_mut().insert(server, ());
         spawn_local(async move {
             loop {
-                match listener.accept().await {
-                    Ok((stream, SocketAddr::V4(client))) => {
-                        let flow = Flow {
-                            is_tcp: true,
-                            client,
-                            server,
-                        };
-                        spawn_local(self.clone().join(flow, stream));
-                    }
-                    Ok(_) => {}
-                    Err(error) => {
-                        self.outside.failed(&error);
-                        sleep(Duration::from_millis(10)).await;
-                    }
+                let (stream, client) = door.accept().await;
+                if let SocketAddr::V4(client) = client {
+                    let flow = Flow {
+                        is_tcp: true,
+                        client,
+                        server,
+                    };
+                    spawn_local(self.clone().join(flow, stream));
                 }
             }
         });

@@ -15,6 +15,7 @@ mod either;
 mod far;
 mod gate;
 mod gateway;
+mod listening;
 mod program;
 mod reach;
 mod replies;
@@ -34,7 +35,7 @@ use aqmlab_net::Time;
 use aqmlab_record::{Flow, LinkStats, Metrics, Records, RunError, View};
 use aqmlab_scenario::Scenario;
 
-use crate::bed::{Bed, DEVICE, Place, raise_file_limit};
+use crate::bed::{Bed, DEVICE, FileLimit, Place};
 use crate::clock::Clock;
 use crate::error::LiveError;
 use crate::gauge::{Gauge, LinkView};
@@ -135,7 +136,7 @@ pub fn shell(
         return Err(LiveError::Refused(what));
     }
     let has_users = users::are_in(scenario, dumbbell)?;
-    raise_file_limit();
+    let file_limit = FileLimit::raise();
     let routes = has_users.then(Arc::<Routes>::default);
     let mut paths = Side::BOTH
         .map(|from| Path::open(scenario, dumbbell, from, settings.jitter, routes.clone()));
@@ -185,8 +186,9 @@ pub fn shell(
         });
         let served = match has_far_end {
             true => {
-                let introducing = introducing.clone();
-                let started = far::start(scope, &bed, settings.services, gateway, introducing);
+                let (introducing, outside) = (introducing.clone(), outside.clone());
+                let has_services = settings.services;
+                let started = far::start(scope, &bed, has_services, gateway, outside, introducing);
                 Some(started?)
             }
             false => None,
@@ -228,7 +230,8 @@ pub fn shell(
         let mut meter = Meter::new(threads.collect());
         let warmed = warm_up((clock, start, &end), &gauges, tell);
         meter.begin(clock.now());
-        let running = warmed.and_then(|()| Running::start(scope, &bed, &settings.program));
+        let running = warmed
+            .and_then(|()| Running::start(scope, &bed, &settings.program, file_limit.of_caller()));
         let outcome = running.and_then(|mut running| {
             let status = watch(&mut running, &bed, &gauges, (clock, &end), tell);
             meter.end(clock.now());
@@ -293,13 +296,11 @@ pub fn shell(
     let metrics = &mut load.metrics;
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
     health.harm.extend(writing.and_then(Writing::finish));
-    if gate.is_some() {
-        let report = outside.report();
-        health.load.local_failures += report.local_failures;
-        let first = &mut health.load.first_failure;
-        *first = first.take().or(report.first_failure.clone());
-        health.outside = Some(report);
-    }
+    let report = outside.report();
+    health.load.local_failures += report.local_failures;
+    let first = &mut health.load.first_failure;
+    *first = first.take().or(report.first_failure.clone());
+    health.outside = gate.is_some().then_some(report);
     health.judge();
     let end = Time::from_nanos(end.load(Relaxed));
     let measured = end.saturating_sub(start);
@@ -334,7 +335,12 @@ fn not_reached(account: &Account, settings: &ShellSettings) -> Vec<NotReached> {
         if connection.is_answered {
             continue;
         }
-        let needs = settings.reach.needed(place).filter(|_| settings.services);
+        // What the far end itself has needs no other network, whatever kept it from answering.
+        let is_service = *place.ip() == FAR && services::have(is_tcp, place.port());
+        let needs = settings
+            .reach
+            .needed(place)
+            .filter(|_| settings.services && !is_service);
         if is_tcp || needs.is_some() {
             let entry = found.entry((place, is_tcp)).or_insert(NotReached {
                 place,

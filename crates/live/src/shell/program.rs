@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
+use rustix::process::Rlimit;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::addresses::{FAR, HOST_NAME, TEST, TEST_NAME};
@@ -67,19 +68,25 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts a program in the namespace of the clients. The thread that starts it lives as long as
-    /// the program does: the kernel ends the program with it.
+    /// the program does: the kernel ends the program with it. The program may have as many open
+    /// files as `file_limit` says.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         bed: &'scope Bed,
         program: &'scope Program,
+        file_limit: &Rlimit,
     ) -> Result<Self, LiveError> {
+        let file_limit = libc::rlimit {
+            rlim_cur: file_limit.current.unwrap_or(libc::RLIM_INFINITY),
+            rlim_max: file_limit.maximum.unwrap_or(libc::RLIM_INFINITY),
+        };
         let parent = Arc::new(Mutex::new(None));
         let known = parent.clone();
         let (started, has_started) = channel();
         let (reporting, status) = channel();
         scope.spawn(move || {
             let terminal = Terminal::of_this_process();
-            match launch(bed, program, terminal) {
+            match launch(bed, program, file_limit, terminal) {
                 Ok(pid) => {
                     *known.lock().expect(UNPOISONED) = Some(pid);
                     let _ = started.send(Ok(Instant::now()));
@@ -251,7 +258,12 @@ unsafe fn take_terminal(group: libc::pid_t) {
 
 /// Has this thread leave its namespaces and starts the waiting process and the program; the number
 /// of the first.
-fn launch(bed: &Bed, program: &Program, terminal: Terminal) -> Result<libc::pid_t, LiveError> {
+fn launch(
+    bed: &Bed,
+    program: &Program,
+    file_limit: libc::rlimit,
+    terminal: Terminal,
+) -> Result<libc::pid_t, LiveError> {
     bed.enter(Side::Clients)?;
     let own = UnshareFlags::NEWNS | UnshareFlags::NEWPID;
     // SAFETY: mounts and the processes of children concern this thread alone.
@@ -276,6 +288,7 @@ fn launch(bed: &Bed, program: &Program, terminal: Terminal) -> Result<libc::pid_
             waiting: waiting.as_raw_fd(),
             going: going.as_raw_fd(),
             failing: failing.as_raw_fd(),
+            file_limit,
             is_foreground: terminal.group.is_some(),
         };
         // SAFETY: this is the child.
@@ -383,6 +396,8 @@ struct Start<'a> {
     waiting: c_int,
     going: c_int,
     failing: c_int,
+    /// Open files that the program may have.
+    file_limit: libc::rlimit,
     is_foreground: bool,
 }
 
@@ -466,6 +481,7 @@ impl Start<'_> {
                 0,
             );
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const self.file_limit);
             libc::execve(
                 self.path.as_ptr(),
                 self.arguments.as_ptr(),

@@ -5,15 +5,18 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::sockopt::{set_ip_recvtos, set_ip_tos};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::spawn_local;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
+use super::listening::{Door, PAUSE};
 use crate::kernel::{receive_with_tos, round_trip};
+use crate::outside::Outside;
 
 /// Port of the file server.
 const FILES: u16 = 8000;
@@ -129,13 +132,16 @@ impl RoundTrips {
 }
 
 /// Has the services listen at an address, as long as the tasks of this thread run.
-pub(super) async fn listen(address: Ipv4Addr) -> io::Result<()> {
-    let files = TcpListener::bind((address, FILES)).await?;
-    let echo = TcpListener::bind((address, ECHO)).await?;
+///
+/// What this machine lacks for their connections is counted.
+pub(super) async fn listen(address: Ipv4Addr, outside: &Arc<Outside>) -> io::Result<()> {
+    let mut files = Door::open((address, FILES), outside).await?;
+    let mut echo = Door::open((address, ECHO), outside).await?;
     let datagrams = UdpSocket::bind((address, ECHO)).await?;
     let round_trips = Rc::new(RoundTrips::default());
     spawn_local(async move {
-        while let Ok((stream, _)) = files.accept().await {
+        loop {
+            let (stream, _) = files.accept().await;
             let round_trips = round_trips.clone();
             spawn_local(async move {
                 // A client may leave when it likes.
@@ -144,7 +150,8 @@ pub(super) async fn listen(address: Ipv4Addr) -> io::Result<()> {
         }
     });
     spawn_local(async move {
-        while let Ok((mut stream, _)) = echo.accept().await {
+        loop {
+            let (mut stream, _) = echo.accept().await;
             spawn_local(async move {
                 let (mut from, mut to) = stream.split();
                 let _ = tokio::io::copy(&mut from, &mut to).await;
@@ -163,7 +170,11 @@ const CODE_POINT: u8 = 0xfc;
 async fn echo_datagrams(socket: UdpSocket) {
     let mut datagram = vec![0; CHUNK];
     let mut last = 0;
-    while let Ok(from) = socket.peek_sender().await {
+    loop {
+        let Ok(from) = socket.peek_sender().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
         let read = || receive_with_tos(&socket, &mut datagram);
         let Ok((size, tos)) = socket.async_io(Interest::READABLE, read).await else {
             continue;
@@ -345,6 +356,7 @@ async fn skip_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
 mod tests {
     use std::net::UdpSocket as StdSocket;
 
+    use tokio::net::TcpListener;
     use tokio::task::LocalSet;
 
     use super::*;
@@ -371,7 +383,7 @@ mod tests {
                 let served = spawn_local(async move { serve(stream, &round_trips).await });
                 client.write_all(b"GET /1GB HTTP/1.1\r\n\r\n").await?;
                 // It waits for a reader meanwhile, and notes a round trip now and then.
-                tokio::time::sleep(3 * NOTED_EVERY).await;
+                sleep(3 * NOTED_EVERY).await;
                 drop(client);
                 assert!(served.await.unwrap().is_err());
             }

@@ -121,7 +121,7 @@ pub(crate) fn summary(run: &Run, view: View) -> Value {
         "simulated_s": 30.0,
         "measured_s": MEASURED_S,
         "events": 12_345,
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": aqmlab_record::version(),
         "links": {
             "bottleneck": { "forward": link(run, 0), "reverse": link(run, 1) },
             "uplink": { "forward": link(run, 2) },

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.console import Console
 
-from aqmlab._util.console import say, show, tell
+from aqmlab._util.console import say, say_lines, show, tell
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
@@ -46,6 +46,7 @@ from aqmlab.engine.shell import (
 )
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest
 from aqmlab.engine.shell_users import users_of
+from aqmlab.engine.workspace import is_being_made
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
@@ -57,6 +58,8 @@ CONTEXT = {"allow_interspersed_args": False}
 """What follows the program's name belongs to the program."""
 _RATE = "20/2"
 _MOST_REPEATS = 1000
+_OF_QUEUES = ("--queue-down", "--queue-up", "--buffer")
+"""Options, besides --queue, that a scenario's link leaves open."""
 _TEST_S = {BuiltIn.RPM: 15.0, BuiltIn.RRUL: 30.0}
 """What a test takes unless the time is stated."""
 _SHORTEST_TEST_S = 3.0
@@ -79,8 +82,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The bottleneck of this scenario, instead of rates, traces, queues and losses; "
-            "its users with --beside FILE.",
+            help="The bottleneck of this scenario, instead of rates, traces and losses; --queue "
+            "replaces its queue. Its users: --beside FILE.",
         ),
     ] = None,
     rate: Annotated[
@@ -316,13 +319,9 @@ def command(
     links = (
         _made_links(given, queue, rtt_s, _jitter(jitter))
         if scenario is None
-        else {scenario.stem: _file_link(scenario, given, rtt_s, _jitter(jitter))}
+        else _file_links(scenario, given, queue, rtt_s, _jitter(jitter))
     )
-    target = directory or _default_path(subject.name)
-    if os.path.lexists(target):
-        raise AqmlabError(f"--out: {target} is there already; choose another place")
-    if directory is not None:
-        check_output_folder(directory)
+    target = _target(directory, subject.name)
     first_seed = one_seed(seed) or 1
     warm_up_s = _warm_up(warm_up, has_users=bool(beside))
     runs = []
@@ -340,8 +339,8 @@ def command(
     if test is not None:
         say(f"{test.value}: {len(runs)} of about {subject.seconds:.0f} s")
     elif program is None:
-        say(f"{runs[0].link}; exit ends it")
-    _say_all(notes({planned.name: planned.scenario for planned in runs}))
+        say_lines([f"{runs[0].link}; exit ends it"])
+    say_lines(notes({planned.name: planned.scenario for planned in runs}))
 
     def run(planned: _Planned) -> Outcome:
         watched = _watch(planned.link, view=view)
@@ -358,7 +357,7 @@ def command(
 
     if len(runs) == 1:
         outcome = run(runs[0])
-        _say_all(summary_lines(outcome, runs[0].link, subject.name, subject.words))
+        say_lines(summary_lines(outcome, runs[0].link, subject.name, subject.words))
         raise typer.Exit(outcome.status or 0)
     raise typer.Exit(_series(runs, run, target, subject))
 
@@ -369,12 +368,6 @@ def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path 
         if value is not None and name != "--loss":
             raise AqmlabError(f"{name}: found one beside --mm, whose words say it")
     return read_mahimahi(words)
-
-
-def _say_all(lines: Iterable[str]) -> None:
-    """Says some lines."""
-    for line in lines:
-        say(line)
 
 
 class _Subject(NamedTuple):
@@ -445,26 +438,42 @@ def _series(
         outcome = run(planned)
         series.setdefault(planned.name, []).append(outcome)
         status = status or outcome.status or 0
-        say(f"{count} of {len(runs)}: {planned.name}: {ending(outcome)}; {trust(outcome.run)}")
-        _say_all(refusals(outcome.run, subject.words))
+        line = f"{count} of {len(runs)}: {planned.name}: {ending(outcome)}; {trust(outcome.run)}"
+        say_lines([line, *refusals(outcome.run, subject.words)])
         if outcome.was_signalled:
             say("a signal ended the series")
             break
     tell(series_table(series))
     by_queue = [[outcome.run for outcome in found] for found in series.values()]
-    _say_all(ways_out([run for own in by_queue if all(it.invalid for it in own) for run in own]))
-    say(f"the runs are in {target}; aqmlab compare {shlex.quote(os.fspath(target))} says more")
+    say_lines(ways_out([run for own in by_queue if all(it.invalid for it in own) for run in own]))
+    more = f"aqmlab compare {shlex.quote(os.fspath(target))} says more"
+    say_lines([f"the runs are in {target}; {more}"])
     return status
 
 
-def _file_link(
-    scenario: Path, given: Mapping[str, object], rtt_s: float | None, jitter_s: float
-) -> FileLink:
-    """The link of a scenario."""
+def _file_links(
+    scenario: Path,
+    given: Mapping[str, Any],
+    queues: Sequence[str] | None,
+    rtt_s: float | None,
+    jitter_s: float,
+) -> dict[str, FileLink]:
+    """The link of a scenario with its queue, or with each of some others, by their names."""
+    queue_down, queue_up, buffer = (given[name] for name in _OF_QUEUES)
     for name, value in given.items():
-        if value is not None:
+        if value is not None and name not in ("--queue", *_OF_QUEUES):
             raise AqmlabError(f"{name}: found one beside --scenario, whose link says it")
-    return FileLink.load(scenario, rtt_s, jitter_s)
+    if buffer is not None and not (queues or queue_down or queue_up):
+        raise AqmlabError(
+            "--buffer: found one beside --scenario, whose queue says it; expected --queue, too"
+        )
+    names = _queue_names(queues, queue_down, queue_up) if queues else [None]
+    return {
+        name or scenario.stem: FileLink.load(
+            scenario, rtt_s, jitter_s, queue_down or name, queue_up or name, buffer
+        )
+        for name in names
+    }
 
 
 def _made_links(
@@ -475,11 +484,7 @@ def _made_links(
     down_bps, trace_down = _way("--down", given["--down"], rates[0])
     up_bps, trace_up = _way("--up", given["--up"], rates[1])
     queue_down, queue_up = given["--queue-down"], given["--queue-up"]
-    names = _queues(queues)
-    if len(names) > 1 and queue_down and queue_up:
-        raise AqmlabError(
-            "--queue: found several beside --queue-down and --queue-up; leave out one of these"
-        )
+    names = _queue_names(queues, queue_down, queue_up)
     return {
         name: Link(
             down_bps=down_bps,
@@ -495,6 +500,18 @@ def _made_links(
         )
         for name in names
     }
+
+
+def _queue_names(
+    texts: Sequence[str] | None, queue_down: str | None, queue_up: str | None
+) -> list[str]:
+    """The queues that were asked for, as far as the directions leave a choice."""
+    names = _queues(texts)
+    if len(names) > 1 and queue_down and queue_up:
+        raise AqmlabError(
+            "--queue: found several beside --queue-down and --queue-up; leave out one of these"
+        )
+    return names
 
 
 def _queues(texts: Sequence[str] | None) -> list[str]:
@@ -609,6 +626,18 @@ def _jitter(text: str) -> float:
     if seconds > 10.0:
         raise AqmlabError(f'--jitter: found "{text[:40]}"; expected at most 10 s')
     return seconds
+
+
+def _target(directory: Path | None, name: str) -> Path:
+    """Where the runs go: a folder that nobody has made, or is making."""
+    target = directory or _default_path(name)
+    if os.path.lexists(target):
+        raise AqmlabError(f"--out: {target} is there already; choose another place")
+    if is_being_made(target):
+        raise AqmlabError(f"--out: another aqmlab is writing {target}; choose another place")
+    if directory is not None:
+        check_output_folder(directory)
+    return target
 
 
 def _default_path(name: str) -> Path:

@@ -345,6 +345,11 @@ check-portable:  ## whether the simulator's crates compile for Windows and macOS
 live-compare: build  ## the simulator against the kernel, as root; an hour of live runs
 	$(BIN)/python -m aqmlab.validation.live $(ARGS)
 
+# As root; elsewhere one line says why nothing is played, and the status is 2.
+.PHONY: kernel-scripts
+kernel-scripts: build  ## packet scripts of profile linux on this machine's kernel, as root: records/kernel-scripts.md; ARGS=FILE for one
+	$(BIN)/python -m aqmlab.validation.kernel.scripts $(ARGS)
+
 .PHONY: clean
 clean:  ## remove what was built
 	rm -rf $(VENV) target

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from aqmlab.validation.kernel.script import ACTIONS, Script, Segment, Step
 
-__all__ = ["Seen", "difference", "differences", "tolerance"]
+__all__ = ["Seen", "difference", "differences", "is_answer", "tolerance"]
 
 LEAST = 0.009
 """Seconds: two ticks of a kernel with 250 a second, and a little for the machine."""
@@ -31,10 +31,13 @@ class Seen:
 
 
 def restarts(steps: Sequence[Step], place: int) -> bool:
-    """Whether a step starts timers again: an ACK of something new, an action, or a timer's end."""
+    """Whether a step starts timers again.
+
+    That is an ACK of something new, an action while nothing is out, or a timer's end.
+    """
     step = steps[place]
     if step.word in ACTIONS:
-        return True
+        return not is_out(steps, place)
     if step.segment is None:
         return False
     if step.word == "<":
@@ -43,6 +46,14 @@ def restarts(steps: Sequence[Step], place: int) -> bool:
         )
         return step.segment.length > 0 or step.segment.ack > max(before, default=-1)
     return step.word == ">" and not is_answer(steps, place)
+
+
+def is_out(steps: Sequence[Step], place: int) -> bool:
+    """Whether data is unacknowledged before a step."""
+    before = [step for step in steps[:place] if step.segment]
+    sent = [step.segment.seq + step.segment.length for step in before if step.word == ">"]  # type: ignore[union-attr]
+    acknowledged = [step.segment.ack for step in before if step.word == "<"]  # type: ignore[union-attr]
+    return max(sent, default=0) > max(acknowledged, default=0)
 
 
 def is_arrival(step: Step) -> bool:

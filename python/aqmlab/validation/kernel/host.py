@@ -99,7 +99,7 @@ def setup_of(script: Script) -> Setup:
     """What a script asks of the kernel.
 
     Raises:
-        RefusedError: No kernel can be told so.
+        RefusedError: No kernel has such a setting.
     """
     if script.profile != "linux":
         raise RefusedError(f"profile {script.profile or 'none'} is no kernel's: only linux is")

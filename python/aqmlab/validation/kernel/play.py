@@ -92,12 +92,12 @@ class Player:
             if step.word in (">", "any"):
                 self.expected.append((index, step))
                 continue
-            self.wait(step.time + self.slip)
+            self.wait_for_line(step)
             # What the kernel sends late, within the tolerance, still comes before what follows.
             self.wait_for_expected()
             self.times[index] = self.now()
             self.step(index, step)
-        self.wait(self.steps[-1].time + self.slip)
+        self.wait_for_line(self.steps[-1])
         self.wait_for_expected()
         self.wait(self.now() + TAIL)
         return Seen(tuple(self.sent), self.times, self.shown)
@@ -110,6 +110,12 @@ class Player:
             readable, _, _ = select.select([self.tun.fd], [], [], left)
             if readable:
                 self.take()
+        self.take()
+
+    def wait_for_line(self, step: Step) -> None:
+        """Waits for the time of a line; what is sent meanwhile may put it off."""
+        while self.now() < step.time + self.slip:
+            self.wait(step.time + self.slip)
         self.take()
 
     def wait_for_expected(self) -> None:

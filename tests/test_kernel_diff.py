@@ -79,9 +79,8 @@ def test_a_difference_is_shrunk_to_what_causes_it(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(diff, "differing", differing)
     plan = Plan(ecn=True, lost=(1, 4, 9, 12), late=((3, 0.1),), lost_acks=(1, 2), close=True)
-    assert diff.shrunk(plan) == Plan(
-        control="reno", ecn=True, lost=(9,), writes=((0.0, 1000),), late=((3, 0.1),)
-    ) or diff.shrunk(plan) == Plan(control="reno", ecn=True, lost=(9,), writes=((0.0, 1000),))
+    wanted = Plan(control="reno", ecn=True, lost=(9,), writes=((0.0, 1000),))
+    assert diff.shrunk(plan) == wanted
 
 
 @pytest.mark.parametrize("text", ["1..", "5..2", "x", ""])

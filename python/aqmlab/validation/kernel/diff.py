@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="kernel-diff", description=__doc__)
     parser.add_argument("--seeds", default="1..100", help="such as 1..100")
     parser.add_argument("--at-once", type=int, default=4, help="how many are played at a time")
-    parser.add_argument("--plain", action="store_true", help="differences as they are, not shrunk")
+    parser.add_argument("--plain", action="store_true", help="do not shrink transfers that differ")
     parser.add_argument("--out", type=Path, help="a folder for the scripts of those that differ")
     chosen = parser.parse_args(arguments)
     if why := missing():

@@ -25,7 +25,7 @@ accept 0.02
 0.02 write 3000
 . > A 1+1000 ack 1 x3
 0.04 < A 1 ack 1 sack 2001-3001
-0.05 < A 1 ack 3001
+0.041 < A 1 ack 3001
 . cwnd 10
 """
 LATE = """\
@@ -44,6 +44,29 @@ accept 0.1
 """
 """A kernel's timer is late here. An answer a round trip after the time of the script would be too
 early: the kernel takes it for that of the first copy, and does not send the last line."""
+STAMPED = """\
+profile linux
+set mss = "1000 bytes"
+set timestamps = true
+set congestion_control = "reno"
+set initial_window = 4
+0 listen
+. < S 0 sackok ts 0/0
+. > SA 0 ack 1 sackok ts 0/0
+0.1 < A 1 ack 1 ts 100/0
+. write 7000
+. > A 1+1000 ack 1 ts 100/100 x4
+0.202 < A 1 ack 1 sack 1001-2001 ts 202/0
+. > A 4001+1000 ack 1 ts 202/202
+. < A 1 ack 1 sack 1001-3001 ts 202/0
+. > A 5001+1000 ack 1 ts 202/202
+. < A 1 ack 1 sack 1001-4001 ts 202/0
+. > A 1+1000 ack 1 ts 202/202
+. ssthresh 2
+0.259 < A 1 ack 4001 ts 259/100
+. > A 6001+1000 ack 1 ts 259/259
+"""
+"""The echo says that the first copy has arrived, and the kernel takes its reduction back."""
 
 
 @pytest.fixture(autouse=True)
@@ -263,7 +286,7 @@ def test_the_record_has_every_script_of_profile_linux() -> None:
 
 
 @pytest.mark.skipif(LACKING is not None, reason=f"NO SCRIPT WAS PLAYED TO A KERNEL: {LACKING}")
-@pytest.mark.parametrize("text", [SHORT, LATE])
+@pytest.mark.parametrize("text", [SHORT, LATE, STAMPED])
 def test_a_script_is_played_to_this_kernel(text: str) -> None:
     script = parse(text)
     # A stray pause of a busy machine is no difference.
@@ -275,7 +298,7 @@ def test_a_script_is_played_to_this_kernel(text: str) -> None:
             break
     assert found is None
     assert played.seen is not None
-    planted = parse(text.replace("1+1000 ack 1 x", "1+900 ack 1 x"))
+    planted = parse(text.replace("> A 1+1000 ack 1", "> A 1+900 ack 1", 1))
     assert "not A 1+900" in str(difference(planted, played.seen))
 
 

@@ -67,7 +67,7 @@ class Player:
         self.sent: list[tuple[float, Segment]] = []
         self.times: dict[int, float] = {}
         self.shown: dict[int, float] = {}
-        # All that must be sent, and how much by now: an answer comes before its line is read.
+        # All that must be sent, and how much is due: an answer comes before its line is read.
         self.expected = [
             (index, step) for index, step in enumerate(steps) if step.word in (">", "any")
         ]

@@ -345,6 +345,15 @@ check-portable:  ## whether the simulator's crates compile for Windows and macOS
 live-compare: build  ## the simulator against the kernel, as root; an hour of live runs
 	$(BIN)/python -m aqmlab.validation.live $(ARGS)
 
+# As root; elsewhere one line says why nothing is played, and the status is 2.
+.PHONY: kernel-scripts kernel-diff
+kernel-scripts: build  ## packet scripts of profile linux on this machine's kernel, as root: records/kernel-scripts.md; ARGS=FILE for one
+	$(BIN)/python -m aqmlab.validation.kernel.scripts $(ARGS)
+
+kernel-diff: build  ## random transfers of our end point beside this machine's kernel, as root: ARGS="--seeds 1..100"
+	cargo build --locked --quiet -p aqmlab-tcp --example transfer
+	$(BIN)/python -m aqmlab.validation.kernel.diff $(ARGS)
+
 .PHONY: clean
 clean:  ## remove what was built
 	rm -rf $(VENV) target

@@ -404,7 +404,7 @@ fn parse(words: &str) -> Result<(Segment, u32), String> {
     Ok((segment, times))
 }
 
-fn show(segment: &Segment) -> String {
+pub(crate) fn show(segment: &Segment) -> String {
     let mut shown: String = FLAGS
         .iter()
         .filter(|(_, flag)| segment.flags.has(*flag))

@@ -217,6 +217,14 @@ impl Rto {
         (self.srtt as u64 + deviation).clamp(min, max)
     }
 
+    /// Four times the deviation is this, as another rule keeps it.
+    pub(crate) fn set_deviation(&mut self, profile: &Profile, deviation: Time) {
+        if let Clock::Fine { granularity } = profile.clock {
+            self.rttvar = deviation.as_nanos() as i64 / 4;
+            self.current = self.base_fine(profile, granularity);
+        }
+    }
+
     /// ns: new data is acknowledged, however often it was sent; the back-off ends.
     pub(crate) fn end_backoff(&mut self, profile: &Profile) {
         if self.expiries == 0 || self.srtt == 0 {
@@ -395,7 +403,7 @@ mod tests {
                 rto.timeout(&linux).as_nanos() / 1_000_000_000
             })
             .collect();
-        assert_eq!(gaps, [1, 1, 1, 1, 2, 4]);
+        assert_eq!(gaps, [1, 1, 1, 1, 1, 2]);
         let mut rto = Rto::new(&linux);
         for _ in 0..50 {
             rto.sample(&linux, &host, MS(0), MS(100));

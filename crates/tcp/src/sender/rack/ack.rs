@@ -7,7 +7,7 @@ use super::hystart::{Arrival, LIMIT};
 use crate::agreed::Agreed;
 use crate::context::Context;
 use crate::control::{Cause, Marks, Sample};
-use crate::profile::{BackoffEnd, RackRules, RateReduction, SlowStartExit};
+use crate::profile::{BackoffEnd, RackRules, RateReduction, RtoMinBounds, SlowStartExit};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, Segment, Stamps};
 use crate::sender::prr::Prr;
@@ -144,10 +144,29 @@ impl RackSender {
         if let Some(time) = self.log.news.longest_rtt.or(by_stamp) {
             self.probe.on_round_trip();
             let (sent, cwnd) = (cx.now.saturating_sub(time), space.control.window());
+            let srtt = space.rto.smoothed(cx.profile);
             space.on_round_trip(sent, cwnd, cx, out);
+            self.keep_deviation(space, (time, srtt), segment.ack, cx);
         }
         if advances && cx.profile.backoff_ends_with != BackoffEnd::Sample {
             space.rto.end_backoff(cx.profile);
+        }
+    }
+
+    /// Linux keeps the deviation of round trips by a rule of its own.
+    pub(super) fn keep_deviation(
+        &mut self,
+        space: &mut Space,
+        sample: (Time, Option<Time>),
+        ack: u64,
+        cx: &Context<'_>,
+    ) {
+        if cx.profile.rack_rules == RackRules::Linux
+            && cx.profile.rto_min_bounds == RtoMinBounds::Variance
+        {
+            let (places, least) = ((space.una.max(ack), space.max), cx.profile.rto_min);
+            let deviation = self.deviation.on_round_trip(sample, places, least);
+            space.rto.set_deviation(cx.profile, deviation);
         }
     }
 
@@ -259,6 +278,10 @@ impl RackSender {
     /// their way before.
     pub(super) fn enter_recovery(&mut self, space: &mut Space, pipe: u64, cx: &Context<'_>) {
         self.remember_window(space);
+        let base = match cx.profile.rack_rules {
+            RackRules::Rfc8985 => pipe,
+            RackRules::Linux => space.control.window(),
+        };
         let cwnd = space.cut_for_loss(pipe, cx);
         self.counts.fast_retransmits += 1;
         space.recover = space.max;
@@ -270,7 +293,7 @@ impl RackSender {
         }
         // What an echo has begun goes on.
         if !std::mem::take(&mut self.is_reducing) {
-            self.prr = Prr::begin(pipe.max(cx.profile.mss.0));
+            self.prr = Prr::begin(base.max(cx.profile.mss.0));
         }
         self.restart_rto(space, cx);
     }

@@ -8,6 +8,7 @@
 mod accecn;
 mod ack;
 mod detection;
+mod deviation;
 mod fast_path;
 pub(crate) mod hystart;
 mod marks;
@@ -30,6 +31,7 @@ use crate::context::Context;
 use crate::profile::WindowCounts;
 use accecn::MarkReader;
 use detection::Rack;
+use deviation::Deviation;
 use hystart::HyStart;
 use pace::Pace;
 use probe::Probe;
@@ -48,6 +50,7 @@ pub(crate) struct RackSender {
     undo: Undo,
     spurious: Spurious,
     probe: Probe,
+    deviation: Deviation,
     pace: Pace,
     hystart: HyStart,
     marks: MarkReader,
@@ -74,6 +77,7 @@ impl Default for RackSender {
             undo: Undo::default(),
             spurious: Spurious::default(),
             probe: Probe::default(),
+            deviation: Deviation::default(),
             pace: Pace::default(),
             hystart: HyStart::default(),
             marks: MarkReader::default(),
@@ -92,6 +96,7 @@ impl RackSender {
     pub(super) fn establish(&mut self, space: &mut Space, took: Option<Time>, cx: &Context<'_>) {
         if let Some(took) = took {
             self.rack.on_handshake(took, cx.now);
+            self.keep_deviation(space, (took, None), 1, cx);
         }
         self.set_pace(space, cx);
     }

@@ -107,7 +107,7 @@ def test_a_paragraph_says_what_slow_responses_wait_for() -> None:
     assert f"The slowest spend {share} waiting for a timer before a lost packet" in texts[1]
     assert "(dropped by a queue before it was full)" in texts[1]
     assert "A sender that gets no answer waits for this timer" in texts[1]
-    assert "in the queue of bottleneck forward" in texts[0]
+    assert "in the queue of the download" in texts[0]
 
 
 def test_differences_between_queues_are_taken_seed_by_seed() -> None:
@@ -177,9 +177,9 @@ def test_a_story_names_parts_counts_and_the_loss() -> None:
     counts = {row[0].text: row[3].text for row in table.rows}
     assert counts["time-out"] == "1 expiry"
     assert counts["propagation, slow start"] == "4 trips"
-    assert counts["queue, forward"] == "-"
+    assert counts["queue, download"] == "-"
     [loss] = found.losses()
-    assert "a segment with data was dropped (reason: early) at bottleneck forward" in loss
+    assert "a segment with data was dropped (reason: early) in the download queue" in loss
     assert "sent again 1,000.000 ms after its first transmission" in loss
     best = story(broken_down("red (5,15)", 90, 0.15), slowest=200)
     assert best.losses() == ["No packet that this response waited for was lost."]

@@ -12,6 +12,7 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
 from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.results import order
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
@@ -143,6 +144,7 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
             lambda run, done: progress.update(names[run], done),
             apart=True,
         )
+    order.note(root, list(named))
     # A scenario that is named twice is run once.
     fresh = iter([results[default_path(entry, root).name] for entry in scenarios])
     found = []

@@ -303,7 +303,7 @@ def metric_keys(name: str, loaded: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def compared(key: str) -> Metric:
     """What is known of a number that comparisons are about."""
-    [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY, *PROGRAM), key)
+    [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY, *PROGRAM, *LINK), key)
     return metric
 
 

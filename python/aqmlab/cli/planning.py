@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from aqmlab._util.console import Progress, say
@@ -17,7 +18,7 @@ from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 
-__all__ = ["calibrated", "kept", "load", "made", "planned_runs"]
+__all__ = ["baselines", "calibrated", "kept", "load", "made", "planned_runs"]
 
 
 def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
@@ -92,11 +93,31 @@ def planned_runs(
 
 
 def kept(sources: Sequence[Path], where: Sequence[str]) -> list[Run]:
-    """The finished runs at some places whose parameters have some values."""
+    """The finished runs at some places whose parameters have some values.
+
+    What all of them share, such as a single value that was asked for, is not in their labels.
+    """
+    return [replace(run, label=label) for run, label in _kept(sources, where)]
+
+
+def _kept(sources: Sequence[Path], where: Sequence[str]) -> list[tuple[Run, str]]:
+    """The same runs with the labels of their places, and their labels beside each other."""
     from aqmlab.results.configurations import select
 
     with named_as_options(["where"]):
-        return [run for one in select(list(map(str, sources)), where) for run in one.runs]
+        found = select(list(map(str, sources)), where)
+    return [(run, one.label) for one in found for run in one.runs]
+
+
+def baselines(sources: Sequence[Path], where: Sequence[str] | None) -> dict[str, str]:
+    """What sweeps among some places compare each of their points with, by the labels of a table."""
+    from aqmlab.results.sources import stated_baselines
+
+    stated = stated_baselines(sources)
+    if not stated or not where:
+        return stated
+    named = {run.label: label for run, label in _kept(sources, where)}
+    return {named[a]: named[b] for a, b in stated.items() if a in named and b in named}
 
 
 def _is_scenario(source: Path) -> bool:

@@ -33,7 +33,7 @@ from aqmlab.cli.options import (
     check_format,
     chosen_seeds,
 )
-from aqmlab.cli.planning import made, planned_runs
+from aqmlab.cli.planning import baselines, made, planned_runs
 from aqmlab.errors import AqmlabError
 from aqmlab.results import tables
 from aqmlab.results.baseline import Baseline, scenarios_of
@@ -50,7 +50,6 @@ from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
-from aqmlab.results.sources import stated_baselines
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
@@ -136,7 +135,7 @@ def command(
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
     ordered = any(isinstance(entry, Scenario) for entry in planned)
-    asked = baseline or stated_baselines(sources)
+    asked = baseline or baselines(sources, where)
     parts = _compared(groups, asked, target, ordered=ordered, every=every or as_json)
     found = distinguish(opened)
     for part in parts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import aqmlab as library
 import pytest
@@ -33,11 +34,11 @@ def folder(aqmlab: Cli, small: Path) -> Path:
     return Path("queues")
 
 
-def _colours(chart: object) -> dict[str, str]:
+def _colours(chart: Any) -> dict[str, str]:
     """The colour of each curve of a figure."""
     found: dict[str, str] = {}
 
-    def look(part: object) -> None:
+    def look(part: Any) -> None:
         for value in part.values() if isinstance(part, dict) else part:
             if isinstance(value, dict) and isinstance(colour := value.get("color"), dict):
                 scale = colour.get("scale") or {}
@@ -45,7 +46,7 @@ def _colours(chart: object) -> dict[str, str]:
             if isinstance(value, dict | list):
                 look(value)
 
-    look(chart.to_dict())  # type: ignore[attr-defined]
+    look(chart.to_dict())
     return found
 
 
@@ -60,8 +61,8 @@ def test_figures_and_reports_of_a_folder_have_the_order_of_its_command(
         found = _colours(kind(place))
         assert found == expected, kind
         assert list(found) == GIVEN, kind
-    for kind in (figures.throughput_delay, figures.utilization_delay):
-        assert _colours(kind(place)) == expected
+    assert _colours(figures.throughput_delay(place)) == expected
+    assert _colours(figures.utilization_delay(place)) == expected
     report = compose(gather([place]), Path())
     assert report.drawn == GIVEN
     assert _strokes(report) == {name: stroke(k) for k, name in enumerate(GIVEN)}

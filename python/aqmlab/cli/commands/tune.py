@@ -36,8 +36,8 @@ def command(
             "--goal",
             metavar="GOAL",
             help='"minimize METRIC" or "maximize METRIC", several between commas: '
-            '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short names, by '
-            "what they measure: "
+            '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short '
+            "names, by what they measure: "
             f"{listed(GROUPED)}. What users of an application get is of one class: mos.calls.",
         ),
     ] = None,

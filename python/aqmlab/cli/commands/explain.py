@@ -27,7 +27,7 @@ def command(
     as_json: Json = False,
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Explain a name or word: queue discipline, download, metric, ..."""
+    """Explain a name or word: discipline, download, metric, ..."""
     found = Catalog.load().find(name)
     if as_json:
         print_json([entry.to_json() for entry in found])

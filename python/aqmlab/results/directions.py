@@ -32,8 +32,15 @@ def in_words(at: LinkDirection, scenario: Mapping[str, Any]) -> str:
 
 
 def brief(at: LinkDirection, scenario: Mapping[str, Any]) -> str:
-    """The same where room is short: the bottleneck, mostly the only loaded link, has no name."""
-    return way(at.direction, scenario) if at.link == _BOTTLENECK else in_words(at, scenario)
+    """The same beside classes: the bottleneck, mostly the only loaded link, has no name.
+
+    Where a class of traffic is called as the direction is, such as ``upload``, this is the link.
+    """
+    if at.link != _BOTTLENECK:
+        return in_words(at, scenario)
+    found = way(at.direction, scenario)
+    classes = {one.get("name") for one in scenario.get("traffic", ())}
+    return f"{found} link" if found in classes else found
 
 
 def placed(at: LinkDirection, scenario: Mapping[str, Any]) -> str:

@@ -91,6 +91,7 @@ def why(
         raise AqmlabError("a class of traffic needs responses in every run; name other runs")
     chosen = traffic or (ALL if ALL in classes else classes[0])
     along = parameters.chosen(found, x) if x else _default_axis(found)
+    of_class = "" if chosen == ALL else f" of {look.named(chosen)}"
     if along is None:
         found = compared(runs, look)
         bands = [band] if band else list(BANDS)
@@ -99,7 +100,7 @@ def why(
             for name in bands
             for entry in found
         ]
-        drawn = "where the mean response time goes"
+        drawn = f"where the mean response time{of_class} goes"
     else:
         one = band or "slowest_10"
         order = {text_of(value): k for k, value in enumerate(values_of(found, along))}
@@ -115,11 +116,10 @@ def why(
             for entry in found
         ]
         bars.sort(key=lambda bar: order[bar.place])
-        drawn = f"{_band_title(one)}: where the mean response time goes, against {along}"
-    of_class = "" if chosen == ALL else f" of {look.named(chosen)}"
+        drawn = f"{_band_title(one)}: where the mean response time{of_class} goes, against {along}"
     heading = Heading(
         _title(bars, chosen),
-        (f"{drawn}{of_class}; {seeds_in_words(found)}",),
+        (f"{drawn}; {seeds_in_words(found)}",),
     )
     return _view(_folded(bars), heading, along, look).chart(look)
 

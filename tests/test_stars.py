@@ -108,7 +108,7 @@ PATTERNS = {
 
 
 def test_no_other_star_is_printed() -> None:
-    """Whoever adds a star to a table or a figure says here what it is."""
+    """A module that adds a star to a table or a figure is named here."""
     lone = {
         name for name, file in MODULES.items()
         if any(re.fullmatch(r"\s*\\?\*", text) for text in _texts(file))

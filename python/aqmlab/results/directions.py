@@ -8,9 +8,10 @@ no such side, nor has a network of one's own: there a link keeps its own words.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aqmlab.results.links import LinkDirection
+if TYPE_CHECKING:
+    from aqmlab.results.links import LinkDirection
 
 __all__ = ["brief", "in_queue", "in_words", "placed", "way"]
 

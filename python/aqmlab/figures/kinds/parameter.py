@@ -103,7 +103,7 @@ def parameter(
         for name, what in (of.items() if one is None else [("", one)])
         if what.values(entry)
     ]
-    # A curve keeps its colour where another one was not measured.
+    # A curve keeps its colour where another curve was not measured.
     every = map(look.named, of) if is_by_class else (_name(entry, by) for entry in found)
     return _view(points, along, plots, list(dict.fromkeys(every)), look).chart(look)
 

@@ -83,7 +83,7 @@ def _view(found: Sequence[Configuration], flow: int | None, look: Look) -> Figur
         ),
     )
 
-    # Where a curve is a configuration, it has the colour of this, also beside one that recorded none.
+    # A curve that is a configuration has its colour, also beside one that recorded none.
     labels = [entry.label for entry in found]
     names = labels if len(found) > 1 and set(series) <= set(labels) else list(series)
 

@@ -40,7 +40,7 @@ def test_run_says_what_happened_and_where(aqmlab: Cli, small: Path) -> None:
     [directory] = Path("runs").iterdir()
     assert directory.name.startswith("small-")
     assert answer.out.endswith(f"run directory: {directory}\n")
-    for word in ("droptail 20", "fetches", "bottleneck forward", "p90 s"):
+    for word in ("droptail 20", "fetches", "download", "p90 s"):
         assert word in answer.out
     again = aqmlab("run", small)
     assert again == answer

@@ -299,7 +299,7 @@ def test_a_class_and_the_queueing_delay(runs: list[Run]) -> None:
     pages = figures.cdf(runs, traffic="pages")
     assert "class pages" in subtitle(pages)
     delay = figures.cdf(runs, of="delay")
-    assert "bottleneck forward" in title(delay)
+    assert "of the download" in title(delay)
     medians = [
         float(
             np.mean(
@@ -412,7 +412,7 @@ def test_loaded_directions_are_drawn(runs: list[Run]) -> None:
     ):
         figures.delay(runs, direction="sideways")
     both = figures.delay(runs, direction="reverse")
-    assert "Bottleneck reverse" in subtitle(both)
+    assert "Upload" in subtitle(both)
 
 
 def test_connections_over_time(runs: list[Run]) -> None:

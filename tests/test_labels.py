@@ -70,7 +70,7 @@ def test_a_label_is_about_the_loaded_direction() -> None:
     assert run(*office, busy="reverse").label == "fq-codel"
     assert run(*office, busy="forward").label == "droptail-240"
     both = run(*office, busy="forward reverse").label
-    assert both == "forward droptail-240, reverse fq-codel"
+    assert both == "download droptail-240, upload fq-codel"
 
 
 def test_rows_are_called_by_what_differs() -> None:
@@ -79,7 +79,7 @@ def test_rows_are_called_by_what_differs() -> None:
         run((FORWARD, name), (REVERSE, "pie"), busy="forward reverse", path=name)
         for name in ("droptail-240", "fq-codel")
     ]
-    assert labels(*rows) == ["forward droptail-240", "forward fq-codel"]
+    assert labels(*rows) == ["download droptail-240", "download fq-codel"]
 
 
 def test_a_queue_that_nobody_loads_is_named_with_its_direction() -> None:
@@ -89,8 +89,8 @@ def test_a_queue_that_nobody_loads_is_named_with_its_direction() -> None:
         for name in ("droptail-240", "fq-codel")
     ]
     assert labels(*rows) == [
-        "pie, forward droptail-240",
-        "pie, forward fq-codel",
+        "pie, download droptail-240",
+        "pie, download fq-codel",
     ]
 
 
@@ -100,7 +100,7 @@ def test_a_field_says_which_direction_and_class_it_is_of() -> None:
     both = [run((rate.format(""), value), path=value) for value in ("1 Mbit/s", "2 Mbit/s")]
     assert labels(*both) == ["droptail 20, rate 1 Mbit/s", "droptail 20, rate 2 Mbit/s"]
     one = [run((rate.format("reverse."), value), path=value) for value in ("1 Mbit/s", "3 Mbit/s")]
-    assert labels(*one)[0] == "droptail 20, reverse rate 1 Mbit/s"
+    assert labels(*one)[0] == "droptail 20, upload rate 1 Mbit/s"
     users = [run(("traffic.fetches.rate", value), path=value) for value in ("5 /s", "6 /s")]
     assert labels(*users) == ["droptail 20, rate 5 /s", "droptail 20, rate 6 /s"]
 

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 from aqmlab import AqmlabError
-from aqmlab.results.metrics import described, flattened, metric_key, metric_keys, number
+from aqmlab.results.metric_groups import grouped
+from aqmlab.results.metrics import (
+    GROUPED,
+    SHORT_NAMES,
+    described,
+    flattened,
+    metric_key,
+    metric_keys,
+    number,
+)
 from conftest import SMALL, Cli
 
 UPLOADS = SMALL.replace("[[traffic]]", '[[traffic]]\ndirection = "reverse"')
@@ -118,3 +127,21 @@ def test_one_number_is_what_all_numbers_have() -> None:
         "links.core",
     ]
     assert {key: number(summary, key) for key in wanted} == {key: every.get(key) for key in wanted}
+
+
+def test_names_are_listed_by_what_they_measure(aqmlab: Cli, small: Path) -> None:
+    """Each once, none beside the groups; in the help of a search, and in its error."""
+    every = [name for names in GROUPED.values() for name in names]
+    assert sorted(every) == sorted(SHORT_NAMES)
+    assert list(GROUPED)[:3] == ["links", "pages", "responses"]
+    assert {"calls", "video", "fairness", "datagrams"} < set(GROUPED)
+    assert "others" not in GROUPED
+    assert grouped({"new": "elsewhere.all.new"}) == {"others": ["new"]}
+    vary = ("--vary", "discipline.limit=9..40:whole")
+    refused = aqmlab("tune", small, *vary, "--goal", "minimize nothing").err
+    shown = " ".join(aqmlab("tune", "--help").out.split())
+    for text in (refused, shown):
+        assert "links: loss, marked, " in text
+        assert "; calls: mos, mos_min; video: stall_ratio, " in text
+        assert "; fairness: fairness; " in text
+    assert len(refused.strip().splitlines()) == 1

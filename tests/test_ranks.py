@@ -145,5 +145,5 @@ def test_both_verdicts_are_shown() -> None:
     assert "| table | cells within | share | by value alone |" in page
     assert "| Table | 2 of 3 | 67 % | 1 |" in page
     assert "| 0 | 0.5 / 0.9 (52 %) † |" in page
-    assert "| 2 | 1.6 / 0.9 (30 %) \\* |" in page
+    assert "| 2 | 1.6 / 0.9 (30 %) ✗ |" in page
     assert "±6 points of rank" in page

@@ -125,7 +125,7 @@ def test_the_summary_says_what_the_run_measured(pair: list[Run], tmp_path: Path)
     assert row["median (s)"] == f"{summary['responses']['all']['p50_s']:.3f}"
     head, *rows = page.tables["table-loaded"]
     row = dict(zip(head, rows[1], strict=True))
-    assert row["link"] == "bottleneck forward"
+    assert row["link"] == "download"
     link = summary["links"]["bottleneck"]["forward"]
     assert row["loss (%)"] == f"{100 * link['loss_rate']:.2f}"
     [drop] = [row for row in page.tables["table-reasons"] if row[0] == "droptail 20"]
@@ -169,7 +169,7 @@ def test_a_report_is_about_the_loaded_link(tmp_path: Path) -> None:
     page = Page(report.write(made, tmp_path / "report.html"))
     held = made[1].summary["links"]["bottleneck"]["reverse"]["queue_mean_packets"]
     assert held > 1
-    assert f"The queue of bottleneck reverse held {held:.1f} packets on average" in page.text
+    assert f"The queue at bottleneck reverse held {held:.1f} packets on average" in page.text
     assert "bottleneck forward held" not in page.text
     assert [row[:2] for row in page.tables["table-loaded"][1:]] == [
         ["ared-auto", "bottleneck reverse"],
@@ -291,7 +291,7 @@ def test_the_time_axis_ends_where_the_curves_are_interesting(runs: list[Run]) ->
 def test_traces_keep_extremes(pair: list[Run]) -> None:
     found = traces(group(pair))
     assert found is not None
-    assert found.directions == ["bottleneck forward", "bottleneck reverse"]
+    assert found.directions == ["download", "upload"]
     assert [trace.variable for trace in found.probabilities] == ["p_b"]
     queue = next(trace for trace in found.traces if trace.variable == "packets")
     table = pair[0].queue
@@ -770,7 +770,7 @@ def test_wide_tables_are_split_and_stay_readable() -> None:
     for k in range(30):
         wide.add_number(f"number {k}")
     wide.add_row("a name", *("1,234,567.89" for _ in range(30)))
-    drawing = "".join(strip.drawing for strip in table([], wide))
+    drawing = "".join(strip.drawing for strip in table({}, wide))
     scales = [float(found) for found in re.findall(r"scale\(([\d.]+)\)", drawing)]
     assert min(scales) >= 0.8
     assert drawing.count(">a name<") > 1

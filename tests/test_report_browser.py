@@ -152,7 +152,7 @@ def test_queues_and_probabilities_are_traced(browser: Any, file: Path) -> None:
         forward = visit.curves("#trace-0")
         visit.page.locator("#variable").select_option("avg")
         assert "red (5,15): packets, avg" in visit.page.locator("#traces").inner_text()
-        visit.page.locator("#direction").select_option("bottleneck reverse")
+        visit.page.locator("#direction").select_option("upload")
         assert visit.curves("#trace-0") != forward
         visit.page.get_by_role("checkbox", name="droptail 20").uncheck()
         assert not visit.page.locator("#trace-0").is_visible()

@@ -134,7 +134,7 @@ def test_scores_count_scored_cells_only() -> None:
     assert columns == {"loss": {"within": 1, "by_value": 1, "total": 3}}
     verdicts = [row["verdict"] for row in csv.DictReader(board.to_csv().splitlines())]
     assert verdicts == ["within", "outside", "missing", "not scored"]
-    assert "| two | 4 / 2 \\* |" in board.to_markdown()
+    assert "| two | 4 / 2 ✗ |" in board.to_markdown()
     assert "1 of 3" in board.to_markdown()
 
 
@@ -142,7 +142,7 @@ def test_quick_boards_judge_nothing() -> None:
     board = Scoreboard({"a": "A"}, scored=False, cells=[Cell("a", "one", LOSS, "2", ours=(9.0,))])
     assert board.to_json()["cells"] == {"within": None, "by_value": None, "total": 1}
     assert "not scored" in board.to_csv()
-    assert "\\*" not in board.to_markdown()
+    assert "✗" not in board.to_markdown()
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_reproduction_scores_and_writes(
     assert rows[0]["spread"] == "0.02"
     written = json.loads(Path(result["files"]["scoreboard"]).read_text())
     assert {**written, "files": result["files"]} == result
-    assert "| 20 users | 0.2 / 0.3 \\* |" in Path(result["files"]["report"]).read_text()
+    assert "| 20 users | 0.2 / 0.3 ✗ |" in Path(result["files"]["report"]).read_text()
 
 
 def test_a_failed_run_counts_as_outside(

@@ -107,7 +107,7 @@ def test_a_paragraph_says_what_slow_responses_wait_for() -> None:
     assert f"The slowest spend {share} waiting for a timer before a lost packet" in texts[1]
     assert "(dropped by a queue before it was full)" in texts[1]
     assert "A sender that gets no answer waits for this timer" in texts[1]
-    assert "in the queue of bottleneck forward" in texts[0]
+    assert "in the queue of the download" in texts[0]
 
 
 def test_differences_between_queues_are_taken_seed_by_seed() -> None:
@@ -177,9 +177,9 @@ def test_a_story_names_parts_counts_and_the_loss() -> None:
     counts = {row[0].text: row[3].text for row in table.rows}
     assert counts["time-out"] == "1 expiry"
     assert counts["propagation, slow start"] == "4 trips"
-    assert counts["queue, forward"] == "-"
+    assert counts["queue, download"] == "-"
     [loss] = found.losses()
-    assert "a segment with data was dropped (reason: early) at bottleneck forward" in loss
+    assert "a segment with data was dropped (reason: early) in the download queue" in loss
     assert "sent again 1,000.000 ms after its first transmission" in loss
     best = story(broken_down("red (5,15)", 90, 0.15), slowest=200)
     assert best.losses() == ["No packet that this response waited for was lost."]
@@ -211,7 +211,35 @@ def test_stacked_bars_are_as_high_as_response_times() -> None:
                 for top in heights
                 for scale in (1, 1e3)
             )
-    assert "in the slowest 10 %" in title(chart)
+    assert title(chart).startswith("Mean response time of the slowest 10 %")
+
+
+def test_the_headline_of_stacked_bars_says_what_got_better_in_seconds() -> None:
+    """The whole, then the cause with most of the change; over seeds only where it is clear."""
+    runs = two_queues((1,))
+    first, second = (
+        {key: one.mean for key, one in mean_times(found, "all", "slowest_10").items()}
+        for found in group(runs)
+    )
+    said = title(figures.why(runs))
+    verb = "cuts" if second["response"] < first["response"] else "raises"
+    ends = [float(f"{one['response']:.3g}") for one in (first, second)]
+    assert f"{verb} the mean response time of the slowest 10 %" in said
+    assert f"from {ends[0]:g} to {ends[1]:g} s (one seed); most of it: " in said
+    assert said.endswith(" s")
+    unclear = title(figures.why(two_queues((1, 2))))
+    assert "does not clearly differ" in unclear
+    assert "most of it" not in unclear
+
+
+def test_plots_of_stacked_bars_share_one_axis() -> None:
+    """The same ends and ticks; only the first of a row says what it is."""
+    chart = figures.why(two_queues((1,))).to_dict()
+    axes = [plot["encoding"]["y"] for plot in chart["concat"]]
+    assert len(axes) == 4
+    assert len({str(axis["scale"]["domain"]) for axis in axes}) == 1
+    assert len({str(axis["axis"]["values"]) for axis in axes}) == 1
+    assert [axis.get("title") is not None for axis in axes] == [True, False, False, False]
 
 
 def _tops(pieces: list[dict[str, Any]]) -> dict[tuple[str, int], float]:

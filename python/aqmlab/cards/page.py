@@ -73,8 +73,8 @@ def page(card: Card, weights: Mapping[str, float] | None = None) -> Iterator[str
 
 
 def beside(card: Card) -> list[str]:
-    """Baselines whose scores stand beside the candidate's."""
-    return sorted(name for name in card.baselines if name != card.about.anchor)
+    """Baselines whose scores stand beside the candidate's, in the order that was given."""
+    return [name for name in card.baselines if name != card.about.anchor]
 
 
 def legend(card: Card) -> str:
@@ -85,7 +85,7 @@ def legend(card: Card) -> str:
         "seed."
     )
     if card.about is QUEUE:
-        whom = ", ".join(sorted(card.baselines))
+        whom = ", ".join(card.baselines)
         return (
             f"0 = drop-tail, 1 = median of {whom} (fairness: the fairest of them); in brackets "
             f"95 % over seeds. {letters}"
@@ -100,7 +100,10 @@ def legend(card: Card) -> str:
 
 def notes(card: Card) -> str:
     """What the table of tests shows."""
-    star = "* = its 95 % interval leaves out zero, which one in twenty does by chance."
+    star = (
+        "* = clearly differs: the 95 % interval leaves out zero, which one in twenty does by "
+        "chance."
+    )
     if card.about is QUEUE:
         return (
             f"Change: from the median of the baselines, same seeds; {star} The score is of the "

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from aqmlab.cards.card import Card
 from aqmlab.cards.kinds import QUEUE
+from aqmlab.cards.page import beside
 from aqmlab.cards.scoring import CONSTANTS, Area, Test
 from aqmlab.figures.files import svg
 from aqmlab.figures.grammar import Channel, Chart, inline, layer
@@ -38,7 +39,7 @@ def areas_svg(card: Card, width: int = 420, colours_of: ThemeName = "page") -> s
     theme = THEMES[colours_of]
     names = [area.name for area in card.areas if area.score is not None]
     rows = _scores("candidate", card.areas)
-    others = sorted(name for name in card.baselines if name != card.about.anchor)
+    others = beside(card)
     for baseline in others:
         rows += _scores(baseline, card.areas_of(baseline))
     low, high = CONSTANTS["lowest_score"], CONSTANTS["highest_score"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from aqmlab._util.console import Progress, say
@@ -12,11 +13,12 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
 from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.results import order
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 
-__all__ = ["calibrated", "kept", "load", "made", "planned_runs"]
+__all__ = ["baselines", "calibrated", "kept", "load", "made", "planned_runs"]
 
 
 def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
@@ -91,11 +93,31 @@ def planned_runs(
 
 
 def kept(sources: Sequence[Path], where: Sequence[str]) -> list[Run]:
-    """The finished runs at some places whose parameters have some values."""
+    """The finished runs at some places whose parameters have some values.
+
+    What all of them share, such as a single value that was asked for, is not in their labels.
+    """
+    return [replace(run, label=label) for run, label in _kept(sources, where)]
+
+
+def _kept(sources: Sequence[Path], where: Sequence[str]) -> list[tuple[Run, str]]:
+    """The same runs with the labels of their places, and their labels beside each other."""
     from aqmlab.results.configurations import select
 
     with named_as_options(["where"]):
-        return [run for one in select(list(map(str, sources)), where) for run in one.runs]
+        found = select(list(map(str, sources)), where)
+    return [(run, one.label) for one in found for run in one.runs]
+
+
+def baselines(sources: Sequence[Path], where: Sequence[str] | None) -> dict[str, str]:
+    """What sweeps among some places compare each of their points with, by the labels of a table."""
+    from aqmlab.results.sources import stated_baselines
+
+    stated = stated_baselines(sources)
+    if not stated or not where:
+        return stated
+    named = {run.label: label for run, label in _kept(sources, where)}
+    return {named[a]: named[b] for a, b in stated.items() if a in named and b in named}
 
 
 def _is_scenario(source: Path) -> bool:
@@ -143,6 +165,7 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
             lambda run, done: progress.update(names[run], done),
             apart=True,
         )
+    order.note(root, list(named))
     # A scenario that is named twice is run once.
     fresh = iter([results[default_path(entry, root).name] for entry in scenarios])
     found = []

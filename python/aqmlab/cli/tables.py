@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.table import TableModel, strong
+from aqmlab.results.directions import in_words
 from aqmlab.results.groups import stated_classes
 from aqmlab.results.links import links_of, loaded_links
 from aqmlab.results.metrics import ALL, DATAGRAMS, FLOWS, LINK, QUALITY, RESPONSES, flattened
@@ -30,8 +31,9 @@ def run_tables(run: Run) -> list[str | TableModel]:
     how = "in real time" if "live" in summary else "simulated"
     span = f"{summary['measured_s']:g} s measured of {summary['simulated_s']:g} s {how}"
     every, loaded = links_of(run), loaded_links([run])
-    links = {str(at): values for at, values in every.items() if at in loaded}
-    idle = [str(at) for at in every if at not in loaded]
+    named = {at: in_words(at, run.scenario) for at in every}
+    links = {named[at]: values for at, values in every.items() if at in loaded}
+    idle = [named[at] for at in every if at not in loaded]
     seed = f", seed {summary['seed']}"
     return [
         f"{title}: {run.label.removesuffix(seed)}{seed}",

@@ -39,7 +39,7 @@ def events_of(story: Story, progress: Callable[[float], object] | None = None) -
         _native.run(scenario.effective, folder, progress, memory.bound())
         written = Path(folder) / "story.parquet"
         rows = pq.read_table(written).to_pylist() if written.is_file() else []
-    found = Events(rows, story.response_ns, float(row["start_s"]))
+    found = Events(rows, story.response_ns, float(row["start_s"]), run.scenario)
     if found.parts != story.parts:
         raise AqmlabError(
             f"{run.path}: response {story.number} has other parts when the run is made again; "

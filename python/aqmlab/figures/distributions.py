@@ -16,6 +16,7 @@ from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.grammar import Channel, Chart, inline, vconcat
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import Configuration, chosen_links, seeds_in_words
+from aqmlab.results.directions import in_words, placed
 from aqmlab.results.distributions import Distribution, rows_with
 from aqmlab.results.groups import band, headline_class
 from aqmlab.results.links import LinkDirection
@@ -93,6 +94,8 @@ class _Panel:
 
     title: str
     curves: Sequence[_Curve]
+    place: str = ""
+    """Whose the times are, after their name."""
 
 
 def view(
@@ -145,7 +148,7 @@ def _view(
     )
     if selection.of == "response" and tail == "ccdf":
         words = "99th percentile of response times"
-    place = f" at {panels[0].title}" if panels[0].title else ""
+    place = f" {panels[0].place}".rstrip()
     if selection.traffic:
         place += f" of {selection.traffic}"
     unit, scale = _unit([one for panel in panels for one in panel.curves])
@@ -237,7 +240,11 @@ def _panels(found: Sequence[Configuration], selection: Selection) -> list[_Panel
     """The curves: one plot of times that users see, one per direction of those in queues."""
     if selection.of == "delay":
         panels = [
-            _Panel(str(at), _curves(found, selection, at))
+            _Panel(
+                in_words(at, found[0].runs[0].scenario),
+                _curves(found, selection, at),
+                placed(at, found[0].runs[0].scenario),
+            )
             for at in chosen_links(found, selection.link, selection.direction)
         ]
         panels = [panel for panel in panels if panel.curves]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.findings import Values
 from aqmlab.results.configurations import Configuration, chosen_links
+from aqmlab.results.directions import placed
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import SHORT_NAMES, bounds_of, described_in, metric_key
 from aqmlab.results.statistics import Estimate, Floats, estimate
@@ -74,14 +76,14 @@ def quantity(name: str, found: Sequence[Configuration], link: str | None = None)
     Short names of links, such as ``delay``, are of the busiest loaded direction of the runs.
     """
     if name in _LINK_NAMES:
-        return of_link(_LINK_NAMES[name], chosen_links(found, link)[0])
+        return of_link(_LINK_NAMES[name], chosen_links(found, link)[0], found[0].runs[0].scenario)
     key = metric_key(name)
     section, *middle, last = key.split(".")
     label, unit, scale = _declared(section, last)
     place = " ".join(middle)
     where = {"all": "", "": ""}.get(place, f"of {place}")
     if section == "links":
-        where = f"at {place}"
+        where = placed(LinkDirection(*middle), found[0].runs[0].scenario)
     elif section == "responses" and last.startswith(("p", "m")):
         label = _LONG.get(last, f"{label} response time")
     return Quantity(key, _lower(label), where, unit, scale)
@@ -124,7 +126,7 @@ _LONG = {
 }
 
 
-def of_link(key: str, at: LinkDirection) -> Quantity:
+def of_link(key: str, at: LinkDirection, scenario: Mapping[str, Any]) -> Quantity:
     """A number of one direction of a link; times are in milliseconds."""
     label, unit, scale = _declared("links", key)
     if key.startswith("sojourn_"):
@@ -132,7 +134,7 @@ def of_link(key: str, at: LinkDirection) -> Quantity:
         label = "mean queueing delay" if rank == "mean" else f"{rank} of the queueing delay"
         unit, scale = "ms", 1e3
     full = f"links.{at[0]}.{at[1]}.{key}"
-    return Quantity(full, _lower(label), f"at {at!s}", unit, scale)
+    return Quantity(full, _lower(label), placed(at, scenario), unit, scale)
 
 
 def _lower(label: str) -> str:

@@ -13,6 +13,7 @@ from aqmlab.figures.grammar import Chart
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, band_words, grouped, stacked
 from aqmlab.results.configurations import Configuration, chosen_links, seeds_in_words
+from aqmlab.results.directions import in_words, placed
 from aqmlab.results.distributions import rows_with
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import look_up
@@ -46,6 +47,7 @@ def view(
     names = [entry.label for entry in found]
     panels: list[Panel] = []
     drawn: list[LinkDirection] = []
+    scenario = found[0].runs[0].scenario
     said: list[Finding] = []
     read = {entry.label: _by_seed(entry, places) for entry in found}
     for at in places:  # the main one first, of which the title speaks
@@ -54,7 +56,7 @@ def view(
         if series:
             said = said or [Finding(label, _means(one)) for label, one in by_seed.items()]
             drawn.append(at)
-            title = str(at) if len(places) > 1 else ""
+            title = in_words(at, scenario) if len(places) > 1 else ""
             panels += grouped(title, "Queueing delay (ms)", series)
     if not panels:
         raise AqmlabError(
@@ -64,10 +66,10 @@ def view(
         f"; the first {MOST_PANELS} of {len(panels)} plots" if len(panels) > MOST_PANELS else ""
     )
     panels = panels[:MOST_PANELS]
-    where = ", ".join(map(str, drawn))
+    where = ", ".join(in_words(at, scenario) for at in drawn)
     who = f", {found[0].label}" if len(found) == 1 else ""
     heading = Heading(
-        finding(said, f"mean queueing delay at {drawn[0]}", "ms"),
+        finding(said, f"mean queueing delay {placed(drawn[0], scenario)}", "ms"),
         (
             f"{where}{who}; {seeds_in_words(found)}{left_out}",
             "title and curves: an estimate, queued bytes / rate" + _of_packets(found, drawn[0]),

@@ -198,25 +198,40 @@ class Look:
         *,
         legend: bool | None = None,
         most: int | None = MOST_SERIES,
+        among: Sequence[str] = (),
     ) -> Channel:
         """A colour per curve, in their order; an error if there are more than `most`.
 
         A single curve needs no legend: the title or the subtitle names it.
+
+        Args:
+            names: of the curves.
+            of: the column that has them.
+            legend: whether there is a legend; default: of several curves.
+            most: so many curves at most.
+            among: all that were given, in their order, if not all of them have a curve: each keeps
+                the colour of its place, so that a queue looks alike in every figure.
         """
         if most is not None and len(names) > most:
             raise AqmlabError(
                 f"a figure shows at most {most} curves, not {len(names)}; name fewer runs, or "
                 "keep some with --where NAME=VALUE"
             )
-        scale = {"domain": list(names), "range": [self.stroke(k) for k in range(len(names))]}
+        scale = {"domain": list(names), "range": [self.stroke(k) for k in _places(names, among)]}
         shown = len(names) > 1 if legend is None else legend
         return Channel(f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown))
 
     def pattern(
-        self, names: Sequence[str], of: str = "series", *, legend: bool | None = None
+        self,
+        names: Sequence[str],
+        of: str = "series",
+        *,
+        legend: bool | None = None,
+        among: Sequence[str] = (),
     ) -> Channel:
         """A line pattern per curve: solid for as long as the colours last."""
-        scale = {"domain": list(names), "range": [self.dash(k) for k in range(len(names))]}
+        places = _places(names, among)
+        scale = {"domain": list(names), "range": [self.dash(k) for k in places]}
         shown = len(names) > 1 if legend is None else legend
         return Channel(f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown))
 
@@ -240,6 +255,12 @@ class Look:
     def letters(self, font: float, share: float = 0.54) -> int:
         """How many letters of a font stand beside each other in the figure."""
         return int((self.size.total - 8) / (share * font))
+
+
+def _places(names: Sequence[str], among: Sequence[str]) -> list[int]:
+    """The places of some curves among all that were given."""
+    order = {name: place for place, name in enumerate(among or names)}
+    return [order[name] for name in names]
 
 
 @dataclass(frozen=True)

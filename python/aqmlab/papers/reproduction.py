@@ -163,7 +163,7 @@ class Reproduction:
                 f"{', '.join(map(str, seeds))} as well, in {self.further.runs} further runs."
             )
         if self.board.scored:
-            words.append("A star marks a cell outside its tolerance.")
+            words.append("✗ marks a cell outside its tolerance.")
             if self.board.ranked:
                 words.append(
                     "In brackets stands the share of ours that took at most the published time; "

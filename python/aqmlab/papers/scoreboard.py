@@ -528,7 +528,7 @@ class Scoreboard:
         return markdown([head, *(column.title for column in columns)], lines)
 
     def _marked(self, cell: Cell) -> str:
-        """A cell with a star outside its tolerance, a dagger within by rank alone, or in italics.
+        """A cell with a cross outside its tolerance, a dagger within by rank alone, or in italics.
 
         A double dagger stands for a fitted setting. Italics mean that it is excluded.
         """
@@ -537,7 +537,7 @@ class Scoreboard:
             return f"*{cell}*"
         mark = "‡" if cell.fitted and cell.scored else ""
         if verdict in ("outside", "missing"):
-            return f"{cell} \\*{mark}"
+            return f"{cell} ✗{mark}"
         by_rank = verdict == "within" and not cell.by_value
         return f"{cell} †{mark}" if by_rank else f"{cell} {mark}".rstrip()
 

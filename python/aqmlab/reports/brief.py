@@ -26,6 +26,7 @@ from aqmlab.reports.pictures import MOST_CONFIGURATIONS, Picture, drawn
 from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, size_of, table, text
 from aqmlab.results.compare import Difference
 from aqmlab.results.conclusion import KeyNumber, effects, key_numbers, ranked
+from aqmlab.results.directions import in_words, way
 from aqmlab.results.groups import Group
 from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import look_up
@@ -90,7 +91,7 @@ def brief(report: Report, folder: Path) -> Brief:
         title=report.title,
         about=". ".join([*(one for one in subjects if one), report.question]),
         verdict=report.verdict or ["Nothing is compared: there is no baseline."],
-        numbers=_numbers(groups, report.compared),
+        numbers=_numbers(groups, [*report.compared, *report.at_links]),
         setting=_setting(groups),
         repeat=_repeat(groups, folder.resolve()),
         picture=_picture(groups),
@@ -141,10 +142,7 @@ def _telling(
 def _change(number: KeyNumber, changes: Sequence[Difference]) -> Cell:
     """The difference of a number with its interval."""
     for change in changes:
-        if number.of_users and (change.traffic, change.metric) == (
-            number.path[1],
-            number.metric.key,
-        ):
+        if (change.traffic, change.metric) == (number.owner, number.metric.key):
             return difference_cell(change)
     return Cell("-")
 
@@ -157,9 +155,9 @@ def _setting(groups: Sequence[Group]) -> list[tuple[str, str]]:
         stated = [link_at(one.first.scenario, at) for one in groups]
         rates = list(dict.fromkeys(str(link["rate"]) for link in stated if link is not None))
         if rates:
-            found.append((str(at), ", ".join(rates)))
+            found.append((in_words(at, first.scenario), ", ".join(rates)))
     traffic = first.scenario.get("traffic", ())
-    words = [_class_in_words(entry) for entry in traffic[:_MOST_CLASSES]]
+    words = [_class_in_words(entry, first.scenario) for entry in traffic[:_MOST_CLASSES]]
     more = len(traffic) - len(words)
     found.append(("traffic", "; ".join(words) + (f"; and {more} more" if more > 0 else "")))
     found.append(("queues", ", ".join(group.label for group in groups)))
@@ -170,13 +168,13 @@ def _setting(groups: Sequence[Group]) -> list[tuple[str, str]]:
     return found
 
 
-def _class_in_words(entry: Mapping[str, Any]) -> str:
+def _class_in_words(entry: Mapping[str, Any], scenario: Mapping[str, Any]) -> str:
     """A class: its name, its kind, how many."""
     found = [key for key in _POPULATIONS if isinstance(entry.get(key), int | float | str)]
     many = [f"{entry[key]} {_unit(key, entry[key])}".strip() for key in found]
     about = ", ".join([str(entry.get("kind")), *many[:1]])
-    way = entry.get("direction")
-    return f"{entry.get('name')} ({about}{f', {way}' if way else ''})"
+    goes = way(str(entry.get("direction", "")), scenario)
+    return f"{entry.get('name')} ({about}{f', {goes}' if goes else ''})"
 
 
 def _unit(population: str, count: object) -> str:
@@ -265,7 +263,7 @@ def _above(page: Brief) -> Iterator[Strip]:
 def _below(page: Brief) -> Iterator[Strip]:
     """What stands below it."""
     yield gap(8)
-    yield from table(page.names, page.numbers, _ROOM)
+    yield from table({name: k for k, name in enumerate(page.names)}, page.numbers, _ROOM)
     yield from text("Setting", 13, bold=True, room=_ROOM)
     for name, value in page.setting:
         yield from text(f"{name}: {value}", 10.5, room=_ROOM, lines=3)

@@ -40,8 +40,10 @@ class Style:
     """How a chart is drawn."""
 
     names: Sequence[str]
-    """Labels of all configurations, in their order: the colours go by it."""
+    """Labels of the configurations that are drawn, in their order."""
     live: bool
+    among: Sequence[str] = ()
+    """Labels of all configurations of the report, if not all are drawn: colours go by these."""
 
     @property
     def width(self) -> Any:  # noqa: ANN401 - a number or a word, as Vega-Lite has it
@@ -56,12 +58,14 @@ class Style:
     @property
     def colour(self) -> Channel:
         """A colour per configuration; the page has a legend of its own."""
-        return self.look.colour(self.names, "run", legend=not self.live, most=None)
+        return self.look.colour(
+            self.names, "run", legend=not self.live, most=None, among=self.among
+        )
 
     @property
     def pattern(self) -> Channel:
         """A line pattern per configuration: solid for as long as the colours last."""
-        return self.look.pattern(self.names, "run", legend=not self.live)
+        return self.look.pattern(self.names, "run", legend=not self.live, among=self.among)
 
     def spec(self, chart: Chart, data: list[dict[str, Any]]) -> dict[str, Any]:
         """The finished definition."""
@@ -207,7 +211,7 @@ def _still_traces(
     ]
     base = Chart(width=_TRACE_WIDTH, height=80).encode(
         x=_time_axis(found),
-        color=Style(style.names, live=False).colour.but(legend=None),
+        color=Style(style.names, live=False, among=style.among).colour.but(legend=None),
     )
     band = base.mark("area", opacity=0.25).encode(
         y=Channel("min:Q", title=PACKETS if queue else "value"), y2="max:Q"
@@ -242,7 +246,7 @@ def stroke(number: int) -> dict[str, str]:
 
 def stills(report: Report) -> dict[str, str]:
     """The charts as SVG: the first configurations, all classes of traffic together."""
-    style = Style(report.drawn[:_STILL_RUNS], live=False)
+    style = Style(report.drawn[:_STILL_RUNS], live=False, among=[*report.places])
     found: dict[str, str] = {}
     if report.distributions:
         found["cdf"] = svg(cdf(report.distributions, style))

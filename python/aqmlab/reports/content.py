@@ -20,8 +20,9 @@ from aqmlab.reports.tables import fidelity_table, tail_table, trace_table, withi
 from aqmlab.results import tables
 from aqmlab.results.baseline import Baseline, scenarios_of
 from aqmlab.results.breakdown import has_breakdown
-from aqmlab.results.compare import ALL, Difference, differences
+from aqmlab.results.compare import ALL, Difference, differences, link_differences
 from aqmlab.results.conclusion import conclusion
+from aqmlab.results.directions import in_words, placed
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group, group, headline_class, transfer_classes
 from aqmlab.results.links import BUSY, LinkDirection, loaded_links
@@ -98,6 +99,8 @@ class Report:
     pictures: list[Picture]
     """Further figures that the runs have something for."""
     compared: list[Difference]
+    at_links: list[Difference]
+    """Of the loaded links, which only the verdict and the page speak of."""
     differences: TableModel | None
     verdict: list[str]
     """What is better, what is worse, what is unclear."""
@@ -123,6 +126,11 @@ class Report:
         traced = self.traces.traces if self.traces else []
         found = {curve.group for curve in curves} | {trace.group for trace in traced}
         return [group.label for group in self.groups if group.label in found]
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The place of each configuration, by which its colour goes, drawn or not."""
+        return {group.label: place for place, group in enumerate(self.groups)}
 
     @property
     def shown(self) -> list[str]:
@@ -172,15 +180,16 @@ def compose(
     folder = folder.resolve()
     groups = group(runs)
     changes = differences(groups, baseline, ordered=ordered)
+    at_links = link_differences(groups, baseline, ordered=ordered)
     scenarios = scenarios_of(groups)
     progress(_BEGUN)
     if len(scenarios) == 1:
-        return _of_scenario(groups, changes, folder, title, question, progress)
+        return _of_scenario(groups, (changes, at_links), folder, title, question, progress)
     titles = family_titles([[entry.first for entry in own] for own in scenarios])
     parts = [
         _of_scenario(
             own,
-            [change for change in changes if change.run in {entry.label for entry in own}],
+            (_of_groups(changes, own), _of_groups(at_links, own)),
             folder,
             name,
             None,
@@ -202,6 +211,7 @@ def compose(
         traces=None,
         pictures=[],
         compared=[],
+        at_links=[],
         differences=None,
         verdict=[],
         published=(published := published_numbers(runs)),
@@ -216,6 +226,12 @@ def compose(
     )
 
 
+def _of_groups(changes: Sequence[Difference], groups: Sequence[Group]) -> list[Difference]:
+    """The differences of some groups."""
+    labels = {entry.label for entry in groups}
+    return [change for change in changes if change.run in labels]
+
+
 def _part_of(progress: OnProgress, number: int, parts: int) -> OnProgress:
     """What a part of some work calls."""
     return lambda done: progress((number + done) / parts)
@@ -223,13 +239,14 @@ def _part_of(progress: OnProgress, number: int, parts: int) -> OnProgress:
 
 def _of_scenario(
     groups: list[Group],
-    changes: list[Difference],
+    compared: tuple[list[Difference], list[Difference]],
     folder: Path,
     title: str | None,
     question: str | None,
     progress: OnProgress,
 ) -> Report:
-    """The report about the runs of one scenario."""
+    """The report about the runs of one scenario, with its differences of users and of links."""
+    changes, at_links = compared
     runs = [run for entry in groups for run in entry.runs]
     curves = distributions(groups)
     progress(_READ)
@@ -254,8 +271,9 @@ def _of_scenario(
         traces=traced,
         pictures=drawn,
         compared=changes,
+        at_links=at_links,
         differences=tables.differences(changes) if changes else None,
-        verdict=conclusion(changes, groups),
+        verdict=conclusion([*changes, *at_links], groups),
         published=published,
         fidelity=fidelity_table(published) if published else None,
         within=within_table(curves) if curves else None,
@@ -312,7 +330,7 @@ def _facts(groups: Sequence[Group], *, links: bool = True) -> list[tuple[str, st
     for at in loaded[:_MOST_LINKS]:
         stated = (link_at(run.scenario, at) for run in runs)
         if rates := {link["rate"] for link in stated if link is not None}:
-            found.append((str(at), _spread(rates)))
+            found.append((in_words(at, runs[0].scenario), _spread(rates)))
     if loads:
         found.append(("load", _spread({f"{100 * load:g} %" for load in loads})))
     return [*found, ("aqmlab", _spread(engines))] if engines else found
@@ -388,8 +406,8 @@ def _queue_in_words(entry: Group, at: LinkDirection) -> str:
     marked = f" and marked {_of(marks, 2, 100)} %" if marks and marks.mean > 0 else ""
     delay = f" ({_of(wait, 1, 1000)} ms)" if wait else ""
     return (
-        f"The queue of {at} held {_of(queue, 1)} packets on average{delay} and dropped "
-        f"{_of(loss, 2, 100)} %{marked}."
+        f"The queue {placed(at, entry.first.scenario)} held {_of(queue, 1)} packets on "
+        f"average{delay} and dropped {_of(loss, 2, 100)} %{marked}."
     )
 
 
@@ -484,7 +502,10 @@ def _notes(
             "client; responses that ended in the measured span are counted."
         )
     ]
-    loaded = ", ".join(map(str, loaded_links([run for entry in groups for run in entry.runs])))
+    loaded = ", ".join(
+        in_words(at, groups[0].first.scenario)
+        for at in loaded_links([run for entry in groups for run in entry.runs])
+    )
     found.append(
         f"Links are shown where they are loaded: busy for more than {100 * BUSY:.0f} % of the "
         f"measured time, or with a drop or a mark in one of the runs ({loaded}). All links are "

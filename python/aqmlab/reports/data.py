@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from aqmlab._util.lazy import np, pc
 from aqmlab.figures.curves import ccdf_points, cdf_points
+from aqmlab.results.directions import in_words
 from aqmlab.results.distributions import Distribution, is_exact
 from aqmlab.results.groups import Group, headline_class
 from aqmlab.results.links import LinkDirection, loaded_links, main_link
@@ -217,7 +218,7 @@ class Trace:
 
     group: str
     direction: str
-    """Link and direction, such as "bottleneck reverse"."""
+    """Link and direction in words, such as "upload"."""
     variable: str
     """``packets``, or an inner variable of the law."""
     columns: Mapping[str, list[float]]
@@ -271,7 +272,12 @@ def traces(groups: Sequence[Group]) -> Traces | None:
     recorded = _with_table(groups, "queue")
     places = _places([group.first for group in recorded])
     series = [
-        (group.label, str(at), variable, *(part[name].to_numpy() for name in ("time_s", variable)))
+        (
+            group.label,
+            in_words(at, group.first.scenario),
+            variable,
+            *(part[name].to_numpy() for name in ("time_s", variable)),
+        )
         for group in recorded
         for table in [_read_columns(group.first, "queue", None)]
         for at in places

@@ -85,7 +85,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
 
 def _strokes(report: Report) -> dict[str, dict[str, str]]:
     """The style of each configuration's curves."""
-    return {name: stroke(k) for k, name in enumerate(report.drawn)}
+    return {name: stroke(report.places[name]) for name in report.drawn}
 
 
 @cache
@@ -128,7 +128,7 @@ def _present(report: Report, section: str) -> bool:
 
 def _live_charts(report: Report) -> dict[str, Any]:
     """The charts that the page's script draws, with their data; empty without any."""
-    style = Style(report.drawn, live=True)
+    style = Style(report.drawn, live=True, among=[*report.places])
     content: dict[str, Any] = {}
     if found := report.distributions:
         content |= {"limit": found.limit, "traffic": found.traffic}

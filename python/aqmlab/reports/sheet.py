@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
@@ -121,11 +121,11 @@ def _result_strips(report: Report) -> Iterator[Strip]:
         yield from text(f"{label}: {words}", 12)
     yield gap(6)
     for one in report.summary:
-        yield from table(report.drawn, one)
+        yield from table(report.places, one)
     if report.differences:
         yield from _heading("differences")
         yield from text(report.differences.note, 11, colour=_COLOURS["--soft"])
-        yield from table(report.drawn, report.differences)
+        yield from table(report.places, report.differences)
     pictures = stills(report)
     if report.distributions:
         yield from _headed("responses", [_pair([pictures["cdf"], pictures["ccdf"]])])
@@ -136,21 +136,21 @@ def _result_strips(report: Report) -> Iterator[Strip]:
         yield from _headed("pictures", [_pair([one.still]) for one in report.pictures])
     if report.reasons:
         yield from _heading("reasons")
-        yield from table(report.drawn, report.reasons)
+        yield from table(report.places, report.reasons)
 
 
 def _detail_strips(report: Report) -> Iterator[Strip]:
     """The rest, for readers who check."""
     if report.fidelity:
         yield from _heading("fidelity")
-        yield from table(report.drawn, report.fidelity)
+        yield from table(report.places, report.fidelity)
     yield from _heading("details")
     for part in report.parts or [report]:
         if report.parts:
             yield from text(part.title, 14, bold=True)
         for one in (*part.details, part.within, part.tail, part.traced):
             if one is not None and one.rows:
-                yield from table(part.drawn, one)
+                yield from table(part.places, one)
     yield from _heading("method")
     for note in report.notes:
         yield from text(f"- {note}", 11)
@@ -251,18 +251,18 @@ def size_of(picture: str) -> tuple[float, float]:
     return float(found["width"]), float(found["height"])
 
 
-def table(drawn: Sequence[str], one: TableModel, room: float = _ROOM) -> Iterator[Strip]:
+def table(places: Mapping[str, int], one: TableModel, room: float = _ROOM) -> Iterator[Strip]:
     """A table: its caption, its head, a strip for each row; in parts where it is too wide.
 
     Args:
-        drawn: Labels of the configurations that have curves, in their order.
+        places: Of each configuration the place by which its colour goes.
         one: The table.
         room: Width that there is.
     """
     parts = _parts(one, room)
     for number, part in enumerate(parts, 1):
         caption = one.caption + (f" ({number} of {len(parts)})" if len(parts) > 1 else "")
-        yield from _fitting_table(drawn, part, caption, room)
+        yield from _fitting_table(places, part, caption, room)
 
 
 def _natural(one: TableModel) -> list[float]:
@@ -287,14 +287,14 @@ def _parts(one: TableModel, room: float) -> list[TableModel]:
 
 
 def _fitting_table(
-    labels: Sequence[str], one: TableModel, caption: str, room: float
+    places: Mapping[str, int], one: TableModel, caption: str, room: float
 ) -> Iterator[Strip]:
     """A table that fits: its caption, its head, a strip for each row."""
     size, pad = _SIZE, _PAD
     natural = _natural(one)
     scale = min(1.0, room / sum(natural))
     ends = [sum(natural[: k + 1]) for k in range(len(natural))]
-    strokes = {name: stroke(k) for k, name in enumerate(labels)}
+    strokes = {name: stroke(place) for name, place in places.items()}
     line = 1.75 * size
 
     def row(cells: Sequence[tuple[str, str]], *, bold: bool, mark: str = "") -> str:

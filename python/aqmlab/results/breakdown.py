@@ -16,6 +16,7 @@ from typing import Any
 
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
+from aqmlab.results.directions import in_words, way
 from aqmlab.results.groups import Group
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import ALL, look_up
@@ -108,11 +109,12 @@ class Part:
     at: LinkDirection | None = None
     """Of a part of a link: which."""
 
-    def named(self, *, only_link: bool = False) -> str:
-        """Its label; where there is a single link the direction says enough."""
+    def named(self, scenario: Mapping[str, Any], *, only_link: bool = False) -> str:
+        """Its label in a run of a scenario; where there is one link the direction says enough."""
         if self.at is None:
             return self.label
-        return f"{self.label} {self.at.direction if only_link else self.at}"
+        at = way(self.at.direction, scenario) if only_link else in_words(self.at, scenario)
+        return f"{self.label} {at}"
 
 
 FIXED_PARTS = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab._util.lazy import np
@@ -18,8 +18,10 @@ from aqmlab.results.baseline import Baseline, comparisons
 from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
 from aqmlab.results.groups import Group, group, transfer_classes
 from aqmlab.results.labels import distinguish
+from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import (
     ALL,
+    LINK,
     MORE_IS_BETTER,
     PROGRAM,
     QUALITY,
@@ -45,6 +47,7 @@ __all__ = [
     "differences",
     "distances",
     "kolmogorov_distance",
+    "link_differences",
     "pairs_of",
 ]
 
@@ -75,7 +78,7 @@ class Difference:
     baseline: str
     """Label of those that they are compared with."""
     traffic: str
-    """Name of the class, or "all"; empty if the number is not one of a class."""
+    """Name of the class, or "all"; of a link its place, such as ``bottleneck.forward``."""
     metric: str
     """Key of the number in ``summary.json``, such as ``p50_s`` or ``le_1s``."""
     estimate: Estimate
@@ -203,13 +206,30 @@ def differences(
     return found
 
 
+def link_differences(
+    groups: Sequence[Group], baseline: Baseline = None, *, ordered: bool = True
+) -> list[Difference]:
+    """Differences of groups to the baseline of their scenario at the links that are loaded.
+
+    No user notices them by themselves, so :func:`differences` leaves them out. Their place, such as
+    ``bottleneck.forward``, stands for the class.
+    """
+    found: list[Difference] = []
+    for first, others in comparisons(groups, baseline, ordered=ordered):
+        for other in others:
+            for at in loaded_links([*first.runs, *other.runs]):
+                own = _summary_differences(first, other, at.path, LINK)
+                found += [replace(one, traffic=".".join(at.path[1:])) for one in own]
+    return found
+
+
 def _common_classes(first: Group, second: Group) -> list[str]:
     """All classes of traffic together, then those with responses in both if there are several."""
     return [name for name in first.classes if name in second.classes]
 
 
 def _summary_differences(
-    baseline: Group, other: Group, path: tuple[str, str], metrics: Sequence[Metric]
+    baseline: Group, other: Group, path: tuple[str, ...], metrics: Sequence[Metric]
 ) -> list[Difference]:
     """The differences of one group in numbers of one class, which have no blocks of time."""
     pairs = pairs_of(baseline, other)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from aqmlab.results.compare import Difference
+from aqmlab.results.directions import brief
 from aqmlab.results.groups import Group, stated_classes, transfer_classes
 from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import (
@@ -26,6 +27,8 @@ from aqmlab.results.statistics import Estimate
 __all__ = ["Effect", "KeyNumber", "conclusion", "effects", "key_numbers", "ranked"]
 
 
+NO_INTERVAL = "~"
+"""Marks a change whose size nothing but one seed bears out."""
 MOST_LINES = 5
 """Lines of a verdict, at most."""
 WIDTH = 80
@@ -80,6 +83,11 @@ class KeyNumber:
         return f"{self.name[:-2]} (points)" if self.metric.is_share else self.head
 
     @property
+    def owner(self) -> str:
+        """What a :class:`~aqmlab.results.compare.Difference` calls its class or its link."""
+        return ".".join(self.path[1:])
+
+    @property
     def of_users(self) -> bool:
         """Whether users notice it; what links do is no aim by itself."""
         return self.path[0] != "links"
@@ -119,7 +127,8 @@ def key_numbers(groups: Sequence[Group]) -> list[KeyNumber]:
             found += [KeyNumber(("flows", name), name, one) for one in chosen(TRANSFERS, *keys)]
     for at in loaded_links(runs)[:_MOST_LINKS]:
         metrics = chosen(LINK, "utilization", "sojourn_mean_s", "loss_rate")
-        found += [KeyNumber(at.path, at.short, metric) for metric in metrics]
+        place = brief(at, runs[0].scenario)
+        found += [KeyNumber(at.path, place, metric) for metric in metrics]
     return [one for one in found if any(one.of(group) is not None for group in groups)]
 
 
@@ -171,8 +180,8 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A star where no interval says how sure it is."""
-        return "" if self.sure else "*"
+        """A sign where no interval says how sure it is; a star always says that it is clear."""
+        return "" if self.sure else NO_INTERVAL
 
     @property
     def words(self) -> str:
@@ -200,25 +209,33 @@ def effects(changes: Sequence[Difference], groups: Sequence[Group]) -> list[Effe
     The 99th percentile of response times is among them where it is clearly worse: a better median
     does not hide that some wait longer.
     """
-    by_label = {group.label: group for group in groups}
-    by_key = {(one.run, one.baseline, one.traffic, one.metric): one for one in changes}
     numbers = [number for number in key_numbers(groups) if number.of_users]
     [p99] = chosen(RESPONSES, "p99_s")
     tails = [replace(one, metric=p99) for one in numbers if one.metric.key == "p90_s"]
+    found = _effects((*numbers, *tails), changes, groups)
+    return [
+        one for one in found if one.number not in tails or (one.sure and one.outcome == "worse")
+    ]
+
+
+def _effects(
+    numbers: Sequence[KeyNumber], changes: Sequence[Difference], groups: Sequence[Group]
+) -> list[Effect]:
+    """What became of some numbers, as far as they were compared."""
+    by_label = {group.label: group for group in groups}
+    by_key = {(one.run, one.baseline, one.traffic, one.metric): one for one in changes}
     found = []
     for run, baseline in dict.fromkeys((one.run, one.baseline) for one in changes):
         first, second = by_label.get(baseline), by_label.get(run)
         if first is None or second is None:
             continue
-        for number in (*numbers, *tails):
-            change = by_key.get((run, baseline, number.path[1], number.metric.key))
+        for number in numbers:
+            change = by_key.get((run, baseline, number.owner, number.metric.key))
             before, after = number.of(first), number.of(second)
             if change is None or before is None or after is None or math.isnan(change.difference):
                 continue
             sure = change.interval is not None or change.clear
-            effect = Effect(number, change, before, after, sure)
-            if number not in tails or (sure and effect.outcome == "worse"):
-                found.append(effect)
+            found.append(Effect(number, change, before, after, sure))
     return found
 
 
@@ -233,12 +250,15 @@ def conclusion(changes: Sequence[Difference], groups: Sequence[Group]) -> list[s
     pairs = list(dict.fromkeys((one.change.run, one.change.baseline) for one in found))
     bases = {baseline for _, baseline in pairs}
     seeds = _seeds(groups)
-    stars = any(not one.sure and one.outcome in ("better", "worse") for one in found)
+    marks = any(not one.sure and one.outcome in ("better", "worse") for one in found)
     against = bases.copy().pop() if len(bases) == 1 else "the baseline of each"
-    note = f"{seeds}; * no interval" if stars else seeds
+    note = f"{seeds}; {NO_INTERVAL} no interval" if marks else seeds
     if len(pairs) == 1:
         names = f"{_short(pairs[0][0])} against {_short(against)}"
-        return [_cut(f"{names} ({note})"), *_of_one(found)]
+        lines = [_cut(f"{names} ({note})"), *_of_one(found)]
+        if len(lines) < MOST_LINES:
+            lines += _of_links(changes, groups)
+        return lines
     if len(bases) == 1 and len(pairs) < MOST_LINES:
         lines = [_in_one_line(found, run) for run, _ in pairs]
         note += "; (+n): and n more numbers" if any("(+" in line for line in lines) else ""
@@ -267,6 +287,14 @@ def _of_one(found: Sequence[Effect]) -> Iterator[str]:
         spare -= max(0, len(lines[outcome]) - 1)
     for outcome in _OUTCOMES:
         yield from lines[outcome] or [f"  {outcome}: nothing"]
+
+
+def _of_links(changes: Sequence[Difference], groups: Sequence[Group]) -> list[str]:
+    """What clearly changed at the loaded links, which is neither better nor worse by itself."""
+    numbers = [number for number in key_numbers(groups) if not number.of_users]
+    found = [one for one in _effects(numbers, changes, groups) if one.change.clear]
+    texts = [one.words for one in found if one.outcome != "same"]
+    return _filled("  links: ", texts, 1) if texts else []
 
 
 _T = TypeVar("_T")

@@ -13,6 +13,8 @@ from typing import Any
 
 from aqmlab.errors import AqmlabError
 from aqmlab.results.breakdown import part
+from aqmlab.results.directions import in_queue, placed
+from aqmlab.results.links import LinkDirection
 
 __all__ = ["Event", "Events", "Moment", "Trip"]
 
@@ -104,13 +106,13 @@ class Event:
             found = said or ["ACK"]
         return " with ".join(found)
 
-    @property
-    def place(self) -> str:
+    def lost_in(self, scenario: Mapping[str, Any]) -> str:
         """Where and why a packet was dropped."""
-        at = f"{self.link} {self.direction}".strip()
+        at = LinkDirection(self.link, self.direction)
         if self.reason == "wire":
-            return f"lost on the wire{f' of {at}' if at else ''}"
-        return f"dropped at {at} ({self.reason.replace('_', ' ')})"
+            return f"lost on the wire {placed(at, scenario) if at.link else ''}".rstrip()
+        reason = self.reason.replace("_", " ")
+        return f"dropped {in_queue(at, scenario)} ({reason})"
 
 
 @dataclass(frozen=True)
@@ -163,17 +165,25 @@ _WORTH = 0.1
 class Events:
     """The events of one response."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], response_ns: int, start_s: float) -> None:
+    def __init__(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        response_ns: int,
+        start_s: float,
+        scenario: Mapping[str, Any],
+    ) -> None:
         """Finds the response.
 
         Args:
             rows: of ``story.parquet``.
             response_ns: how long it took.
             start_s: when it began.
+            scenario: the effective scenario of its run.
 
         Raises:
             AqmlabError: there is no such response.
         """
+        self._scenario = scenario
         self._all = {row["number"]: Event(**row) for row in rows}
         for last in self._all.values():
             if last.event != "answered":
@@ -345,7 +355,7 @@ class Events:
                 found.append(Moment(at, f"{event.sender} sends {event.segment} again"))
             if (lost := dropped.get(event.number)) is not None:
                 are = "are" if event.segment.startswith("bytes") else "is"
-                text = f"{event.segment} {are} {lost.place}"
+                text = f"{event.segment} {are} {lost.lost_in(self._scenario)}"
                 found.append(Moment(lost.time_ns - self.start_ns, text))
         return found
 

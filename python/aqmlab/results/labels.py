@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import _native
 from aqmlab.errors import AqmlabError
+from aqmlab.results.directions import way
 from aqmlab.results.families import families
 from aqmlab.results.links import loaded_links
 from aqmlab.results.queues import (
@@ -65,7 +66,7 @@ def _by_queue(runs: Sequence[Run]) -> list[str]:
         chosen = {at: names[at] for at in differing or loaded if at in names}
         if not run.has_own_label and chosen and not run.asked_queue:
             one = len(set(chosen.values())) == 1 and len(chosen) == len(loaded)
-            label = next(iter(chosen.values())) if one else listed(chosen)
+            label = next(iter(chosen.values())) if one else listed(chosen, run.scenario)
             found.append(label + run.world_mark)
         else:
             found.append(run.label)
@@ -167,7 +168,7 @@ def _field_name(path: _Path, columns: Mapping[_Path, Sequence[object]], runs: Se
         before.append(path[1])
     twin = tuple(_DIRECTIONS[1 - _DIRECTIONS.index(k)] if k in _DIRECTIONS else k for k in path)
     if twin != path and columns.get(twin) != columns[path]:
-        before += [key for key in path if key in _DIRECTIONS]
+        before += [way(key, runs[0].scenario) for key in path if key in _DIRECTIONS]
     if path[:1] == ("traffic",) and len(runs[0].classes) > 1:
         before.append(runs[0].classes[int(path[1])])
         if path[-2:] == ("congestion_control", ""):

@@ -41,13 +41,8 @@ class LinkDirection(NamedTuple):
     """``forward`` (of the bottleneck: from the servers to the clients) or ``reverse``."""
 
     def __str__(self) -> str:
-        """As tables and sentences call it."""
+        """Both names; what people read is in :mod:`aqmlab.results.directions`."""
         return f"{self.link} {self.direction}"
-
-    @property
-    def short(self) -> str:
-        """As key numbers call it: the bottleneck, which most scenarios load alone, has no name."""
-        return self.direction if self.link == "bottleneck" else str(self)
 
     @property
     def path(self) -> tuple[str, str, str]:

@@ -16,11 +16,13 @@ from aqmlab import _native
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import UNBOUNDED, Bounds
+from aqmlab.results.metric_groups import grouped, listed
 
 __all__ = [
     "ALL",
     "DATAGRAMS",
     "FLOWS",
+    "GROUPED",
     "LINK",
     "MORE_IS_BETTER",
     "PROGRAM",
@@ -237,6 +239,10 @@ of an application get is of one class.
 """
 
 
+GROUPED: Mapping[str, Sequence[str]] = grouped(SHORT_NAMES)
+"""The short names by what they measure."""
+
+
 RENAMED: Mapping[str, str] = _SCHEMA["renamed"]
 """Keys of ``summary.json`` of version 1 of the results, and what they are called."""
 
@@ -268,8 +274,8 @@ def metric_key(name: str) -> str:
             f"{short}.reverse are of the bottleneck, {short}.LINK.forward is of another link"
         )
     raise AqmlabError(
-        f'there is no metric "{name}"{nearest(name, SHORT_NAMES)}; possible are '
-        f"{', '.join(SHORT_NAMES)}, and keys of summary.json such as responses.web.p50_s"
+        f'there is no metric "{name}"{nearest(name, SHORT_NAMES)}; possible are keys of '
+        f"summary.json such as responses.web.p50_s, and {listed(GROUPED)}"
     )
 
 
@@ -303,7 +309,7 @@ def metric_keys(name: str, loaded: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def compared(key: str) -> Metric:
     """What is known of a number that comparisons are about."""
-    [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY, *PROGRAM), key)
+    [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY, *PROGRAM, *LINK), key)
     return metric
 
 

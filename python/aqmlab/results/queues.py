@@ -9,6 +9,7 @@ from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.plugin_declarations import defaults_of
+from aqmlab.results.directions import way
 from aqmlab.results.links import LinkDirection
 
 __all__ = [
@@ -140,7 +141,7 @@ def label_of(scenario: Mapping[str, Any], places: Sequence[LinkDirection] = ()) 
     named = names_at(scenario, places) or names_at(scenario, _first_link(scenario))
     if len(set(named.values())) <= 1:
         return next(iter(named.values()), "run")
-    return listed(named)
+    return listed(named, scenario)
 
 
 def names_at(
@@ -157,7 +158,7 @@ def _first_link(scenario: Mapping[str, Any]) -> list[LinkDirection]:
     return [LinkDirection(link, "forward") for link in links][:1]
 
 
-def listed(named: Mapping[LinkDirection, str]) -> str:
+def listed(named: Mapping[LinkDirection, str], scenario: Mapping[str, Any]) -> str:
     """Places and the names of their disciplines; a place is called as briefly as it can be."""
     links = list(dict.fromkeys(at.link for at in named))
     parts: dict[str, None] = {}
@@ -168,7 +169,7 @@ def listed(named: Mapping[LinkDirection, str]) -> str:
             parts[" ".join([*prefix, *set(own.values())])] = None
             continue
         for direction, name in own.items():
-            parts[" ".join([*prefix, direction, name])] = None
+            parts[" ".join([*prefix, way(direction, scenario), name])] = None
     shown = list(parts)[:_MOST_PLACES]
     return ", ".join(shown) + (", ..." if len(parts) > len(shown) else "")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from aqmlab._util.shipped import found as shipped
 from aqmlab._util.words import natural
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
+from aqmlab.results.order import noted
 from aqmlab.results.run import Run, read_json
 
 __all__ = ["gather", "matching", "stated_baselines", "stated_words", "sweep_folder"]
@@ -33,7 +35,8 @@ def gather(
     it, or a store), a sweep, or a pattern such as ``runs/bulk-*`` that such places fit. A sweep is
     the folder of its results, or its file if the results are in the usual folder; its runs keep
     the labels that it gave them. A run that is reached twice counts once. The runs of a folder,
-    whose names say nothing, come in the order of their labels, those behind drop-tail first.
+    whose names say nothing, come in the order in which a command made them; runs of which no
+    command noted that, in the order of their labels, those behind drop-tail first.
     Anything else is an error.
 
     Args:
@@ -45,6 +48,7 @@ def gather(
     """
     found: dict[Path, Run] = {}
     order: dict[Path, tuple[object, ...]] = {}
+    orders: dict[Path, Mapping[str, int]] = {}
     broken: list[AqmlabError] = []
     for number, folder, label in _all_places(paths, broken):
         place = folder.resolve()
@@ -59,7 +63,9 @@ def gather(
             continue
         found[place] = replace(run, label=label or run.label)
         plain = run.label.startswith("droptail")
-        order[place] = (number,) if label else (number, not plain, natural(run.label), run.seed)
+        rank = orders.setdefault(folder.parent, noted(folder.parent)).get(folder.name, math.inf)
+        by_label = (rank, not plain, natural(run.label), run.seed)
+        order[place] = (number,) if label else (number, *by_label)
     if broken and (on_broken is None or not found):
         raise broken[0]
     for reason in broken:
@@ -71,9 +77,9 @@ def gather(
 def _all_places(
     paths: Iterable[str | os.PathLike[str]], broken: list[AqmlabError]
 ) -> Iterator[tuple[int, Path, str]]:
-    """The number of each place and its run directories; what is wrong with it is noted."""
-    every = [place for path in paths for place in matching(path)]
-    for number, path in enumerate(every):
+    """The number of each place, or pattern, and its run directories; what is wrong is noted."""
+    every = [(number, place) for number, path in enumerate(paths) for place in matching(path)]
+    for number, path in every:
         yield from ((number, folder, label) for folder, label in _noting(path, broken))
 
 

@@ -11,7 +11,9 @@ from aqmlab._util.lazy import np
 from aqmlab._util.table import Bar, Cell, TableModel
 from aqmlab.errors import AqmlabError
 from aqmlab.results.breakdown import check_breakdown, part
+from aqmlab.results.directions import in_queue, placed
 from aqmlab.results.events import Events, Moment
+from aqmlab.results.links import LinkDirection
 from aqmlab.results.run import Run
 
 __all__ = ["Story", "story"]
@@ -99,7 +101,7 @@ class Story:
         for key, time in found.items():
             share = 100 * time / self.response_ns
             table.add_row(
-                part(key).named(only_link=one),
+                part(key).named(self.run.scenario, only_link=one),
                 _exact(time),
                 Cell(f"{share:.1f}", bar=Bar(0, share)),
                 self._count(key),
@@ -130,10 +132,14 @@ class Story:
             said.append("No packet that this response waited for was lost.")
         else:
             what = SEGMENTS.get(str(row["loss_segment"]), "a packet")
-            where = f"{row['loss_link']} {row['loss_direction']}".strip()
             why = str(row["loss_reason"]).replace("_", " ")
-            how = "was lost on the wire" if why == "wire" else f"was dropped (reason: {why})"
-            place = f" at {where}" if where else ""
+            at = LinkDirection(str(row["loss_link"]), str(row["loss_direction"]))
+            if why == "wire":
+                how = "was lost on the wire"
+                place = f" {placed(at, self.run.scenario)}" if at.link else ""
+            else:
+                how = f"was dropped (reason: {why})"
+                place = f" {in_queue(at, self.run.scenario)}"
             said.append(
                 f"The costliest loss: {what} {how}{place}. It was sent again "
                 f"{1e3 * row['loss_s']:,.3f} ms after its first transmission."

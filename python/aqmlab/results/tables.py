@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
+from aqmlab.results.directions import in_words
 from aqmlab.results.formats import format_change, format_estimate, format_seeds
 from aqmlab.results.groups import Group, transfer_classes
 from aqmlab.results.links import links_of, loaded_links
@@ -144,7 +145,7 @@ def _loaded_table(groups: Sequence[Group], title: str) -> TableModel:
     """A row for each group and each direction of a link that is loaded in any of their runs."""
     loaded = loaded_links([run for group in groups for run in group.runs])
     rows = [
-        ((group.label, str(at)), _numbers(group, at.path, _LINK))
+        ((group.label, in_words(at, group.first.scenario)), _numbers(group, at.path, _LINK))
         for group in groups
         for at in loaded
         if at in links_of(group.first)
@@ -240,7 +241,7 @@ def _by_class(
 def _every_link(groups: Sequence[Group]) -> TableModel:
     """Both directions of the links."""
     rows = [
-        ((group.label, str(at)), _numbers(group, at.path, LINK))
+        ((group.label, in_words(at, group.first.scenario)), _numbers(group, at.path, LINK))
         for group in groups
         for at in links_of(group.first)
     ]
@@ -273,7 +274,8 @@ def reasons(groups: Sequence[Group]) -> TableModel | None:
                 for reason in look_up(group.first.summary, (*at.path, key)) or {}:
                     packets = _total(group, (*at.path, key, reason))
                     if packets and arrived:
-                        names = (group.label, str(at), action, reason.replace("_", " "))
+                        where = in_words(at, group.first.scenario)
+                        names = (group.label, where, action, reason.replace("_", " "))
                         found.append((names, packets / len(group.runs), packets / arrived))
     if not found:
         return None
@@ -296,7 +298,8 @@ def _total(group: Group, path: Sequence[str]) -> float:
 def key_numbers_table(groups: Sequence[Group], changes: Sequence[Difference]) -> list[TableModel]:
     """The few numbers that matter, a column for each group; of two groups their differences.
 
-    A star marks what clearly differs from the baseline.
+    A star marks what clearly differs from the baseline, of users and of links, and nothing else
+    anywhere.
     """
     from aqmlab.results.conclusion import key_numbers  # one run has no use for it
 
@@ -315,8 +318,7 @@ def key_numbers_table(groups: Sequence[Group], changes: Sequence[Difference]) ->
     for number in key_numbers(groups):
         cells = []
         for group in groups:
-            key = (group.label, number.path[1], number.metric.key)
-            entry = by_key.get(key) if number.of_users else None
+            entry = by_key.get((group.label, number.owner, number.metric.key))
             text = estimate_cell(number.metric, number.of(group))
             cells.append(f"{text} *" if entry and _tone(entry) else text)
             if entry and len(groups) == 2:

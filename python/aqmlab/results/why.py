@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
@@ -18,6 +18,7 @@ from aqmlab.results.breakdown import (
     part,
 )
 from aqmlab.results.compare import pairs_of
+from aqmlab.results.directions import placed
 from aqmlab.results.formats import format_change, format_estimate, format_seeds
 from aqmlab.results.groups import Group
 from aqmlab.results.links import LinkDirection
@@ -80,10 +81,10 @@ def shown_parts(times: Iterable[Mapping[str, float]]) -> tuple[list[str], list[s
     return (large + small, []) if len(small) == 1 else (large, small)
 
 
-def part_names(keys: Sequence[str]) -> dict[str, str]:
-    """What parts are called beside each other."""
+def part_names(keys: Sequence[str], scenario: Mapping[str, Any]) -> dict[str, str]:
+    """What parts are called beside each other, in runs of a scenario."""
     one = len({at.link for key in keys if (at := part(key).at) is not None}) < 2
-    return {key: part(key).named(only_link=one) for key in keys}
+    return {key: part(key).named(scenario, only_link=one) for key in keys}
 
 
 def band_table(group: Group, traffic: str) -> TableModel:
@@ -91,7 +92,7 @@ def band_table(group: Group, traffic: str) -> TableModel:
     means = {band: mean_times(group, traffic, band) for band in BANDS}
     times = {band: {key: one.mean for key, one in found.items()} for band, found in means.items()}
     keys, small = shown_parts(times.values())
-    named = part_names(keys)
+    named = part_names(keys, group.first.scenario)
     several = len(group.runs) > 1
     what = "mean ms and 95 % interval" if several else "mean ms and share"
     responses = "response times" if traffic == ALL else f"response times of {traffic}"
@@ -183,7 +184,7 @@ def _paragraph(group: Group, traffic: str) -> str:
     for one in named:
         text = f"{100 * one.share:.0f} % "
         text += "of their time " if not clauses else ""
-        text += _queue_words(tail) if one.doing == "in queues" else one.doing
+        text += _queue_words(tail, group.first.scenario) if one.doing == "in queues" else one.doing
         if one.doing == _TIMERS and (after := _after(bands[_TAIL])):
             text += f" ({after})"
         clauses.append(text)
@@ -223,7 +224,7 @@ def spent(parts: Mapping[str, float], whole: float) -> list[Spent]:
     return sorted(shares, key=lambda one: -one.share)
 
 
-def _queue_words(parts: Mapping[str, float]) -> str:
+def _queue_words(parts: Mapping[str, float], scenario: Mapping[str, Any]) -> str:
     """Which queue it is, if most of the waiting is in one."""
     waits: dict[LinkDirection, float] = {}
     for key, time in parts.items():
@@ -231,7 +232,8 @@ def _queue_words(parts: Mapping[str, float]) -> str:
         if found.at is not None and found.cause.name == "queues":
             waits[found.at] = waits.get(found.at, 0.0) + time
     most = max(waits, key=waits.__getitem__)
-    return f"in the queue of {most}" if waits[most] > 0.9 * sum(waits.values()) else "in queues"
+    one = waits[most] > 0.9 * sum(waits.values())
+    return f"in the queue {placed(most, scenario)}" if one else "in queues"
 
 
 REASONS = {
@@ -282,6 +284,8 @@ class Change:
     """In seconds."""
     basis: str
     """What the interval comes from."""
+    scenario: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The effective scenario, which says what its links are called."""
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -343,7 +347,12 @@ def _changes(first: Group, other: Group, traffic: str, band: str) -> list[Change
     for key in keys:
         before, after = ([one.get(key, 0.0) for one in side] for side in times)
         difference = compute(before, after, bounds=(0.0, math.inf))
-        found.append(Change(other.label, first.label, traffic, band, key, difference, basis))
+        found.append(
+            Change(
+                *(other.label, first.label, traffic, band, key, difference, basis),
+                first.first.scenario,
+            )
+        )
     return found
 
 
@@ -405,7 +414,7 @@ def _changes_table(found: Sequence[Change], baseline: str, traffic: str, band: s
     worth = _SMALL * max([reach, *largest.values()])
     keys = [key for key in every if largest[key] > worth]
     small = [key for key in every if 0 < largest[key] <= worth]
-    named = part_names(keys)
+    named = part_names(keys, found[0].scenario)
     bases = ", ".join(dict.fromkeys(one.basis for one in found))
     sure = any(not math.isnan(one.estimate.low) for one in found)
     about = f"95 % intervals, {bases}" if sure else f"{bases}, no interval"

@@ -11,6 +11,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
+from aqmlab.scenario.vocabulary import WORDS
 
 __all__ = ["Catalog", "Entry", "scenario_files"]
 
@@ -23,7 +24,7 @@ _DOTTED = {"metrics", "transports"}
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that a scenario can name."""
+    """One thing that a scenario can name, or a word of results."""
 
     kind: str
     """Such as "disciplines"."""
@@ -61,6 +62,10 @@ class Catalog:
                 for section in json.loads(_native.result_schema())["sections"]
                 for metric in section["metrics"]
             ]
+            + [
+                Entry("words", word, f"{about.meaning}\nPage: {about.page}", [])
+                for word, about in WORDS.items()
+            ]
         )
 
     def summaries(self, kind: str) -> dict[str, str]:
@@ -71,17 +76,19 @@ class Catalog:
         """What has a name; an error with the nearest names if nothing has."""
         wanted = name.lower()
         found = self._called(wanted)
-        if not found:
+        if all(entry.kind == "words" for entry in found):
             from aqmlab.results.metrics import SHORT_NAMES  # it looks at every metric
 
             # The short name of a metric, which tables of sweeps and comparisons have.
             short = wanted.partition(".")[0]
-            found = self._called(SHORT_NAMES.get(short, "").rpartition(".")[2])
+            found += self._called(SHORT_NAMES.get(short, "").rpartition(".")[2])
         if not found:
             import difflib
 
             last = {entry.name.rpartition(".")[2] for entry in self.entries}
-            names = sorted({entry.name for entry in self.entries} | last | {*SHORT_NAMES})
+            spellings = {name for about in WORDS.values() for name in about.others}
+            known = {entry.name for entry in self.entries} | last | spellings
+            names = sorted(known | {*SHORT_NAMES})
             close = difflib.get_close_matches(wanted, names, n=3)
             close = close or [one for one in names if len(wanted) > 2 and wanted in one][:3]
             hint = (
@@ -99,6 +106,7 @@ class Catalog:
             entry
             for entry in self.entries
             if entry.name == name
+            or (entry.kind == "words" and name in WORDS[entry.name].others)
             or (entry.kind in _DOTTED and entry.name.rpartition(".")[2] == name)
         ]
 

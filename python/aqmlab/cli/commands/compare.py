@@ -33,7 +33,7 @@ from aqmlab.cli.options import (
     check_format,
     chosen_seeds,
 )
-from aqmlab.cli.planning import made, planned_runs
+from aqmlab.cli.planning import baselines, made, planned_runs
 from aqmlab.errors import AqmlabError
 from aqmlab.results import tables
 from aqmlab.results.baseline import Baseline, scenarios_of
@@ -43,13 +43,13 @@ from aqmlab.results.compare import (
     compared_groups,
     differences,
     distances,
+    link_differences,
 )
 from aqmlab.results.conclusion import conclusion
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
-from aqmlab.results.sources import stated_baselines
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
@@ -135,7 +135,7 @@ def command(
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
     ordered = any(isinstance(entry, Scenario) for entry in planned)
-    asked = baseline or stated_baselines(sources)
+    asked = baseline or baselines(sources, where)
     parts = _compared(groups, asked, target, ordered=ordered, every=every or as_json)
     found = distinguish(opened)
     for part in parts:
@@ -211,10 +211,21 @@ class _Part:
     """Name of the scenario."""
     groups: list[Group]
     differences: list[Difference]
+    links: list[Difference]
     distances: list[Distance]
     figure: Path | None
     no_figure: str
     """Why there is no figure."""
+
+    @property
+    def every_difference(self) -> list[Difference]:
+        """Of users, and of links; files hold those of users."""
+        return [*self.differences, *self.links]
+
+    @property
+    def verdict(self) -> list[str]:
+        """What the comparison comes to."""
+        return conclusion(self.every_difference, self.groups)
 
 
 def _compared(
@@ -232,6 +243,7 @@ def _compared(
     scenarios = scenarios_of(groups)
     titles = family_titles([[group.first for group in own] for own in scenarios])
     compared = differences(groups, baseline, ordered=ordered)
+    at_links = link_differences(groups, baseline, ordered=ordered)
     apart = distances(groups, baseline, ordered=ordered) if every else []
     found = []
     for number, (title, own) in enumerate(zip(titles, scenarios, strict=True), 1):
@@ -245,6 +257,7 @@ def _compared(
                 title,
                 own,
                 [entry for entry in compared if entry.run in labels],
+                [entry for entry in at_links if entry.run in labels],
                 [entry for entry in apart if entry.run in labels],
                 None if why else place,
                 why,
@@ -277,7 +290,7 @@ def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
         ],
         "differences": [entry.to_json() for part in parts for entry in part.differences],
         "distances": [entry.to_json() for part in parts for entry in part.distances],
-        "verdict": [line for part in parts for line in conclusion(part.differences, part.groups)],
+        "verdict": [line for part in parts for line in part.verdict],
         "figure": figures[0] if figures else None,
         "figures": figures,
     }
@@ -301,7 +314,7 @@ def _tables_of(part: _Part, *, every: bool) -> list[str | TableModel]:
         if part.differences:
             found += ["", *cli_tables.apart(tables.difference_tables(part.differences))]
     else:
-        found = cli_tables.apart(tables.key_numbers_table(part.groups, part.differences))
+        found = cli_tables.apart(tables.key_numbers_table(part.groups, part.every_difference))
     if not part.differences and len(part.groups) > 1:
         names = ", ".join(group.label for group in part.groups)
         hint = f"none of them is drop-tail, and no --baseline LABEL names one of {names}"
@@ -316,7 +329,7 @@ def _tables_of(part: _Part, *, every: bool) -> list[str | TableModel]:
 def _show_verdicts(parts: list[_Part]) -> None:
     """What each scenario's comparison comes to."""
     for part in parts:
-        if verdict := conclusion(part.differences, part.groups):
+        if verdict := part.verdict:
             out("\nverdict" + (f" on {part.title}" if len(parts) > 1 else ""))
             for line in verdict:
                 out(line)

@@ -20,14 +20,14 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A discipline, preset, profile, traffic model, metric, ...",
+            help="A discipline, preset, profile, traffic model, metric, word of results, ...",
             autocompletion=catalog_names,
         ),
     ],
     as_json: Json = False,
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Explain a name: queue discipline, traffic model, metric, ..."""
+    """Explain a name or word: discipline, download, metric, ..."""
     found = Catalog.load().find(name)
     if as_json:
         print_json([entry.to_json() for entry in found])

@@ -11,6 +11,8 @@ from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seeds, Sets, Tsv, check_format
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
+from aqmlab.results.metric_groups import listed
+from aqmlab.results.metrics import GROUPED
 from aqmlab.scenario import vary
 
 __all__ = ["command"]
@@ -34,7 +36,9 @@ def command(
             "--goal",
             metavar="GOAL",
             help='"minimize METRIC" or "maximize METRIC", several between commas: '
-            '"minimize responses.all.p90_s, maximize links.bottleneck.utilization".',
+            '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short '
+            "names, by what they measure: "
+            f"{listed(GROUPED)}. What users of an application get is of one class: mos.calls.",
         ),
     ] = None,
     constraints: Annotated[

@@ -14,7 +14,7 @@ from aqmlab._util.filekinds import file_kind
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
 from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format, named_as_options
-from aqmlab.cli.planning import kept
+from aqmlab.cli.planning import baselines, kept
 from aqmlab.engine.retold import events_of
 from aqmlab.errors import AqmlabError
 from aqmlab.results import why
@@ -22,7 +22,7 @@ from aqmlab.results.breakdown import check_breakdown
 from aqmlab.results.events import Events
 from aqmlab.results.groups import Group, group
 from aqmlab.results.run import Run
-from aqmlab.results.sources import gather, stated_baselines
+from aqmlab.results.sources import gather
 from aqmlab.results.story import Story, story
 from aqmlab.results.why import Change
 from aqmlab.traffic import tapped_words
@@ -133,7 +133,7 @@ def command(
         else:
             check_breakdown(found)
             groups = group(found)
-            changes = why.changes(groups, baseline or stated_baselines(places), traffic)
+            changes = why.changes(groups, baseline or baselines(places, where), traffic)
             parts = _parts(groups, changes, traffic)
             content = why.content(groups, changes, traffic)
             rows = why.rows(groups, traffic)

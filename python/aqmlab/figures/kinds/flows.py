@@ -83,8 +83,12 @@ def _view(found: Sequence[Configuration], flow: int | None, look: Look) -> Figur
         ),
     )
 
+    # A curve that is a configuration has its colour, also beside one that recorded none.
+    labels = [entry.label for entry in found]
+    names = labels if len(found) > 1 and set(series) <= set(labels) else list(series)
+
     def build(room: float) -> Chart:
-        return stacked(panels, list(series), look, room)
+        return stacked(panels, names, look, room)
 
     return Figure(heading, build)
 

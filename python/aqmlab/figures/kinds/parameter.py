@@ -103,7 +103,9 @@ def parameter(
         for name, what in (of.items() if one is None else [("", one)])
         if what.values(entry)
     ]
-    return _view(points, along, plots, look).chart(look)
+    # A curve keeps its colour where another curve was not measured.
+    every = map(look.named, of) if is_by_class else (_name(entry, by) for entry in found)
+    return _view(points, along, plots, list(dict.fromkeys(every)), look).chart(look)
 
 
 def _divided(
@@ -145,7 +147,9 @@ def _divided(
     return by, plots
 
 
-def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -> Figure:
+def _view(
+    points: Sequence[_Point], along: str, plots: str | None, every: Sequence[str], look: Look
+) -> Figure:
     """The plots."""
     known = list({id(point.entry): point.entry for point in points}.values())
     names = list(dict.fromkeys(point.series for point in points))
@@ -183,7 +187,7 @@ def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -
         for number, title in enumerate(titles):
             plot = _plot(
                 rows[title],
-                names,
+                (names, every),
                 look,
                 (_horizontal(known, along, look, each), y),
                 (each, height),
@@ -209,14 +213,18 @@ def _in_order(known: Sequence[Configuration], plots: str | None) -> Iterable[Con
 
 def _plot(
     rows: Sequence[curves.Row],
-    names: Sequence[str],
+    curved: tuple[Sequence[str], Sequence[str]],
     look: Look,
     axes: tuple[Channel, Axis],
     size: tuple[float, float],
     *,
     named: tuple[bool, bool],
 ) -> Chart:
-    """One plot of a width and height, whose axes may have their names."""
+    """One plot of a width and height, whose axes may have their names.
+
+    Of its curves it is given the names, and those of all that were asked for.
+    """
+    names, every = curved
     x, y = axes
     along = str(x["title"])
     # Labels that nobody sees keep the plots of a row at one height.
@@ -228,7 +236,7 @@ def _plot(
 
     base = Chart(inline(list(rows)), width=size[0], height=size[1]).encode(
         x=x if named[0] else x.but(title=None),
-        color=look.colour(names),
+        color=look.colour(names, among=every),
         tooltip=[
             Channel("series:N", title="runs"),
             Channel("x:N", title=along),
@@ -248,9 +256,9 @@ def _plot(
         .keep("isValid(datum.low) && isValid(datum.high)")
     )
     if by_name:
-        return layer(bars.encode(strokeDash=look.pattern(names)), dots)
+        return layer(bars.encode(strokeDash=look.pattern(names, among=every)), dots)
     line = base.mark("line", strokeWidth=look.size.stroke).encode(
-        y=up("y"), strokeDash=look.pattern(names)
+        y=up("y"), strokeDash=look.pattern(names, among=every)
     )
     return layer(bars, line, dots)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
 from aqmlab.figures.axes import linear, name_axis
 from aqmlab.figures.compared import compared
-from aqmlab.figures.findings import Finding, finding
+from aqmlab.figures.findings import Finding, change, finding, is_single, shown
 from aqmlab.figures.grammar import Channel, Chart, concat, inline
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.breakdown import (
@@ -35,6 +36,8 @@ from aqmlab.results.values import described, text_of
 __all__ = ["why"]
 
 
+_WHOLE = ""
+"""The key of the whole time among those of causes."""
 _SMALL = 0.02
 """Causes below this share in every bar are drawn together."""
 _OTHERS = "other parts"
@@ -68,7 +71,8 @@ def why(
 
     Each bar is a mean response time, divided into what the responses waited for: distance, queues,
     timers, recovery. Without other options a plot shows each band: all responses, and the slowest
-    50, 10 and 1 %. Each plot has a scale of its own. For a sweep over numbers, or with --x, bars
+    50, 10 and 1 %. All plots share one axis. The title says what became of the slow ones, in
+    seconds. For a sweep over numbers, or with --x, bars
     stand along a parameter, such as the load; they show one band. Bars of several seeds are means.
     The runs need measure.breakdown = true.
 
@@ -87,6 +91,7 @@ def why(
         raise AqmlabError("a class of traffic needs responses in every run; name other runs")
     chosen = traffic or (ALL if ALL in classes else classes[0])
     along = parameters.chosen(found, x) if x else _default_axis(found)
+    of_class = "" if chosen == ALL else f" of {look.named(chosen)}"
     if along is None:
         found = compared(runs, look)
         bands = [band] if band else list(BANDS)
@@ -95,7 +100,7 @@ def why(
             for name in bands
             for entry in found
         ]
-        drawn = "where the mean response time goes"
+        drawn = f"where the mean response time{of_class} goes"
     else:
         one = band or "slowest_10"
         order = {text_of(value): k for k, value in enumerate(values_of(found, along))}
@@ -111,11 +116,10 @@ def why(
             for entry in found
         ]
         bars.sort(key=lambda bar: order[bar.place])
-        drawn = f"{_band_title(one)}: where the mean response time goes, against {along}"
-    of_class = "" if chosen == ALL else f" of {look.named(chosen)}"
+        drawn = f"{_band_title(one)}: where the mean response time{of_class} goes, against {along}"
     heading = Heading(
         _title(bars, chosen),
-        (f"{drawn}{of_class}; {seeds_in_words(found)}",),
+        (f"{drawn}; {seeds_in_words(found)}",),
     )
     return _view(_folded(bars), heading, along, look).chart(look)
 
@@ -170,19 +174,18 @@ def _view(bars: Sequence[_Bar], heading: Heading, along: str | None, look: Look)
             "with --where NAME=VALUE"
         )
     columns = min(len(plots), 2 if look.width == "column" else 4 if along is None else 3)
-    shared = None if along is None else max(sum(bar.times.values()) for bar in bars)
+    most = max(sum(bar.times.values()) for bar in bars)
 
     def build(room: float) -> Chart:
-        # Each plot has an axis of its own beside it. Widths are whole: rounded up they would not
-        # fit, so the first plots take what is left.
-        each, left = divmod(math.floor(room - (columns - 1) * 4.1 * look.size.text), columns)
+        # Widths are whole: rounded up they would not fit, so the first plots take what is left.
+        each, left = divmod(math.floor(room - (columns - 1) * 1.2 * look.size.text), columns)
         drawn = [
             _plot(
                 [bar for bar in bars if bar.plot == plot],
                 causes,
                 look,
                 (each + (number % columns < left), look.size.height),
-                (along, shared),
+                (along, most),
                 is_first=number % columns == 0,
             ).properties(title={"text": plot, "frame": "group"})
             for number, plot in enumerate(plots)
@@ -199,17 +202,15 @@ def _plot(
     causes: Sequence[str],
     look: Look,
     size: tuple[float, float],
-    axis: tuple[str | None, float | None],
+    axis: tuple[str | None, float],
     *,
     is_first: bool,
 ) -> Chart:
-    """Bars of one plot."""
+    """Bars of one plot, on the axis of all: of the first in a row it has labels and a title."""
     along, most = axis
     places = list(dict.fromkeys(bar.place for bar in bars))
-    tops = [sum(bar.times.values()) for bar in bars] if most is None else [most]
-    seconds = max(tops) >= 2e3
-    unit, scale = ("s", 1e-3) if seconds else ("ms", 1.0)
-    y = linear(f"response time ({unit})", [scale * top for top in tops], count=4, zero=True)
+    unit, scale = ("s", 1e-3) if most >= 2e3 else ("ms", 1.0)
+    y = linear(f"response time ({unit})", [scale * most], count=4, zero=True)
     rows = [row for bar in bars for row in _rows(bar, scale)]
     # A legend for bars, in as many columns as there is room for.
     label = (max(map(len, causes)) * 0.55 + 3.5) * look.size.text
@@ -221,7 +222,8 @@ def _plot(
     }
     colour = look.colour(causes, of="cause", legend=True).but(legend=legend)
     base = Chart(inline(rows), width=size[0], height=size[1])
-    up = y.y("low")
+    # Labels that nobody sees keep the plots of a row at one height.
+    up = y.y("low") if is_first else y.y("low", labelOpacity=0, labelLimit=1).but(title=None)
     drawn: Chart = base.mark("bar").encode(
         x=Channel(
             "place:N",
@@ -229,7 +231,7 @@ def _plot(
             sort=places,
             axis=name_axis(places, size[0], look.size.text),
         ),
-        y=up if is_first or most is None else up.but(title=None),
+        y=up,
         y2="high:Q",
         color=colour,
         tooltip=[
@@ -262,43 +264,50 @@ def _rows(bar: _Bar, scale: float) -> list[curves.Row]:
 
 
 def _title(bars: Sequence[_Bar], traffic: str) -> str:
-    """Which share of the time of slow responses differs most, or is largest."""
+    """What became of slow responses, in seconds, and where most of it was."""
     band = "slowest_10" if any(bar.band == "slowest_10" for bar in bars) else bars[0].band
     found = [bar for bar in bars if bar.band == band]
-    shares = {id(bar): _shares(bar, traffic) for bar in found}
-    names = list(dict.fromkeys(name for one in shares.values() for name in one))
-
-    def mean(bar: _Bar, name: str) -> float:
-        values = shares[id(bar)].get(name, {}).values()
-        return sum(values) / len(values) if values else 0.0
-
-    def worth(name: str) -> float:
-        means = [mean(bar, name) for bar in found]
-        return max(means) - min(means) if len(found) > 1 else means[0]
-
-    most = max(names, key=worth)
+    spent = [_spent(bar, traffic) for bar in found]
     label = {bar.entry.label for bar in found}
     said = [
         Finding(
-            bar.entry.label if len(label) == len(found) else f"{bar.plot} {bar.place}",
-            shares[id(bar)].get(most, {run.seed: 0.0 for run in bar.entry.runs}),
+            bar.entry.label if len(label) == len(found) else f"{bar.plot} {bar.place}".strip(),
+            times.get(_WHOLE, {}),
         )
-        for bar in found
+        for bar, times in zip(found, spent, strict=True)
     ]
     whose = "all responses" if band == ALL else f"the {BANDS[band]}"
-    return finding(said, f"share of {most} in {whose}", "%")
+    text = finding(said, f"mean response time of {whose}", "s")
+    known = [one for one in range(len(said)) if said[one].values]
+    if not known:
+        return text
+    ranked = sorted(known, key=lambda one: said[one].mean)
+    first, last = (known[0], known[1]) if len(known) == 2 else (ranked[0], ranked[-1])
+    if first != last and not (
+        is_single([said[first], said[last]]) or change(said[first], said[last]).clear
+    ):
+        return text
+    means = [{key: fmean(one.values()) for key, one in spent[k].items()} for k in (first, last)]
+    names = [key for key in dict.fromkeys([*means[0], *means[1]]) if key != _WHOLE]
+    if first == last:
+        most = max(names, key=lambda key: means[0].get(key, 0.0))
+        return f"{text}; most of it: {most}, {shown(means[0][most])} s"
+    most = max(names, key=lambda key: abs(means[1].get(key, 0.0) - means[0].get(key, 0.0)))
+    before, after = (shown(one.get(most, 0.0)) for one in means)
+    return f"{text}; most of it: {most}, {before} to {after} s"
 
 
-def _shares(bar: _Bar, traffic: str) -> dict[str, dict[int, float]]:
-    """The share of each cause by seed, in per cent."""
+def _spent(bar: _Bar, traffic: str) -> dict[str, dict[int, float]]:
+    """The seconds of each cause by seed, and of the whole."""
     found: dict[str, dict[int, float]] = {}
     for run in bar.entry.runs:
         band = Band.of(run.summary, traffic, bar.band)
         if band is None or not band.response_s:
             continue
+        found.setdefault(_WHOLE, {})[run.seed] = band.response_s
         for cause, time in by_cause(band.parts).items():
-            found.setdefault(cause.name, {})[run.seed] = 100 * time / band.response_s
+            found.setdefault(cause.name, {})[run.seed] = time
     for values in found.values():
-        for run in bar.entry.runs:
-            values.setdefault(run.seed, 0.0)
+        for seed in found[_WHOLE]:
+            values.setdefault(seed, 0.0)
     return found

@@ -53,7 +53,10 @@ def _order(part: PdfObject | None) -> None:
     """
     if not isinstance(part, DictionaryObject) or "/Resources" not in part:
         return
-    for kind in part["/Resources"].values():
+    resources = part["/Resources"].get_object()
+    if not isinstance(resources, DictionaryObject):
+        return
+    for kind in resources.values():
         named = kind.get_object()
         if isinstance(named, DictionaryObject):
             entries = sorted(named.items())

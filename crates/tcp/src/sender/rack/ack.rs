@@ -379,7 +379,8 @@ impl RackSender {
             self.reduce(space, advances && !lost, cx);
             return;
         }
-        if !advances && !(delivered > 0 && self.opens_by_sack(cx)) {
+        let arrives = advances || (delivered > 0 && self.opens_by_sack(cx));
+        if !arrives {
             return;
         }
         let echoed = marks.segments > 0 && !cx.profile.congestion_control.answers_marks();

@@ -160,7 +160,8 @@ def completed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 def test_shells_complete(completed: Completed) -> None:
     assert completed("re") == ["replay", "report", "reproduce"]
     assert completed("list", "p") == ["presets", "profiles", "papers"]
-    assert completed("explain", "fq") == ["fq-codel", "fq-pie", "fq-codel-l4s"]
+    presets = ["fq-codel-rfc", "fq-pie-rfc", "fq-codel-l4s"]
+    assert completed("explain", "fq") == ["fq-codel", "fq-pie", *presets]
     assert "p50_s" in completed("explain", "p50")
     assert completed("run", "--see") == ["--seed", "--seeds"]
     assert completed("compare", "x", "--vary", "topology.bottleneck.d") == [
@@ -169,7 +170,9 @@ def test_shells_complete(completed: Completed) -> None:
     field = "topology.bottleneck.discipline"
     assert completed("compare", "x", "--vary", f"{field}=pie,fq-") == [
         f"{field}=pie,fq-codel",
+        f"{field}=pie,fq-codel-rfc",
         f"{field}=pie,fq-pie",
+        f"{field}=pie,fq-pie-rfc",
         f"{field}=pie,fq-codel-l4s",
     ]
     assert completed("compare", "x", "--vary", "seed=1") == []

@@ -146,7 +146,7 @@ def test_the_next_commands_work(aqmlab: Cli, elsewhere: Path) -> None:
 def test_an_office_shows_what_people_know(aqmlab: Cli) -> None:
     """The upload's buffer delays a call and every page; FQ-CoDel cures both."""
     aqmlab("init", "--kind", "office")
-    brief = ("--set", "measure.warm_up=10 s", "--set", "measure.duration=20 s", "--json")
+    brief = ("--set", "measure.warm_up=10 s", "--set", "measure.duration=60 s", "--json")
     tail, fair = (
         json.loads(aqmlab("run", "office.toml", *brief, *more).out)
         for more in ((), ("--set", "topology.bottleneck.discipline=fq-codel"))

@@ -292,7 +292,7 @@ test("QUIC loads the second engine, and TCP is back with the first", { skip }, a
   await page.waitForFunction(() =>
     globalThis.playground.player.lanes[0]?.data.classes.includes("transfers-2"),
   );
-  await reach(page, 2);
+  await reach(page, 4);
   assert.equal((await scripts(page)).length, 1);
   const received = await page.evaluate(() => {
     const { links } = globalThis.playground.player.lanes[0].data;

@@ -223,11 +223,7 @@ def test_prague_starves_cubic_without_a_queue_of_its_own() -> None:
     ("depth", "modelled"),
     [
         (1, 0.97),
-        pytest.param(
-            2,
-            0.78,
-            marks=pytest.mark.xfail(strict=True, reason="0.626: docs/fidelity-modern.md"),
-        ),
+        (2, 0.78),
         (10, 0.53),
     ],
 )

@@ -1,4 +1,4 @@
-"""Check the structure of the Rust crates: circles of files, and the layers of crates.
+"""Check the structure of the Rust crates: circles of files, layers of crates, files of tests.
 
 Run from anywhere: `.venv/bin/python .ci/structure.py`, or `make structure`. The exit status is 1
 where a limit is broken.
@@ -10,6 +10,8 @@ where a limit is broken.
 2. **Layers.** A crate depends on crates of lower layers only (`LAYERS`); crates of one layer do not
    depend on each other. Some crates must do without some libraries (`WITHOUT`). Development
    dependencies are free.
+3. **Tests.** A crate with `tests/main.rs` has its integration tests in one binary, which takes in
+   the files that it or a target of the manifest names. Each of the others would never run.
 """
 
 from __future__ import annotations
@@ -194,6 +196,21 @@ def layer_problems(root: Path) -> Iterator[str]:
                 yield f"{crate}: depends on {other}, which is {where} {crate}"
 
 
+def test_problems(crates: Path) -> Iterator[str]:
+    """A text for each file of integration tests that no target takes in."""
+    for main in sorted(crates.glob("*/tests/main.rs")):
+        folder = main.parent
+        manifest = (folder.parent / "Cargo.toml").read_text()
+        named = {
+            *re.findall(r"^mod (\w+);", main.read_text(), re.MULTILINE),
+            *re.findall(r'^\[\[test\]\]\nname = "(\w+)"', manifest, re.MULTILINE),
+        }
+        files = {file.stem for file in folder.glob("*.rs")} - {"main"}
+        folders = {file.parent.name for file in folder.glob("*/mod.rs")}
+        for name in sorted((files | folders) - named):
+            yield f"{folder.parent.name}: its tests in {name} never run; name it in tests/main.rs"
+
+
 def main() -> int:
     """Print what breaks a limit; the exit status says whether anything does."""
     parser = argparse.ArgumentParser(
@@ -201,7 +218,8 @@ def main() -> int:
     )
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout; default: this one")
     root = parser.parse_args().root
-    problems = [*circle_problems(root / "crates"), *layer_problems(root)]
+    crates = root / "crates"
+    problems = [*circle_problems(crates), *layer_problems(root), *test_problems(crates)]
     for problem in problems:
         print(problem)
     print("structure: problems, see above" if problems else "structure: no problems")

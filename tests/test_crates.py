@@ -115,6 +115,30 @@ def test_crates_depend_downwards(
     assert (problem or "structure: no problems") in text.splitlines()
 
 
+def test_a_file_of_tests_that_never_runs_is_named(tmp_path: Path) -> None:
+    files = {
+        "src/lib.rs": "",
+        "tests/main.rs": "mod one;\nmod two;\n",
+        "tests/one.rs": "",
+        "tests/two/mod.rs": "",
+        "tests/own.rs": "",
+    }
+    write(tmp_path, "net", files)
+    with (tmp_path / "crates/net/Cargo.toml").open("a") as manifest:
+        manifest.write('[[test]]\nname = "own"\n')
+    assert check(tmp_path) == (0, "structure: no problems\n")
+    for name in ("three.rs", "four/mod.rs"):
+        file = tmp_path / "crates/net/tests" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("")
+    status, text = check(tmp_path)
+    assert status == 1
+    assert text.splitlines()[:2] == [
+        f"net: its tests in {name} never run; name it in tests/main.rs"
+        for name in ("four", "three")
+    ]
+
+
 def write_python(root: Path, files: dict[str, str]) -> None:
     for name, text in {"__init__.py": "", **files}.items():
         file = root / "python" / "aqmlab" / name

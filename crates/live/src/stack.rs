@@ -140,7 +140,9 @@ impl Stack {
             );
             return Err(refuse("header", message));
         }
-        let linear = tcp.syn_backoff.iter().take_while(|gap| **gap == 1).count();
+        // The kernel counts the time-outs behind the first one.
+        let gaps = tcp.syn_backoff.iter().take_while(|gap| **gap == 1).count();
+        let linear = gaps.saturating_sub(1);
         let flag = |on: bool| u8::from(on).to_string();
         let largest = |default: u64, most: u64| format!("4096 {} {most}", default.min(most));
         let mut settings: Vec<_> = ALWAYS.map(|(key, value)| (key, value.to_owned())).to_vec();

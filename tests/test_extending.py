@@ -281,7 +281,7 @@ def test_a_rule_of_tcp_is_a_key_and_one_place(extended: Extended) -> None:
 
 def test_the_packet_script_of_the_rule_plays(extended: Extended) -> None:
     assert "crates/tcp/tests/scripts/idle-keeps-ssthresh.script" in extended.changed
-    cargo("test", "--quiet", "-p", "aqmlab-tcp", "--test", "scripts")
+    cargo("test", "--quiet", "-p", "aqmlab-tcp", "--test", "it", "scripts")
 
 
 def test_a_parameter_is_one_declaration(extended: Extended) -> None:
@@ -370,7 +370,7 @@ def test_every_nth_arrival_is_dropped(extended: Extended) -> None:
 
 def test_what_holds_for_every_discipline_holds(extended: Extended) -> None:
     assert "crates/aqm/tests/model/mod.rs" in extended.changed
-    cargo("test", "--quiet", "-p", "aqmlab-aqm", "--test", "properties")
+    cargo("test", "--quiet", "-p", "aqmlab-aqm", "--test", "it", "properties")
 
 
 def test_each_client_polls_once_per_period(extended: Extended) -> None:
@@ -409,4 +409,4 @@ def test_the_window_follows_the_rule_of_mimd(extended: Extended) -> None:
 def test_what_ships_is_complete(extended: Extended) -> None:
     """Schema, reference and heads are fresh; every page mentions its validation."""
     assert extended.changed
-    cargo("test", "--quiet", "-p", "aqmlab-scenario", "--test", "shipped")
+    cargo("test", "--quiet", "-p", "aqmlab-scenario", "--test", "it", "shipped")

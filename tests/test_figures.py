@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import altair
 import numpy as np
 import pyarrow.compute as pc
+import pypdf
 import pytest
 import vl_convert
 from aqmlab import figures
@@ -726,9 +727,9 @@ def test_a_column_of_print_is_300_dots_per_inch(runs: list[Run], tmp_path: Path)
     look = figures.Look("column")
     png = figures.save(figures.classes(runs, look=look), tmp_path / "f.png").read_bytes()
     assert 1030 <= int.from_bytes(png[16:20], "big") <= 1055
-    pdf = figures.save(figures.classes(runs, look=look), tmp_path / "f.pdf").read_bytes()
-    [box] = re.findall(rb"/MediaBox\s*\[0 0 ([\d.]+)", pdf)
-    assert 249 <= float(box) <= 252.5
+    pdf = figures.save(figures.classes(runs, look=look), tmp_path / "f.pdf")
+    [page] = pypdf.PdfReader(pdf).pages
+    assert 249 <= float(page.mediabox.width) <= 252.5
 
 
 def test_an_unknown_format_is_refused(runs: list[Run], tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ def test_a_run_directory_with_what_is_no_file_is_refused(
 
 def test_a_broken_run_does_not_stop_the_report_of_others(aqmlab: Cli, small: Path) -> None:
     aqmlab("run", small, "--seeds", "1..5", "--out", "runs")
-    first, second, third, *whole = sorted(Path("runs").iterdir())
+    first, second, third, *whole = sorted(Path("runs").glob("[!.]*"))
     (first / "summary.json").write_text("{}")
     (second / "responses.parquet").write_bytes(b"PAR1 nonsense")
     (third / "queue.parquet").unlink()

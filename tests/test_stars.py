@@ -101,7 +101,7 @@ PATTERNS = {
     *("cards/renew_worst.py", "cli/commands/store.py", "engine/store.py", "engine/taking.py"),
     *("engine/workspace.py", "papers/paper.py", "papers/reproduce.py", "papers/rule.py"),
     *("validation/card_rows.py", "validation/disciplines.py", "validation/live.py"),
-    *("validation/peers.py", "results/recorded.py"),
+    *("validation/peers.py", "validation/kernel/scripts.py", "results/recorded.py"),
     *("_util/markup.py", "papers/scoreboard.py", "reports/markdown.py"),
 }
 """Modules with patterns of names and paths, which nobody reads, and with emphasis."""

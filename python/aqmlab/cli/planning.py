@@ -165,7 +165,7 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
             lambda run, done: progress.update(names[run], done),
             apart=True,
         )
-    order.note(root, list(named))
+    order.note(root, [name for name in named if isinstance(results[name], Run)])
     # A scenario that is named twice is run once.
     fresh = iter([results[default_path(entry, root).name] for entry in scenarios])
     found = []

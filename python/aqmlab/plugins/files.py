@@ -112,11 +112,13 @@ def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
 
 
 def _as_raised(error: BaseException) -> str:
-    """A traceback of the user's code, from its first line on: it begins in this module."""
-    behind = error.__traceback__
-    while behind is not None and behind.tb_frame.f_code.co_filename == __file__:
-        behind = behind.tb_next
-    return "".join(traceback.format_exception(type(error), error, behind)).rstrip()
+    """A traceback of the user's code, without this module and that which imports for it."""
+    shown = traceback.TracebackException.from_exception(error)
+    own = {__file__, importing.__code__.co_filename}
+    shown.stack = traceback.StackSummary.from_list(
+        [frame for frame in shown.stack if frame.filename not in own]
+    )
+    return "".join(shown.format()).rstrip()
 
 
 def _refuse_twins(classes: Sequence[type[Discipline | Control]]) -> None:

@@ -26,7 +26,7 @@ def note(folder: Path, names: Sequence[str]) -> None:
     """
     known = list(noted(folder))
     found = [*(name for name in known if name not in {*names}), *dict.fromkeys(names)]
-    if found != known:
+    if names and found != known:
         with suppress(AqmlabError, OSError):
             write_text(folder / _FILE, "".join(f"{name}\n" for name in found))
 

@@ -84,7 +84,7 @@ run: build  ## build, then compare four queues in the same office: README's tabl
 		'  docs/tutorial.md                            to a decision, in ten minutes'
 
 .PHONY: test test-rust test-python
-test: test-rust test-python  ## every test, except those of the two targets below; under 15 minutes on two cores from a clean checkout
+test: test-rust test-python  ## every test, except those of the two targets below; under 20 minutes on two cores from a clean checkout
 	@echo "make test: $$(cat $(STAMPS)/test-rust) in the tests of the crates, $$(cat $(STAMPS)/test-python) in those of Python"
 
 test-rust:  ## the tests of the crates

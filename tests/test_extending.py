@@ -7,8 +7,9 @@ where:
 ``<!-- add to PATH, below: LINE -->``   It goes below the only line of the file that reads so.
 ``<!-- add to PATH, at its end -->``    It goes to the end of a page that the generator has begun.
 
-The copy stays in target/extending. It is built beside the checkout, in target, so that crates of
-the registry are built once. `make test` leaves this file out; `make test-extending` runs it.
+The copy and what is built of it stay in target/extending: in a folder that both share cargo takes
+the copy's crates for those of the checkout. `make test` leaves this file out; `make test-extending`
+runs it.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def cargo(*arguments: str) -> str:
         cwd=COPY,
         env={
             **os.environ,
-            "CARGO_TARGET_DIR": str(ROOT / "target"),
+            "CARGO_TARGET_DIR": str(COPY.parent / "target"),
             "CARGO_NET_OFFLINE": "true",
         },
         stdin=subprocess.DEVNULL,

@@ -389,7 +389,9 @@ pub enum RackRules {
     /// Linux: A D-SACK widens the reordering window only after a segment has come late, and counts as
     /// delivered. The reordering timer waits 2 ms longer. A report of what was sent before the oldest segment was
     /// sent last starts the retransmission timer anew. After segments that came more than three late, what
-    /// arrives beyond a gap opens the window, too; so does the ACK that takes a reduction back.
+    /// arrives beyond a gap opens the window, too; so does the ACK that takes a reduction back. Proportional
+    /// rate reduction starts from the window, not from what was in flight. With `rto_min_bounds = "variance"` the
+    /// deviation of round trips falls once a round trip only.
     Linux,
 }
 

@@ -50,9 +50,9 @@ def restarts(steps: Sequence[Step], place: int) -> bool:
 
 def is_out(steps: Sequence[Step], place: int) -> bool:
     """Whether data is unacknowledged before a step."""
-    before = [step for step in steps[:place] if step.segment]
-    sent = [step.segment.seq + step.segment.length for step in before if step.word == ">"]  # type: ignore[union-attr]
-    acknowledged = [step.segment.ack for step in before if step.word == "<"]  # type: ignore[union-attr]
+    before = [(step.word, step.segment) for step in steps[:place] if step.segment]
+    sent = [segment.seq + segment.length for word, segment in before if word == ">"]
+    acknowledged = [segment.ack for word, segment in before if word == "<"]
     return max(sent, default=0) > max(acknowledged, default=0)
 
 

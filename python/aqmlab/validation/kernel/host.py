@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from aqmlab.errors import AqmlabError
 from aqmlab.validation.kernel.script import Script
@@ -103,7 +104,7 @@ def setup_of(script: Script) -> Setup:
     """
     if script.profile != "linux":
         raise RefusedError(f"profile {script.profile or 'none'} is no kernel's: only linux is")
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     sysctls = dict(SYSCTLS) | {"tcp_ecn": "0", "tcp_timestamps": "0", "tcp_comp_sack_nr": "0"}
     for key, raw in script.settings.items():
         word = raw.strip('"')
@@ -132,7 +133,7 @@ def setup_of(script: Script) -> Setup:
     values["stamps"] = script.settings.get("timestamps") == "true"
     values["nodelay"] = script.settings.get("nagle") == "false"
     values["paced"] = script.settings.get("pacing") == '"linux"'
-    return Setup(sysctls=sysctls, **values)  # type: ignore[arg-type]
+    return Setup(sysctls=sysctls, **values)
 
 
 def missing() -> str | None:

@@ -55,7 +55,7 @@ impl Deviation {
 mod tests {
     use super::*;
 
-    /// 200 ms, then equal samples, ten a round trip: RFC 6298 has 0.25 ms left of 400 after one of them.
+    /// Equal round trips of 300 ms, ten samples in each: RFC 6298 would take a quarter off with every sample.
     #[test]
     fn it_falls_once_a_round_trip() {
         let ms = Time::from_millis;

@@ -392,7 +392,8 @@ impl<T> QueueService<T> {
         });
         self.waiting = self.queue.backlog().packets;
         if let Some(queued) = &next {
-            stats.on_leave(queued.arrived, now, queued.item.class);
+            let packet = (queued.item.class, queued.packet.size);
+            stats.on_leave(queued.arrived, now, packet);
         }
         next
     }

@@ -71,8 +71,8 @@ fn of_bursts_computed_by_hand() {
             assert!((0.0..=ms / 128.0).contains(&error), "{found:?} {ms}");
         }
         let classes: Vec<_> = stats
-            .class_sojourn()
-            .map(|(class, it)| (class, it.count(), it.max_s()))
+            .by_class()
+            .map(|(class, it)| (class, it.delays.count(), it.delays.max_s()))
             .collect();
         assert_eq!(classes, [(0, 500, Some(0.004)), (2, 500, Some(0.009))]);
     }

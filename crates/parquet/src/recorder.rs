@@ -117,8 +117,8 @@ impl ParquetRecords {
     fn write_class_sojourn(&mut self, links: &[&LinkStats]) -> Result<(), RunError> {
         let mut table = Table::<ClassSojourn>::create(&self.directory, &self.classes)?;
         for link in links {
-            for (class, sojourn) in link.class_sojourn() {
-                for bin in sojourn.bins() {
+            for (class, transit) in link.by_class() {
+                for bin in transit.delays.bins() {
                     table.push((link.name(), class, bin));
                 }
             }

@@ -147,36 +147,53 @@ impl<'a> Sum<&'a Self> for DelayHistogram {
     }
 }
 
-/// Delays by the number of the packets' class of traffic.
+/// The packets of a class of traffic that passed a queue.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ClassDelays(Vec<DelayHistogram>);
+pub struct Transit {
+    /// How long they took.
+    pub delays: DelayHistogram,
+    /// Their IP bytes.
+    pub bytes: u64,
+}
 
-impl ClassDelays {
-    /// A packet of a class took so long.
+impl Transit {
     #[inline(always)]
-    pub(crate) fn add(&mut self, class: u16, delay: Time) {
+    fn add(&mut self, delay: Time, size: u32) {
+        self.delays.add(delay);
+        self.bytes += u64::from(size);
+    }
+}
+
+/// What passed a queue, by the number of the packets' class of traffic.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClassTransits(Vec<Transit>);
+
+impl ClassTransits {
+    /// A packet of a class and a size took so long.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, (class, size): (u16, u32), delay: Time) {
         match self.0.get_mut(usize::from(class)) {
-            Some(delays) => delays.add(delay),
-            None => self.add_first(class, delay),
+            Some(transit) => transit.add(delay, size),
+            None => self.add_first(class, size, delay),
         }
     }
 
     #[cold]
-    fn add_first(&mut self, class: u16, delay: Time) {
+    fn add_first(&mut self, class: u16, size: u32, delay: Time) {
         let class = usize::from(class);
-        self.0.resize_with(class + 1, DelayHistogram::default);
-        self.0[class].add(delay);
+        self.0.resize_with(class + 1, Transit::default);
+        self.0[class].add(delay, size);
     }
 
-    /// The classes that had packets: their numbers and delays.
-    pub(crate) fn by_class(&self) -> impl Iterator<Item = (usize, &DelayHistogram)> {
+    /// The classes that had packets: their numbers and what passed.
+    pub(crate) fn by_class(&self) -> impl Iterator<Item = (usize, &Transit)> {
         let classes = self.0.iter().enumerate();
-        classes.filter(|(_, delays)| !delays.bins.is_empty())
+        classes.filter(|(_, transit)| !transit.delays.bins.is_empty())
     }
 
-    /// All classes together.
+    /// The delays of all classes together.
     pub(crate) fn all(&self) -> DelayHistogram {
-        self.0.iter().sum()
+        self.0.iter().map(|transit| &transit.delays).sum()
     }
 }
 
@@ -241,12 +258,15 @@ mod tests {
 
     #[test]
     fn classes_add_up() {
-        let mut classes = ClassDelays::default();
-        for (class, ms) in [(2, 30), (0, 1), (2, 50)] {
-            classes.add(class, Time::from_millis(ms));
+        let mut classes = ClassTransits::default();
+        for (packet, ms) in [((2, 100), 30), ((0, 40), 1), ((2, 1500), 50)] {
+            classes.add(packet, Time::from_millis(ms));
         }
-        let counts: Vec<_> = classes.by_class().map(|(n, it)| (n, it.count())).collect();
-        assert_eq!(counts, [(0, 1), (2, 2)]);
+        let counts: Vec<_> = classes
+            .by_class()
+            .map(|(class, it)| (class, it.delays.count(), it.bytes))
+            .collect();
+        assert_eq!(counts, [(0, 1, 40), (2, 2, 1600)]);
         let all = classes.all();
         assert_eq!((all.count(), all.max_s()), (3, Some(0.05)));
         assert!((all.mean_s().unwrap() - 0.027).abs() < 1e-12);

@@ -40,7 +40,7 @@ pub use breakdown::{
 pub use classes::ClassMetrics;
 pub use conservation::{Conservation, check_queue};
 pub use datagrams::{DatagramFlow, DatagramStats};
-pub use delays::DelayHistogram;
+pub use delays::{DelayHistogram, Transit};
 pub use direction::LinkDirection;
 pub use error::RunError;
 pub use flows::{FlowStats, View};
@@ -58,7 +58,7 @@ pub use span::MeasuredSpan;
 #[cfg(feature = "breakdown")]
 pub use story::{Frames, StoryEvent, StoryRow};
 pub use summary::{
-    FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, SojournSummary, Summary,
+    FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary, TransitSummary,
 };
 pub use times::TimeHistogram;
 pub use unit::Unit;

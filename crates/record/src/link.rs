@@ -3,7 +3,7 @@
 use aqmlab_aqm::{Backlog, Counters};
 use aqmlab_net::Time;
 
-use crate::delays::ClassDelays;
+use crate::delays::{ClassTransits, Transit};
 use crate::{DelayHistogram, LinkDirection, MeasuredSpan, QueueSamples};
 
 /// What is counted of one direction of a link in the measured span, and the samples of its queue.
@@ -30,7 +30,7 @@ pub struct LinkStats {
     pub(crate) busy: Time,
     /// From arrival to departure from the discipline, of all packets that left it in the measured
     /// span.
-    sojourn: ClassDelays,
+    sojourn: ClassTransits,
     pub(crate) max_packets: u32,
     /// Queue lengths at the sample times, by count of packets.
     pub(crate) sampled: Vec<u64>,
@@ -67,7 +67,7 @@ impl LinkStats {
             departed_bytes: 0,
             waited: 0,
             busy: Time::ZERO,
-            sojourn: ClassDelays::default(),
+            sojourn: ClassTransits::default(),
             max_packets: 0,
             sampled: Vec::new(),
         }
@@ -160,7 +160,7 @@ impl LinkStats {
             // Nearly all packets: nothing to cut off.
             let sojourn = leaves - arrives;
             self.transit_sum += u128::from(sojourn.as_nanos());
-            self.sojourn.add(class, sojourn);
+            self.sojourn.add((class, size), sojourn);
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
             self.busy += end - begin;
@@ -179,7 +179,7 @@ impl LinkStats {
         (class, size): (u16, u32),
     ) {
         self.on_queue(arrives, leaves, 1);
-        self.on_leave(arrives, leaves, class);
+        self.on_leave(arrives, leaves, (class, size));
         self.on_transmission(begin, end, size);
     }
 
@@ -189,11 +189,11 @@ impl LinkStats {
         self.waited += u128::from(self.span.overlap(from, to).as_nanos()) * u128::from(packets);
     }
 
-    /// A packet of a class leaves the discipline for the wire or the device ring.
+    /// A packet, its class and its size, leaves the discipline for the wire or the device ring.
     #[inline]
-    pub fn on_leave(&mut self, arrived: Time, leaves: Time, class: u16) {
+    pub fn on_leave(&mut self, arrived: Time, leaves: Time, packet: (u16, u32)) {
         if leaves < self.measured_until || self.span.contains(leaves) {
-            self.sojourn.add(class, leaves - arrived);
+            self.sojourn.add(packet, leaves - arrived);
         }
     }
 
@@ -234,8 +234,8 @@ impl LinkStats {
         self.sojourn.all()
     }
 
-    /// The same by class of traffic: the numbers of those that had packets there.
-    pub fn class_sojourn(&self) -> impl Iterator<Item = (usize, &DelayHistogram)> {
+    /// What left the discipline by class of traffic: the numbers of those that had packets there.
+    pub fn by_class(&self) -> impl Iterator<Item = (usize, &Transit)> {
         self.sojourn.by_class()
     }
 
@@ -288,7 +288,7 @@ mod tests {
         assert!(!stats.is_longest(4) && stats.is_longest(5));
         assert_eq!(stats.sojourn().count(), 1);
         assert_eq!(stats.sojourn().mean_s(), Some(4.0));
-        let classes: Vec<_> = stats.class_sojourn().map(|(class, _)| class).collect();
+        let classes: Vec<_> = stats.by_class().map(|(class, _)| class).collect();
         assert_eq!(classes, [1]);
         // So many waiting for so long, as a queue counts it that learns of changes.
         stats.on_queue(s(5), s(11), 3);

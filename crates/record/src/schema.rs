@@ -136,7 +136,7 @@ pub fn sections() -> Vec<Section> {
         part(
             "links.<link>.<direction>.classes.<class>",
             "links.<link>.<direction>.classes.<class>.",
-            "SojournSummary",
+            "TransitSummary",
         ),
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),

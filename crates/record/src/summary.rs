@@ -10,7 +10,7 @@ use aqmlab_scenario::Scenario;
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
 use crate::quality::QualitySummary;
-use crate::{ClassMetrics, DelayHistogram, FlowStats, LinkStats, ResponseStats};
+use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats, Transit};
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
@@ -100,15 +100,17 @@ results! {
         drops: BTreeMap<String, u64> = "drops", PACKETS;
         /// Marked packets by reason: those of the discipline's reasons for which it can mark.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
-        /// Queueing delays by class of traffic: the classes that had packets here.
-        classes: BTreeMap<String, SojournSummary> = "by class", NUMBER;
+        /// Throughput and queueing delays by class of traffic: the classes that had packets here.
+        classes: BTreeMap<String, TransitSummary> = "by class", NUMBER;
     }
 
     /// Packets of a class of traffic that left the discipline of one direction of a link in the
     /// measured span. A class without packets there has no such part.
-    pub struct SojournSummary {
+    pub struct TransitSummary {
         /// Packets of the class that left the discipline for the wire or the device ring.
         left_packets: u64 = "left", PACKETS;
+        /// IP bits of these packets per second of the measured span; framing is not counted.
+        throughput_bps: f64 = "throughput", BIT_RATE;
         /// Mean of their queueing delays (sojourn times): the time in the discipline.
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS;
         percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " queueing delay"), MILLISECONDS,
@@ -377,11 +379,13 @@ fn by_reason(counts: impl Iterator<Item = (Reason, u64)>) -> BTreeMap<String, u6
     named.collect()
 }
 
-fn sojourn_summary(sojourn: &DelayHistogram) -> SojournSummary {
-    let values = SojournSummaryValues {
+fn transit_summary(transit: &Transit, measured: Time) -> TransitSummary {
+    let sojourn = &transit.delays;
+    let values = TransitSummaryValues {
         left_packets: sojourn.count(),
+        throughput_bps: transit.bytes as f64 * 8.0 / measured.as_secs_f64(),
         sojourn_mean_s: sojourn.mean_s(),
-        sojourn_p: sojourn.quantiles_s(SojournSummary::SOJOURN_P),
+        sojourn_p: sojourn.quantiles_s(TransitSummary::SOJOURN_P),
         sojourn_max_s: sojourn.max_s(),
     };
     values.into()
@@ -392,9 +396,9 @@ fn link_summary(stats: &LinkStats, classes: &[ClassMetrics], measured: Time) -> 
     let counters = &stats.counters;
     let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());
     let sojourn = stats.sojourn();
-    let by_class = stats.class_sojourn().map(|(class, sojourn)| {
+    let by_class = stats.by_class().map(|(class, transit)| {
         let name = classes[class].name().to_owned();
-        (name, sojourn_summary(sojourn))
+        (name, transit_summary(transit, measured))
     });
     let values = LinkSummaryValues {
         arrived_packets: counters.arrived_packets,

@@ -172,7 +172,14 @@ fn link(run: &Run, number: usize) -> Value {
         let mine = crossings.iter().filter(|it| usize::from(it.class) == class);
         let (nanos, mut fields) = sojourn(&mine.copied().collect::<Vec<_>>());
         if !nanos.is_empty() {
+            let left = crossings.iter().filter(|it| is_measured(it.leaves));
+            let own = left.filter(|it| usize::from(it.class) == class);
+            let bytes: u64 = own.map(|it| u64::from(it.size)).sum();
             fields.insert("left_packets".to_owned(), json!(nanos.len()));
+            fields.insert(
+                "throughput_bps".to_owned(),
+                json!(8.0 * bytes as f64 / MEASURED_S),
+            );
             classes.insert((*name).to_owned(), fields.into());
         }
     }

@@ -498,7 +498,7 @@ impl Run {
                 stats.on_transit(it.arrives, it.leaves, (it.begin, it.end), class);
             } else {
                 stats.on_queue(it.arrives, it.leaves, 1);
-                stats.on_leave(it.arrives, it.leaves, it.class);
+                stats.on_leave(it.arrives, it.leaves, (it.class, it.size));
                 stats.on_transmission(it.begin, it.end, it.size);
             }
             if it.is_lost {

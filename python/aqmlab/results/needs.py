@@ -1,0 +1,144 @@
+"""What people need of a link: the limits from which a number is good or poor, and their sources.
+
+One table. ``aqmlab explain needs`` prints it, and :mod:`aqmlab.results.answer` decides by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aqmlab.results.metrics import look_up
+from aqmlab.scenario.quantities import parsed_rate
+
+__all__ = ["FAIR", "GOOD", "LEVELS", "NEEDS", "POOR", "VERSION", "Need", "limited", "of_class"]
+
+
+VERSION = 1
+"""Counts changes of the table."""
+LEVELS = ("good", "fair", "poor")
+"""Names of levels, by their number."""
+GOOD, FAIR, POOR = range(3)
+
+
+@dataclass(frozen=True)
+class Need:
+    """A number that people notice, and where it is good and poor."""
+
+    group: str
+    """Whose it is: ``pages``, ``calls``, ``meetings``, ``films``, ``games``, ``answers``, ..."""
+    key: str
+    """Last part of its key in ``summary.json``."""
+    what: str
+    """What the number is, as the head of a row says it."""
+    unit: str
+    scale: float
+    digits: int
+    less_is_better: bool
+    room_share: float
+    """The least difference that somebody notices, as a share of the value."""
+    room: float
+    """The same in the summary's unit. The larger of both counts."""
+    source: str
+    good: float | None = None
+    """Good up to here, or from here on where more is better; None: it has no levels."""
+    poor: float | None = None
+    """Poor from here on."""
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the number is good, fair or poor by itself."""
+        return self.good is not None
+
+    def level(self, value: float | None) -> int:
+        """The level of a value: :data:`GOOD`, :data:`FAIR` or :data:`POOR`."""
+        if value is None or math.isnan(value):
+            return POOR
+        if self.good is None or self.poor is None:
+            return GOOD
+        sign = 1 if self.less_is_better else -1
+        if sign * value <= sign * self.good:
+            return GOOD
+        beyond = value >= self.poor if self.less_is_better else value < self.poor
+        return POOR if beyond else FAIR
+
+    def least(self, value: float) -> float:
+        """The least difference from a value that somebody notices."""
+        return max(self.room_share * abs(value), self.room)
+
+    def shown(self, value: float | None) -> str:
+        """A value with its unit, as a table has it."""
+        if value is None or math.isnan(value):
+            return "-"
+        text = f"{value * self.scale:.{self.digits}f}"
+        if not text.strip("-0."):
+            text = text.lstrip("-")
+        return f"{text} {self.unit}".strip()
+
+
+_CORE = "Core Web Vitals: 2.5 and 4 s at the 75th percentile (there of the largest picture)"
+_G107 = "ITU-T G.107, annex B: R 80 and R 70"
+_G114 = "150 ms: ITU-T G.114; the shares are our choice"
+_ZOOM = "Zoom: 1.2 Mbit/s for 720p, 0.6 for standard; at most 3/4 and 1/3 of the highest rate"
+_DOBRIAN = "Dobrian et al. 2011: 1 % of stalls costs viewers; 0.5 % is our choice"
+_CLAYPOOL = "Claypool 2006: 100 ms; 150 ms is our choice"
+_NIELSEN = "Miller 1968, Nielsen 1993: 1 and 10 s"
+_OURS = "our choice"
+
+NEEDS: tuple[Need, ...] = (
+    Need("pages", "page_load_p75_s", "three of four open within", "s", 1, 2, True, 0.10, 0.1,
+         _CORE, 2.5, 4.0),
+    Need("calls", "mos_mean", "MOS, 4.41 is perfect", "", 1, 2, False, 0.0, 0.1,
+         _G107, 4.03, 3.60),
+    Need("meetings", "bitrate_mean_bps", "picture of a stream", "Mbit/s", 1e-6, 2, False, 0.10,
+         0.0, _ZOOM, 1.2e6, 0.6e6),
+    Need("meetings", "late_frame_share", "frames later than 150 ms", "%", 100, 1, True, 0.0,
+         0.005, _G114, 0.01, 0.05),
+    Need("films", "stall_ratio", "time spent stalled", "%", 100, 1, True, 0.0, 0.0025,
+         _DOBRIAN, 0.005, 0.01),
+    Need("films", "bitrate_mean_bps", "picture of a film", "Mbit/s", 1e-6, 2, False, 0.10, 0.0,
+         "it has no limits"),
+    Need("games", "input_delay_p95_s", "19 of 20 inputs are seen within", "ms", 1e3, 0, True, 0.10,
+         0.005, _CLAYPOOL, 0.100, 0.150),
+    Need("answers", "p90_s", "nine of ten end within", "s", 1, 2, True, 0.10, 0.05,
+         _NIELSEN, 1.0, 10.0),
+    Need("program", "time_s", "its own time", "s", 1, 2, True, 0.10, 0.0, "it has no limits"),
+    Need("transfers", "goodput_bps", "takes what is left", "Mbit/s", 1e-6, 1, False, 0.10, 0.0,
+         "a price and no need, unless it gets less than a tenth of its best"),
+    Need("flows", "smallest_share", "smallest share of the fair rate", "", 1, 2, False, 0.0, 0.05,
+         _OURS, 0.80, 0.50),
+    Need("flows", "goodput_bps", "together", "Mbit/s", 1e-6, 1, False, 0.05, 0.0,
+         "it has no limits"),
+    Need("flows", "sojourn_p95_s", "a newcomer waits up to", "ms", 1e3, 0, True, 0.25, 0.005,
+         _OURS, 0.030, 0.100),
+)  # fmt: skip
+"""Everything that people notice. The needs of ``flows`` count where nobody but transfers is there;
+``program`` is a program on a live link."""
+
+_APPLICATIONS = ("pages", "calls", "meetings", "films", "games")
+
+
+def of_class(quality: Mapping[str, Any]) -> list[Need]:
+    """The needs of a class of traffic by the figures of its applications; empty: it has none."""
+    for group in _APPLICATIONS:
+        own = [need for need in NEEDS if need.group == group]
+        if all(need.key in quality for need in own):
+            return own
+    return []
+
+
+def limited(need: Need, entry: Mapping[str, Any]) -> Need:
+    """A need with the limits of a class: a picture cannot be better than its highest rate.
+
+    Args:
+        need: the need.
+        entry: the class in an effective scenario.
+    """
+    highest = look_up(entry, ("max_rate",))
+    if need.group != "meetings" or need.key != "bitrate_mean_bps" or highest is None:
+        return need
+    rate = parsed_rate(str(highest))
+    assert need.good is not None and need.poor is not None
+    return replace(need, good=min(need.good, 0.75 * rate), poor=min(need.poor, rate / 3))

@@ -77,10 +77,12 @@ extras: build $(STAMPS)/requirements-extras  ## what `aqmlab tune`, compiled plu
 run: build  ## build, then compare four queues in the same office: README's table and figure
 	$(COMPARE)
 	$(DRAW) -o out/office.svg
+	$(BIN)/aqmlab report out/office --brief -o out/answer.html
 	@printf '%s\n' '' 'Next:' \
 		'  $(BIN)/aqmlab                            examples' \
 		'  $(BIN)/aqmlab init my.toml --kind home   a scenario of your own link' \
-		'  $(BIN)/aqmlab report out/office          one page for everybody else' \
+		'  out/answer.html                             the answer as one page' \
+		'  $(BIN)/aqmlab report out/office          all numbers and figures' \
 		'  docs/tutorial.md                            to a decision, in ten minutes'
 
 .PHONY: test test-rust test-python

@@ -23,6 +23,7 @@ def test_the_public_names() -> None:
     assert set(aqmlab.__all__) == {
         *("Scenario", "Run", "Simulation", "Sweep", "SweepSummary", "Difference", "Tuning", "Card"),
         *("run", "simulate", "sweep", "tune", "compare", "calibrate", "report", "evaluate"),
+        *("Answers", "answer"),
         *("AqmlabError", "RunError", "ScenarioError"),
     }
     for name in aqmlab.__all__:

@@ -25,7 +25,7 @@ TYPE_CHECKING = (
 )
 
 if TYPE_CHECKING:
-    from aqmlab._api import compare, report, run
+    from aqmlab._api import answer, compare, report, run
     from aqmlab.cards.card import Card
     from aqmlab.cards.evaluation import evaluate
     from aqmlab.engine.calibrate import calibrate
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from aqmlab.errors import AqmlabError, RunError, ScenarioError
     from aqmlab.results.compare import Difference
     from aqmlab.results.run import Run
+    from aqmlab.results.settings import Answers
     from aqmlab.scenario.scenario import Scenario
     from aqmlab.sweeps.campaign import sweep
     from aqmlab.sweeps.file import Sweep
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Answers",
     "AqmlabError",
     "Card",
     "Difference",
@@ -55,6 +57,7 @@ __all__ = [
     "Sweep",
     "SweepSummary",
     "Tuning",
+    "answer",
     "calibrate",
     "compare",
     "evaluate",
@@ -68,6 +71,7 @@ __all__ = [
 # Tables and statistics cost a third of a second: what is used is imported when it is first used.
 # Nothing is imported here, so that the command can report an interrupt from the first moment on.
 _PLACES = {
+    "Answers": "results.settings",
     "AqmlabError": "errors",
     "Card": "cards.card",
     "Difference": "results.compare",
@@ -79,6 +83,7 @@ _PLACES = {
     "Sweep": "sweeps.file",
     "SweepSummary": "sweeps.summary",
     "Tuning": "tuning.outcome",
+    "answer": "_api",
     "calibrate": "engine.calibrate",
     "compare": "_api",
     "evaluate": "cards.evaluation",

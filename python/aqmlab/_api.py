@@ -16,6 +16,7 @@ from aqmlab.engine.parallel import execute_all
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference, compared_groups, differences
 from aqmlab.results.run import Run
+from aqmlab.results.settings import Answers, answers
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.scenario.vary import seeds as parsed_seeds
 
@@ -169,6 +170,37 @@ def compare(
         True
     """
     return differences(compared_groups([opened(entry) for entry in runs]), baseline)
+
+
+def answer(runs: Sequence[Run | str | os.PathLike[str]], baseline: str | None = None) -> Answers:
+    """Which of some queues to take: who gains, who pays, and how sure that is.
+
+    Args:
+        runs: runs, or paths of run directories, of the same scenario behind several queues.
+        baseline: label of the runs of what is used today; default: those with a drop-tail queue.
+
+    Raises:
+        AqmlabError: there is nothing to decide between.
+
+    Example:
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/office.toml").with_overrides(short)
+        >>> queues = ("droptail-240", "fq-codel")
+        >>> runs = [aqmlab.run(scenario.with_overrides({"discipline": queue})) for queue in queues]
+        >>> answer = aqmlab.answer(runs)
+        >>> answer.headline
+        'No queue is enough. Best: FQ-CoDel.'
+        >>> answer.to_json()["take"]
+        ['fq-codel']
+    """
+    found = answers(compared_groups([opened(entry) for entry in runs]), baseline)
+    if found is None:
+        raise AqmlabError(
+            "answer(): found no two runs of one scenario with different queues, or senders; name "
+            "the runs of two queues at least"
+        )
+    return found
 
 
 def report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _UNPRINTABLE = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -37,3 +37,8 @@ def natural(text: str) -> list[tuple[int, str]]:
     """A text's place in an order in which "queue 9" stands before "queue 10"."""
     parts = re.findall(r"\d+|\D+", text)
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def listing(names: Sequence[str], word: str) -> str:
+    """Names as a list in words: "a", "a or b", "a, b or c"."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""

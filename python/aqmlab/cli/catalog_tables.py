@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.table import TableModel, strong
 from aqmlab.scenario.catalog import Entry
 
-__all__ = ["explanation", "list_table"]
+if TYPE_CHECKING:
+    from aqmlab.results.needs import Need
+
+__all__ = ["explanation", "list_table", "needs"]
 
 
 def list_table(kind: str, entries: Mapping[str, str]) -> TableModel:
@@ -41,6 +44,37 @@ def explanation(entry: Entry) -> list[str | TableModel]:
     if departures:
         return [head, "", table, "", strong("departures from the source"), *departures]
     return [head, "", table]
+
+
+def needs(found: Sequence[Need], version: int) -> list[str | TableModel]:
+    """What people need, and from where on a number is good or poor."""
+    table = TableModel()
+    table.add_key("who")
+    table.add_key("number")
+    for head in ("good", "poor", "noticed from"):
+        table.add_number(head)
+    table.add_text("source")
+    for one in found:
+        signs = ("up to ", "from ") if one.less_is_better else ("from ", "below ")
+        limits = (
+            "-" if limit is None else f"{sign}{_plain_number(one, limit)}"
+            for sign, limit in zip(signs, (one.good, one.poor), strict=True)
+        )
+        room = [f"{100 * one.room_share:g} %"] if one.room_share else []
+        if one.room:
+            room.append(_plain_number(one, one.room).replace("%", "points"))
+        table.add_row(one.group, one.key, *limits, ", ".join(room), one.source)
+    return [
+        strong("needs", f" (version {version}): what a number must be for the people of a class"),
+        "Of two limits of what is noticed the larger counts.",
+        "",
+        table,
+    ]
+
+
+def _plain_number(need: Need, value: float) -> str:
+    """A value with its unit, in as few digits as it has."""
+    return f"{value * need.scale:g} {need.unit}".strip()
 
 
 def _origin(about: Mapping[str, Any]) -> str:

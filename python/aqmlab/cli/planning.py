@@ -144,8 +144,17 @@ def _varied(
     return [scenario for scenarios in zip(*made, strict=True) for scenario in scenarios]
 
 
-def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:
-    """Runs unchanged; scenarios calibrated and run. The order stays."""
+def made(
+    planned: Sequence[Run | Scenario], root: Path, jobs: int | None, command: str = ""
+) -> list[Run]:
+    """Runs unchanged; scenarios calibrated and run. The order stays.
+
+    Args:
+        planned: what is wanted.
+        root: the folder of new run directories.
+        jobs: runs at a time.
+        command: what a shell runs to make them again; the folder notes it.
+    """
     finished = [entry for entry in planned if isinstance(entry, Run)]
     if len(finished) == len(planned):
         return finished
@@ -165,7 +174,7 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
             lambda run, done: progress.update(names[run], done),
             apart=True,
         )
-    order.note(root, [name for name in named if isinstance(results[name], Run)])
+    order.note(root, [name for name in named if isinstance(results[name], Run)], command)
     # A scenario that is named twice is run once.
     fresh = iter([results[default_path(entry, root).name] for entry in scenarios])
     found = []

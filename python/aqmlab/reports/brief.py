@@ -1,211 +1,374 @@
-"""A report of one page (A4): a picture, five numbers, the verdict, the setting, how to repeat it.
+"""The answer as one page (A4): what to take, what it costs whom, how sure that is.
 
-For readers who decide: the same numbers as in the long report, and no others.
+For readers who decide. The web page and the PDF are written from the same blocks.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import jinja2
-
-from aqmlab._util.files import write_bytes, write_text
-from aqmlab._util.table import Cell, TableModel
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.kinds.cdf import cdf
-from aqmlab.figures.kinds.delay import delay
-from aqmlab.figures.palette import PALETTE
-from aqmlab.figures.pdf import pdf
-from aqmlab.reports.charts import address
-from aqmlab.reports.pictures import MOST_CONFIGURATIONS, Picture, drawn
-from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, size_of, table, text
-from aqmlab.results.compare import Difference
-from aqmlab.results.conclusion import KeyNumber, effects, key_numbers, ranked
-from aqmlab.results.directions import in_words, way
-from aqmlab.results.groups import Group
-from aqmlab.results.links import loaded_links
+from aqmlab.results import order
+from aqmlab.results.answer import Number, mean
+from aqmlab.results.answer_words import Answer
+from aqmlab.results.groups import Group, group
 from aqmlab.results.metrics import look_up
-from aqmlab.results.queues import link_at
-from aqmlab.results.tables import difference_cell, estimate_cell
+from aqmlab.results.settings import Answers, answers
 
 if TYPE_CHECKING:
-    from aqmlab.reports.content import Report
+    from aqmlab.results.baseline import Baseline
     from aqmlab.results.run import Run
 
-__all__ = ["Brief", "brief", "write_html", "write_pdf"]
+__all__ = ["Bar", "Bars", "Brief", "Cell", "Column", "Row", "brief", "runs_of_bold"]
 
 
-_WIDTH, _HEIGHT = 794.0, 1123.0
-"""The page in pixels of 1/96 inch: A4, upright."""
-_MARGIN = 44.0
-_ROOM = _WIDTH - 2 * _MARGIN
-_NUMBERS = 5
-"""Numbers on the page."""
-_MOST_COLUMNS = 4
-"""Configurations beside each other in the table."""
-_MOST_CLASSES = 6
-"""Classes of traffic that are described."""
-_MOST_COMMANDS = 2
-"""Configurations whose scenario a command names."""
-_POPULATIONS = ("users", "viewers", "streams", "flows", "calls", "players", "rate", "load")
-"""Keys of a class that say how much traffic it is."""
+_MOST_COLUMNS = 8
+"""Queues in the table."""
+_FEW = 5
+"""Up to so many queues the cells have words."""
+_SHORT = 2
+"""Characters of a unit that stands in every cell."""
+_SYMBOLS = ("●", "◐", "○")
+"""Of a level: what is good is full, what is poor is empty."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A queue of the table."""
+
+    name: str
+    mark: str
+    """``take``, ``now``, or nothing."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a queue."""
+
+    text: str
+    words: str
+    """Its level or its change; empty: nothing."""
+    level: int | None
+    """None: it has none."""
+    symbol: str = ""
+    is_taken: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number of a class."""
+
+    title: str
+    who: str
+    what: str
+    cells: Sequence[Cell]
+    is_price: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A queue's bar."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    text: str
+    is_taken: bool
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A picture of one number: a bar for each queue, with the limits of its levels."""
+
+    title: str
+    bars: Sequence[Bar]
+    limits: Sequence[tuple[float, str]]
+
+    @property
+    def most(self) -> float:
+        """What the widest bar stands for."""
+        ends = [max(one.value, 0 if math.isnan(one.high) else one.high) for one in self.bars]
+        return max([*ends, *(value for value, _ in self.limits)], default=0.0) or 1.0
 
 
 @dataclass(frozen=True)
 class Brief:
-    """What stands on the page."""
+    """The blocks of the page, in the order in which they are read."""
 
-    title: str
-    about: str
-    """The scenario's title and the question."""
-    verdict: Sequence[str]
-    numbers: TableModel
-    setting: Sequence[tuple[str, str]]
-    repeat: Sequence[str]
-    """Commands, then what they need."""
-    picture: Picture | None
-    names: Sequence[str]
-    """Labels of the configurations, in their order."""
+    question: str
+    headline: str
+    lead: Sequence[str]
+    """Sentences; ``**`` stands around what is bold."""
+    boxes: Sequence[tuple[str, str, str]]
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    notes: Sequence[tuple[str, str]]
+    """Headings and texts."""
+    bars: Sequence[Bars] = field(default_factory=list)
+    legend: str = ""
+    title: str = ""
+    command: str = ""
+    about: str = ""
 
 
-def brief(report: Report, folder: Path) -> Brief:
-    """The page about the runs of a report; addresses are relative to its folder.
+def brief(
+    runs: Sequence[Run],
+    folder: Path,
+    title: str | None = None,
+    question: str | None = None,
+    baseline: Baseline = None,
+    *,
+    ordered: bool = True,
+) -> Brief:
+    """The page about some runs; addresses are relative to its folder.
+
+    Args:
+        runs: what it is about.
+        folder: where it will be.
+        title: its title; None: the answer.
+        question: what the runs are to answer; None: made from what differs.
+        baseline: what is used today; None: the drop-tail queue.
+        ordered: whether somebody chose the order of the runs.
 
     Raises:
-        AqmlabError: the runs are of several scenarios, which have no common numbers.
+        AqmlabError: there is nothing to decide between.
     """
-    if report.parts:
-        titles = ", ".join(part.title for part in report.parts[:4])
+    groups = group(runs)
+    found = answers(groups, baseline, ordered=ordered, alone=len(groups) == 1)
+    if found is None:
+        names = ", ".join(f'"{one.label}"' for one in groups[:4])
         raise AqmlabError(
-            f"--brief: found runs of {len(report.parts)} scenarios ({titles}); a page is about "
-            "one of them"
+            f"--brief: found runs between which there is nothing to decide ({names}); the page is "
+            "about runs of one scenario with two queues at least, or two senders"
         )
-    groups = report.groups
-    subjects = report.subjects[:1] if report.subjects[:1] != [report.title] else []
-    return Brief(
-        title=report.title,
-        about=". ".join([*(one for one in subjects if one), report.question]),
-        verdict=report.verdict or ["Nothing is compared: there is no baseline."],
-        numbers=_numbers(groups, [*report.compared, *report.at_links]),
-        setting=_setting(groups),
-        repeat=_repeat(groups, folder.resolve()),
-        picture=_picture(groups),
-        names=[group.label for group in groups],
+    command, about = _repeat(groups, folder.resolve())
+    made = _of_settings(found) if found.only is None else _of_answer(found.only)
+    return replace(
+        made,
+        title=title or made.headline,
+        question=question or made.question,
+        command=command,
+        about=about,
     )
 
 
-def _numbers(groups: Sequence[Group], changes: Sequence[Difference]) -> TableModel:
-    """Five numbers with their intervals; between two configurations their differences."""
-    every = key_numbers(groups)
-    users = [number for number in every if number.of_users]
-    users = _telling(ranked(users, [number.place for number in users]), groups, changes)
-    links = [number for number in every if not number.of_users]
-    chosen = [*users, *links][:_NUMBERS]
-    columns = groups[:_MOST_COLUMNS]
-    pairs = {(change.run, change.baseline) for change in changes}
-    lone = len(pairs) == 1 and len(groups) == 2
-    seeds = min(len(group.runs) for group in groups)
-    caption = "Five numbers" if len(chosen) == _NUMBERS else "Numbers"
-    caption += ", means ± half of the 95 % interval over the seeds" if seeds > 1 else ", one seed"
-    if len(groups) > len(columns):
-        caption += f"; the first {len(columns)} of {len(groups)} configurations"
-    table = TableModel(caption, name="brief")
-    table.add_key("")
-    for head in (*(group.label for group in columns), *(["difference"] if lone else [])):
-        table.add_number(head)
-    for number in chosen:
-        cells = [estimate_cell(number.metric, number.of(one)) for one in columns]
-        table.add_row(number.head, *cells, *([_change(number, changes)] if lone else []))
-    return table
+def _of_answer(answer: Answer) -> Brief:
+    """The page of one setting."""
+    groups = _columns(answer)
+    few = len(groups) <= _FEW
+    return Brief(
+        question=answer.question,
+        headline=answer.headline,
+        lead=answer.lead,
+        boxes=answer.boxes,
+        columns=[Column(answer.names[one.label], _mark(answer, one)) for one in groups],
+        rows=[_row(answer, number, groups, few=few) for number in answer.choice.numbers],
+        bars=list(_pictures(answer, groups)),
+        notes=[("How sure is this?", answer.sure), ("What counts as good", answer.sources)],
+        legend=_legend(answer),
+    )
 
 
-def _telling(
-    numbers: Sequence[KeyNumber], groups: Sequence[Group], changes: Sequence[Difference]
-) -> list[KeyNumber]:
-    """The first number, then what is worse for users, what else differs, and what is the same."""
-    outcomes: dict[str, set[str]] = {}
-    for one in effects(changes, groups):
-        outcomes.setdefault(one.number.head, set()).add(one.outcome)
-
-    def rank(number: KeyNumber) -> int:
-        found = outcomes.get(number.head, set())
-        return 0 if "worse" in found else 2 if found <= {"same"} else 1
-
-    return [*numbers[:1], *sorted(numbers[1:], key=rank)]
-
-
-def _change(number: KeyNumber, changes: Sequence[Difference]) -> Cell:
-    """The difference of a number with its interval."""
-    for change in changes:
-        if (change.traffic, change.metric) == (number.owner, number.metric.key):
-            return difference_cell(change)
-    return Cell("-")
+def _columns(answer: Answer) -> list[Group]:
+    """The queues of the table: the answer first, what is used today last."""
+    choice = answer.choice
+    taken = choice.taken if choice.is_told else []
+    base = choice.baseline
+    others = [one for one in choice.groups if one not in taken and one is not base]
+    others.sort(key=choice.standing)  # those with equal levels stay in their order
+    second = choice.second if choice.is_told else None
+    if second is not None:
+        others.remove(second)
+        others.insert(0, second)
+    last = [] if base is None or base in taken else [base]
+    room = _MOST_COLUMNS - len(last)
+    return [*[*taken, *others][:room], *last]
 
 
-def _setting(groups: Sequence[Group]) -> list[tuple[str, str]]:
-    """The network, who uses it, and how long it was measured."""
-    first = groups[0].first
-    found = []
-    for at in loaded_links([run for one in groups for run in one.runs])[:2]:
-        stated = [link_at(one.first.scenario, at) for one in groups]
-        rates = list(dict.fromkeys(str(link["rate"]) for link in stated if link is not None))
-        if rates:
-            found.append((in_words(at, first.scenario), ", ".join(rates)))
-    traffic = first.scenario.get("traffic", ())
-    words = [_class_in_words(entry, first.scenario) for entry in traffic[:_MOST_CLASSES]]
-    more = len(traffic) - len(words)
-    found.append(("traffic", "; ".join(words) + (f"; and {more} more" if more > 0 else "")))
-    found.append(("queues", ", ".join(group.label for group in groups)))
-    measured = float(first.summary["measured_s"])
-    warm_up = float(first.summary["simulated_s"]) - measured
-    how = "in real time" if "live" in first.summary else "simulated"
-    found.append(("measured", f"{measured:g} s, {how}, after a warm-up of {warm_up:g} s"))
-    return found
+def _mark(answer: Answer, group: Group) -> str:
+    if answer.choice.is_told and group in answer.choice.taken:
+        return "take" if group is not answer.choice.baseline else "now"
+    return "now" if group is answer.choice.baseline else ""
 
 
-def _class_in_words(entry: Mapping[str, Any], scenario: Mapping[str, Any]) -> str:
-    """A class: its name, its kind, how many."""
-    found = [key for key in _POPULATIONS if isinstance(entry.get(key), int | float | str)]
-    many = [f"{entry[key]} {_unit(key, entry[key])}".strip() for key in found]
-    about = ", ".join([str(entry.get("kind")), *many[:1]])
-    goes = way(str(entry.get("direction", "")), scenario)
-    return f"{entry.get('name')} ({about}{f', {goes}' if goes else ''})"
+def _legend(answer: Answer) -> str:
+    """What stands under the table."""
+    parts = (
+        ["by published limits, below"]
+        if any(one.need.has_levels for one in answer.choice.needs)
+        else []
+    )
+    parts.append("the answer stands first")
+    if answer.choice.baseline is not None:
+        parts.append("“now” is what the others are compared with")
+    hidden = len(answer.choice.groups) - len(_columns(answer))
+    if hidden:
+        parts.append(f"{hidden} more in aqmlab compare")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
-def _unit(population: str, count: object) -> str:
-    """What is counted: one flow, two flows; a rate names its own unit."""
-    if population == "rate":
+def _row(answer: Answer, number: Number, groups: Sequence[Group], *, few: bool) -> Row:
+    """The row of a number."""
+    choice = answer.choice
+    need = number.need
+    # A long unit stands at the head of the row.
+    unit = f" {need.unit}" if len(need.unit) > _SHORT else ""
+    cells = []
+    for one in groups:
+        words, level = answer.levels_in_words(number, one)
+        taken = choice.is_told and one in choice.taken
+        found = number.of(one)
+        text = number.need.shown(None if found is None else found.mean).removesuffix(unit)
+        if number.need.has_levels:
+            cells.append(Cell(text, words if few else "", level, _SYMBOLS[level], taken))
+        else:
+            cells.append(Cell(text, _change(answer, number, one), None, "", taken))
+    title = number.owner or {"program": "The program", "flows": "All transfers"}.get(need.group, "")
+    return Row(
+        f"{title[:1].upper()}{title[1:]}",
+        answer.population(number.owner),
+        f"{need.what},{unit}" if unit else need.what,
+        cells,
+        number.is_price,
+    )
+
+
+def _change(answer: Answer, number: Number, group: Group) -> str:
+    """A change in percent from the reference."""
+    base = answer.choice.reference
+    if group is base:
         return ""
-    return population.removesuffix("s") if count == 1 else population
+    before = mean(number, base)
+    if not before:
+        return ""
+    change = round(100 * (mean(number, group) / before - 1))
+    return f"{change:+d} %".replace("-", "\N{MINUS SIGN}") if change else "alike"
 
 
-def _repeat(groups: Sequence[Group], folder: Path) -> list[str]:
-    """Commands that make the same runs, and the version of the engine that they take."""
-    seeds = sorted({run.seed for one in groups for run in one.runs})
+def _pictures(answer: Answer, groups: Sequence[Group]) -> Iterator[Bars]:
+    """The class that gains most, and the transfer that pays."""
+    choice = answer.choice
+    shown = answer.best_gain or next(iter(choice.needs), None)
+    for number in (shown, choice.payer if choice.is_told else None):
+        if number is not None:
+            yield _bars(answer, number, groups)
+
+
+def _bars(answer: Answer, number: Number, groups: Sequence[Group]) -> Bars:
+    need = number.need
+    bars = []
+    for one in groups:
+        found = number.of(one)
+        if found is None:
+            continue
+        ends = (found.mean, found.low, found.high)
+        value, low, high = (need.scale * end for end in ends)
+        taken = _is_taken(answer, one)
+        shown = need.shown(found.mean).removesuffix(f" {need.unit}")
+        bars.append(Bar(answer.names[one.label], value, low, high, shown, taken))
+    most = max([0.0, *(bar.value for bar in bars)])
+    limits = [
+        (need.scale * limit, f"{word} {sign} {need.scale * limit:.3g} {need.unit}".strip())
+        for limit, word, sign in _limits(number)
+        if need.scale * limit <= 1.6 * most
+    ]
+    unit = f", {need.unit}" if need.unit else ""
+    owner = number.owner or ("the program" if need.group == "program" else "all transfers")
+    what = "rate" if number.is_price else need.what
+    title = f"{owner[:1].upper()}{owner[1:]}: {what}{unit}"
+    return Bars(title, bars, limits)
+
+
+def _is_taken(answer: Answer, group: Group) -> bool:
+    """Whether a queue is in the answer."""
+    return answer.choice.is_told and group in answer.choice.taken
+
+
+def _limits(number: Number) -> Iterator[tuple[float, str, str]]:
+    need = number.need
+    if need.good is not None and need.poor is not None:
+        signs = ("≤", "≥") if need.less_is_better else ("≥", "<")
+        yield need.good, "good", signs[0]
+        yield need.poor, "poor", signs[1]
+
+
+def _of_settings(found: Answers) -> Brief:
+    """The page of several settings: what each queue leaves poor and not good in each of them."""
+    names = sorted(found.names, key=lambda name: (name not in found.safe, found.names.index(name)))
+    shown = names[:_MOST_COLUMNS]
+    rows = []
+    for one in found.settings:
+        by_name = {found_name: group for group, found_name in found.queues(one)}
+        taken = one.answer.choice.taken if one.answer.choice.is_told else []
+        cells = []
+        for name in shown:
+            group = by_name.get(name)
+            if group is None:
+                cells.append(Cell("-", "", None))
+                continue
+            poor, fair = one.answer.choice.standing(group)
+            level = 2 if poor else 1 if fair else 0
+            text = f"{poor} poor" if poor else f"{fair} fair" if fair else "all good"
+            words = "in the answer" if group in taken else ""
+            cells.append(Cell(text, words, level, _SYMBOLS[level], group in taken))
+        rows.append(Row(one.title, "", one.answer.headline, cells))
+    first = found.settings[0].answer
+    title = str(first.choice.groups[0].first.scenario.get("title") or "").rstrip(".")
+    return Brief(
+        question=f"{title}. Which queue, in {len(found.settings)} settings?".removeprefix(". "),
+        headline=found.headline,
+        lead=found.sentences,
+        boxes=[],
+        columns=[Column(name, "take" if name in found.safe else "") for name in shown],
+        rows=rows,
+        notes=[("How sure is this?", first.sure), ("What counts as good", first.sources)],
+        legend="Classes of traffic that a queue leaves poor, or not good, in each setting.",
+    )
+
+
+def _repeat(groups: Sequence[Group], folder: Path) -> tuple[str, str]:
+    """The command that made the runs, and the version that it takes."""
+    runs = [run for one in groups for run in one.runs]
+    seeds = sorted({run.seed for run in runs})
     listed = ",".join(map(str, seeds))
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         listed = f"{seeds[0]}..{seeds[-1]}"
-    names = [_scenario_of(one.first, folder) for one in groups[:_MOST_COMMANDS]]
-    if len(groups) == _MOST_COMMANDS:
+    folders = {run.path.parent for run in runs}
+    command = ""
+    if len(folders) == 1:
+        command = order.command_of(folders.pop(), [run.path.name for run in runs])
+    note = ""
+    if not command:
+        names = [_scenario_of(one.first, folder) for one in groups]
         command = f"aqmlab compare {' '.join(names)} --seeds {listed}"
-    else:
-        command = f"aqmlab run {names[0]} --seeds {listed}"
-    about = f"seeds {listed}; "
-    if len(groups) > _MOST_COMMANDS:
-        about += f"the same for each of the {len(groups)} configurations; "
-    versions = look_up(groups[0].first.metadata, ("versions",)) or {}
-    engines = {
-        str(look_up(run.metadata, ("versions", "engine")) or "unknown")
-        for one in groups
-        for run in one.runs
+        note = "From the folder of this page; "
+    versions = look_up(runs[0].metadata, ("versions",)) or {}
+    engines = {str(look_up(run.metadata, ("versions", "engine")) or "unknown") for run in runs}
+    program = versions.get("aqmlab", runs[0].summary.get("version", ""))
+    about = (
+        f"{note}aqmlab {program}, engine {', '.join(sorted(engines))}. All numbers: aqmlab report."
+    )
+    return command, about + _plugins(runs)
+
+
+def _plugins(runs: Sequence[Run]) -> str:
+    """The files of queues of one's own, by their hashes."""
+    found = {
+        f"{one['name']} (sha256 {str(one['sha256'])[:16]})"
+        for run in runs
+        for one in look_up(run.metadata, ("plugins",)) or ()
+        if isinstance(one, dict) and "sha256" in one
     }
-    program = f"aqmlab {versions.get('aqmlab', groups[0].first.summary.get('version', ''))}"
-    return [command, f"{about}{program}, engine {', '.join(sorted(engines))}"]
+    return f" Plug-ins: {', '.join(sorted(found))}." if found else ""
 
 
 def _scenario_of(run: Run, folder: Path) -> str:
@@ -213,76 +376,7 @@ def _scenario_of(run: Run, folder: Path) -> str:
     return shlex.quote(os.path.relpath(run.path.resolve() / "scenario.toml", folder))
 
 
-def _picture(groups: Sequence[Group]) -> Picture | None:
-    """How long responses take; without responses the delay of the queue; else nothing."""
-    if len(groups) > MOST_CONFIGURATIONS:
-        return None
-    runs = [run for one in groups for run in one.runs]
-    answered = any(
-        row.get("count") for run in runs for row in run.summary.get("responses", {}).values()
-    )
-    name, draw = ("cdf", cdf) if answered else ("delay", delay)
-    try:
-        return drawn(name, draw, runs)
-    except AqmlabError:  # the runs recorded nothing that it could show
-        return None
-
-
-def write_html(page: Brief, path: Path) -> None:
-    """Writes the page for a browser, which also prints it on one sheet."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("aqmlab.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    style = environment.get_template("report.css").render(palette=PALETTE)
-    made = environment.get_template("report.brief.html").render(page=page, style=style)
-    write_text(path, made)
-
-
-def write_pdf(page: Brief, path: Path) -> None:
-    """Writes the page as A4. The picture takes the room that the words leave."""
-    above, below = list(_above(page)), list(_below(page))
-    left = _HEIGHT - 2 * _MARGIN - sum(strip.height for strip in (*above, *below))
-    strips = [*above, *_picture_strip(page.picture, left), *below]
-    write_bytes(path, pdf([sheet(strips, _HEIGHT, "", _WIDTH)], clean(page.title)))
-
-
-def _above(page: Brief) -> Iterator[Strip]:
-    """What stands above the picture."""
-    soft = PALETTE["light"]["--soft"]
-    yield from text(page.title, 21, bold=True, room=_ROOM, lines=2)
-    yield from text(page.about, 12, colour=soft, room=_ROOM, lines=2)
-    yield gap(10)
-    for line in page.verdict:
-        bold = not line.startswith(" ")
-        yield from text(line.strip(), 12, bold=bold, room=_ROOM, lines=2)
-    yield gap(10)
-
-
-def _below(page: Brief) -> Iterator[Strip]:
-    """What stands below it."""
-    yield gap(8)
-    yield from table({name: k for k, name in enumerate(page.names)}, page.numbers, _ROOM)
-    yield from text("Setting", 13, bold=True, room=_ROOM)
-    for name, value in page.setting:
-        yield from text(f"{name}: {value}", 10.5, room=_ROOM, lines=3)
-    yield gap(8)
-    yield from text("To repeat it", 13, bold=True, room=_ROOM)
-    command, about = page.repeat
-    yield from text(command, 9, mono=True, room=_ROOM, lines=3)
-    yield from text(about, 10.5, room=_ROOM, lines=2)
-
-
-def _picture_strip(picture: Picture | None, room: float) -> Iterator[Strip]:
-    """The picture, as large as the page allows."""
-    if picture is None:
-        yield Strip(20, label("No picture: see the long report.", 0, 12, 10.5))
-        return
-    wide, tall = size_of(picture.still)
-    scale = min(_ROOM / wide, room / tall)
-    yield Strip(
-        scale * tall,
-        f'<image width="{scale * wide:.1f}" height="{scale * tall:.1f}" '
-        f'href="{address(picture.still)}"/>',
-    )
+def runs_of_bold(text: str) -> list[tuple[str, bool]]:
+    """The parts of a sentence, and whether each is bold."""
+    parts = re.split(r"\*\*", text)
+    return [(part, bool(number % 2)) for number, part in enumerate(parts) if part]

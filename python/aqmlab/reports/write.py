@@ -80,8 +80,8 @@ def write(
             one is the baseline.
         playground: Where the playground is: an address, or its folder or page on this machine. The
             web page links the scenarios to it that it can show.
-        brief: One page (A4) instead of the whole report: a picture, five numbers, the verdict, the
-            setting and how to repeat it; ``html`` or ``pdf``.
+        brief: One page (A4) instead of the whole report: which queue to take, what it costs whom,
+            how sure that is, and how to repeat it; ``html`` or ``pdf``.
         progress: Called now and then with the share of the work that is done.
     """
     if not runs:
@@ -91,20 +91,23 @@ def write(
         raise AqmlabError(f"--brief: found a page as {chosen}; it is written as html or pdf")
     check_output_file(place, "a report")
     link = _playground(playground, place.parent)
-    content = compose(
-        runs,
-        place.parent,
-        title,
-        question,
-        baseline,
-        ordered=ordered,
-        progress=lambda done: progress(_COMPOSED * done),
-    )
+    if not brief:
+        content = compose(
+            runs,
+            place.parent,
+            title,
+            question,
+            baseline,
+            ordered=ordered,
+            progress=lambda done: progress(_COMPOSED * done),
+        )
     if brief:
-        from aqmlab.reports import brief as page
+        from aqmlab.reports.brief import brief as composed
+        from aqmlab.reports.brief_html import write_html
+        from aqmlab.reports.brief_pdf import write_pdf
 
-        written = page.write_html if chosen == "html" else page.write_pdf
-        written(page.brief(content, place.parent), place)
+        page = composed(runs, place.parent, title, question, baseline, ordered=ordered)
+        (write_html if chosen == "html" else write_pdf)(page, place)
     elif chosen == "html":
         _write_html(content, place, link)
     else:

@@ -113,6 +113,9 @@ def numbers_of(groups: Sequence[Group]) -> list[Number]:
             prices.append(_looked_up(name, _need("transfers", "goodput_bps"), ("flows", name, key)))
     if all(one.runs_a_program for one in groups):
         found.append(_looked_up("", _need("program", "time_s"), ("live", "program", "time_s")))
+    places = {name: place for place, name in enumerate(entries)}
+    for numbers in (found, prices):
+        numbers.sort(key=lambda one: places.get(one.owner, len(places)))
     if found:
         return [*found, *prices]
     return _of_transfers(groups, [one.owner for one in prices]) if prices else []
@@ -186,15 +189,21 @@ class Choice:
         """Decides.
 
         Args:
-            groups: at least two, whose runs are of one scenario.
+            groups: their runs are of one scenario. One alone has levels, and nothing to decide.
             baseline: what is used today, if that is known.
         """
         self.groups = list(groups)
         self.baseline = baseline
+        """What is used today; None: nobody said."""
         self.numbers = numbers_of(groups)
         self.needs = [one for one in self.numbers if not one.is_price]
         self.prices = [one for one in self.numbers if one.is_price]
         self._outcomes: dict[tuple[int, str, str], Outcome] = {}
+
+    @cached_property
+    def reference(self) -> Group:
+        """What the answer is compared with: the baseline, else the queue with the worst levels."""
+        return self.baseline or max(self.groups, key=self.standing)
 
     # --- what a queue gives ---
 
@@ -310,7 +319,13 @@ class Choice:
         """The answer: fewest losses against the baseline first, equal ones by name."""
         left = self._undominated(self.short_list, self.needs)
         left = self._undominated(left, self.numbers)
-        return sorted(left, key=lambda one: (len(self.losses(one)), natural(one.label)))
+        return sorted(left, key=lambda one: (*self._lost(one), natural(one.label)))
+
+    def _lost(self, group: Group) -> tuple[int, int]:
+        """How many numbers are worse than the reference's, and the largest loss in percent."""
+        lost = self.losses(group)
+        shares = (1 - self.kept(one, group) for one in lost if one.is_price)
+        return len(lost), round(100 * max(shares, default=0.0))
 
     def _undominated(self, groups: Sequence[Group], numbers: Sequence[Number]) -> list[Group]:
         return [
@@ -320,37 +335,35 @@ class Choice:
         ]
 
     def gains(self, group: Group) -> list[Number]:
-        """Needs in which a queue is better than the baseline."""
+        """Needs in which a queue is better than the reference."""
         return self._against(group, self.needs, Outcome.BETTER)
 
     def losses(self, group: Group) -> list[Number]:
         """Numbers in which it is worse."""
         return self._against(group, self.numbers, Outcome.WORSE)
 
-    def _against(
-        self, group: Group, numbers: Sequence[Number], outcome: Outcome
-    ) -> list[Number]:
-        base = self.baseline
-        if base is None or base is group:
-            return []
-        return [one for one in numbers if self.outcome(one, base, group) is outcome]
+    def _against(self, group: Group, numbers: Sequence[Number], outcome: Outcome) -> list[Number]:
+        base = self.reference
+        return [
+            one
+            for one in numbers
+            if base is not group and self.outcome(one, base, group) is outcome
+        ]
 
     @cached_property
     def payer(self) -> Number | None:
         """The transfer that loses the largest share with the answer; None: nobody pays."""
-        if self.baseline is None:
-            return None
+        base = self.reference
         lost = {
             one: self.kept(one, self.taken[0])
             for one in self.prices
-            if any(self.outcome(one, self.baseline, top) is Outcome.WORSE for top in self.taken)
+            if any(self.outcome(one, base, top) is Outcome.WORSE for top in self.taken)
         }
         return min(lost, key=lambda one: lost[one]) if lost else None
 
     def kept(self, number: Number, group: Group) -> float:
-        """What a transfer keeps of what the baseline gives it."""
-        assert self.baseline is not None
-        base = mean(number, self.baseline)
+        """What a transfer keeps of what the reference gives it."""
+        base = mean(number, self.reference)
         return mean(number, group) / base if base else 1.0
 
     @cached_property
@@ -359,7 +372,7 @@ class Choice:
         payer = self.payer
         if payer is None:
             return None
-        others = [one for one in self.groups if one not in self.taken and one is not self.baseline]
+        others = [one for one in self.groups if one not in (*self.taken, self.reference)]
         fit = [one for one in others if self.standing(one)[0] == 0]
         most = max(self.kept(payer, one) for one in self.taken)
         kept = {one.label: self.kept(payer, one) for one in fit}
@@ -369,6 +382,8 @@ class Choice:
     @cached_property
     def is_told(self) -> bool:
         """Whether anything tells the queues apart: their levels, or a difference that is sure."""
+        if len(self.groups) == 1:
+            return False
         if len({self.standing(one) for one in self.groups}) > 1:
             return True
         outcomes = (
@@ -404,11 +419,9 @@ class Choice:
 
     def source(self, number: Number, group: Group) -> Source | None:
         """Who gained what a transfer lost, on the loaded link where it lost most."""
-        if self.baseline is None:
-            return None
         found = None
         for at in loaded_links([run for one in self.groups for run in one.runs]):
-            before, after = (_by_class(one, at) for one in (self.baseline, group))
+            before, after = (_by_class(one, at) for one in (self.reference, group))
             change = {
                 name: after.get(name, 0.0) - before.get(name, 0.0) for name in {**before, **after}
             }
@@ -460,7 +473,5 @@ def _by_class(group: Group, at: LinkDirection) -> dict[str, float]:
 
 def choose(groups: Sequence[Group], baseline: Group | None = None) -> Choice | None:
     """The choice between some groups of one scenario; None if nothing in them can be judged."""
-    if len(groups) < 2:
-        return None
     found = Choice(groups, baseline)
     return found if found.numbers else None

@@ -11,7 +11,7 @@ from aqmlab.results.groups import Group
 from aqmlab.results.links import loaded_links
 from aqmlab.results.queues import discipline_at
 
-__all__ = ["Baseline", "Comparison", "comparisons", "scenarios_of"]
+__all__ = ["Baseline", "Comparison", "comparisons", "is_droptail", "scenarios_of"]
 
 
 Baseline = str | Mapping[str, str] | None
@@ -86,11 +86,11 @@ def _found(groups: Sequence[Group], wanted: str) -> Group:
 def _default(groups: Sequence[Group], *, ordered: bool) -> Group | None:
     """The drop-tail queue of a scenario; else the first group, if that was chosen."""
     in_order = list(groups) if ordered else sorted(groups, key=lambda one: natural(one.label))
-    plain = [group for group in in_order if _is_droptail(group)]
+    plain = [group for group in in_order if is_droptail(group)]
     return next(iter(plain or (in_order if ordered else [])), None)
 
 
-def _is_droptail(group: Group) -> bool:
+def is_droptail(group: Group) -> bool:
     """Whether every loaded queue of a group is drop-tail."""
     queues = [discipline_at(group.first.scenario, at) for at in loaded_links(group.runs)]
     kinds = {queue["kind"] for queue in queues if queue is not None}

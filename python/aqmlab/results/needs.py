@@ -42,10 +42,17 @@ class Need:
     room: float
     """The same in the summary's unit. The larger of both counts."""
     source: str
+    said: str
+    """A clause about its change, with ``{after}`` and ``{before}``."""
     good: float | None = None
     """Good up to here, or from here on where more is better; None: it has no levels."""
     poor: float | None = None
     """Poor from here on."""
+
+    @property
+    def is_picture_of_meetings(self) -> bool:
+        """Whether its limits depend on the highest rate of a class."""
+        return (self.group, self.key) == ("meetings", "bitrate_mean_bps")
 
     @property
     def has_levels(self) -> bool:
@@ -89,30 +96,35 @@ _OURS = "our choice"
 
 NEEDS: tuple[Need, ...] = (
     Need("pages", "page_load_p75_s", "three of four open within", "s", 1, 2, True, 0.10, 0.1,
-         _CORE, 2.5, 4.0),
+         _CORE, "pages open in {after} s instead of {before} s", 2.5, 4.0),
     Need("calls", "mos_mean", "MOS, 4.41 is perfect", "", 1, 2, False, 0.0, 0.1,
-         _G107, 4.03, 3.60),
+         _G107, "calls are {level} (MOS {after} instead of {before})", 4.03, 3.60),
     Need("meetings", "bitrate_mean_bps", "picture of a stream", "Mbit/s", 1e-6, 2, False, 0.10,
-         0.0, _ZOOM, 1.2e6, 0.6e6),
+         0.0, _ZOOM, "the picture of meetings gets {after} instead of {before} Mbit/s",
+         1.2e6, 0.6e6),
     Need("meetings", "late_frame_share", "frames later than 150 ms", "%", 100, 1, True, 0.0,
-         0.005, _G114, 0.01, 0.05),
+         0.005, _G114, "{after} instead of {before} of the meetings' frames come late",
+         0.01, 0.05),
     Need("films", "stall_ratio", "time spent stalled", "%", 100, 1, True, 0.0, 0.0025,
-         _DOBRIAN, 0.005, 0.01),
+         _DOBRIAN, "films stall {after} instead of {before} of the time", 0.005, 0.01),
     Need("films", "bitrate_mean_bps", "picture of a film", "Mbit/s", 1e-6, 2, False, 0.10, 0.0,
-         "it has no limits"),
+         "it has no limits", "films come at {after} instead of {before} Mbit/s"),
     Need("games", "input_delay_p95_s", "19 of 20 inputs are seen within", "ms", 1e3, 0, True, 0.10,
-         0.005, _CLAYPOOL, 0.100, 0.150),
+         0.005, _CLAYPOOL, "the game answers in {after} ms instead of {before} ms", 0.100, 0.150),
     Need("answers", "p90_s", "nine of ten end within", "s", 1, 2, True, 0.10, 0.05,
-         _NIELSEN, 1.0, 10.0),
-    Need("program", "time_s", "its own time", "s", 1, 2, True, 0.10, 0.0, "it has no limits"),
+         _NIELSEN, "nine of ten responses of {noun} take up to {after} s instead of {before} s",
+         1.0, 10.0),
+    Need("program", "time_s", "its own time", "s", 1, 2, True, 0.10, 0.0, "it has no limits",
+         "{noun} takes {after} s instead of {before} s"),
     Need("transfers", "goodput_bps", "takes what is left", "Mbit/s", 1e-6, 1, False, 0.10, 0.0,
-         "a price and no need, unless it gets less than a tenth of its best"),
+         "a price and no need, unless it gets less than a tenth of its best",
+         "{noun} gets {after} instead of {before} Mbit/s"),
     Need("flows", "smallest_share", "smallest share of the fair rate", "", 1, 2, False, 0.0, 0.05,
-         _OURS, 0.80, 0.50),
+         _OURS, "{smallest} gets {after} of its fair share instead of {before}", 0.80, 0.50),
     Need("flows", "goodput_bps", "together", "Mbit/s", 1e-6, 1, False, 0.05, 0.0,
-         "it has no limits"),
+         "it has no limits", "all transfers together get {after} instead of {before} Mbit/s"),
     Need("flows", "sojourn_p95_s", "a newcomer waits up to", "ms", 1e3, 0, True, 0.25, 0.005,
-         _OURS, 0.030, 0.100),
+         _OURS, "a newcomer waits up to {after} ms instead of {before} ms", 0.030, 0.100),
 )  # fmt: skip
 """Everything that people notice. The needs of ``flows`` count where nobody but transfers is there;
 ``program`` is a program on a live link."""
@@ -137,8 +149,8 @@ def limited(need: Need, entry: Mapping[str, Any]) -> Need:
         entry: the class in an effective scenario.
     """
     highest = look_up(entry, ("max_rate",))
-    if need.group != "meetings" or need.key != "bitrate_mean_bps" or highest is None:
+    if not need.is_picture_of_meetings or highest is None:
         return need
     rate = parsed_rate(str(highest))
-    assert need.good is not None and need.poor is not None
-    return replace(need, good=min(need.good, 0.75 * rate), poor=min(need.poor, rate / 3))
+    good, poor = need.good or math.inf, need.poor or math.inf
+    return replace(need, good=min(good, 0.75 * rate), poor=min(poor, rate / 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
+from aqmlab.results.settings import Answers, answers
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
@@ -114,8 +116,9 @@ def command(
 ) -> None:
     """Compare runs: the same users under different queues.
 
-    Prints the few numbers that matter and a verdict: what is better, what is worse, what is
-    unclear. A difference is clear if its 95 % interval leaves out zero.
+    Prints the few numbers that matter and an answer: which queue to take, who gains, who pays. A
+    difference is clear if its 95 % interval leaves out zero. `aqmlab explain needs` lists the
+    limits of good and poor.
 
     The command runs scenario files first, unless it finds their finished runs. Runs that differ
     only in their seed form a group: means over the seeds, and differences seed by seed. Each
@@ -130,29 +133,23 @@ def command(
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
     if figure is not None:
         _check_curves(figure, len(planned) // len(wanted or [None]))
-    opened = made(planned, root, jobs)
+    opened = made(planned, root, jobs, _command(sources, varied, overrides, wanted))
     numpy_on_one_thread()
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
     ordered = any(isinstance(entry, Scenario) for entry in planned)
     asked = baseline or baselines(sources, where)
     parts = _compared(groups, asked, target, ordered=ordered, every=every or as_json)
+    answer = answers(groups, asked, ordered=ordered)
     found = distinguish(opened)
-    for part in parts:
-        if part.figure is not None:
-            from aqmlab.figures.files import save
-            from aqmlab.figures.kinds.comparison import comparison
-
-            save(comparison([run for group in part.groups for run in group.runs]), part.figure)
+    _draw(parts)
     if as_json:
-        print_json(_content(found, parts))
+        print_json(_content(found, parts, answer))
         return
     if as_tsv:
         print_tsv(cli_tables.runs_tsv(found))
         return
-    for run in found:
-        for reason in run.invalid:
-            say(f"invalid: {run.label}: {reason}")
+    _warn_of_invalid(found)
     if markup is not None:
         out(rendered(markup, _tables(parts, every=every)))
         return
@@ -164,7 +161,54 @@ def command(
         out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
     if not every:
         out("all numbers and differences: --all")
-    _show_verdicts(parts)
+    _conclude(answer, parts, found)
+
+
+def _draw(parts: Sequence[_Part]) -> None:
+    """Draws the figures that there are to be."""
+    for part in parts:
+        if part.figure is not None:
+            from aqmlab.figures.files import save
+            from aqmlab.figures.kinds.comparison import comparison
+
+            save(comparison([run for group in part.groups for run in group.runs]), part.figure)
+
+
+def _warn_of_invalid(found: Sequence[Run]) -> None:
+    """Names live runs in which the machine did not keep its bounds."""
+    for run in found:
+        for reason in run.invalid:
+            say(f"invalid: {run.label}: {reason}")
+
+
+def _conclude(answer: Answers | None, parts: list[_Part], found: Sequence[Run]) -> None:
+    """What it all comes to: the answer, or what is better and worse where nothing is decided."""
+    if answer is None:
+        _show_verdicts(parts)
+        return
+    out("\nanswer")
+    for line in answer.lines():
+        out(line)
+    folders = list(dict.fromkeys(str(run.path.parent) for run in found))
+    places = folders if len(folders) * _FEW < len(found) else [str(run.path) for run in found]
+    if len(places) <= _FEW:
+        out(f"as a page: aqmlab report {shlex.join(places)} --brief -o answer.html")
+
+
+def _command(
+    sources: Sequence[Path],
+    varied: Sequence[str] | None,
+    overrides: Sequence[str] | None,
+    seeds: Sequence[int] | None,
+) -> str:
+    """What a shell runs to make the same runs."""
+    words = ["aqmlab", "compare", *map(str, sources)]
+    for option, values in (("--set", overrides), ("--vary", varied)):
+        words += [word for value in values or () for word in (option, value)]
+    if seeds:
+        several = len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+        words += ["--seeds", f"{seeds[0]}..{seeds[-1]}" if several else ",".join(map(str, seeds))]
+    return shlex.join(words)
 
 
 def _target(figure: Path | None, root: Path, *, drawn: bool) -> Path | None:
@@ -277,7 +321,7 @@ def _undrawable(groups: Sequence[Group]) -> str:
     return "" if recorded else "measure.record is empty"
 
 
-def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
+def _content(found: list[Run], parts: list[_Part], answer: Answers | None) -> dict[str, Any]:
     """A comparison as JSON."""
     figures = [str(part.figure) for part in parts if part.figure is not None]
     return {
@@ -291,6 +335,7 @@ def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
         "differences": [entry.to_json() for part in parts for entry in part.differences],
         "distances": [entry.to_json() for part in parts for entry in part.distances],
         "verdict": [line for part in parts for line in part.verdict],
+        "answer": None if answer is None else answer.to_json(),
         "figure": figures[0] if figures else None,
         "figures": figures,
     }

@@ -20,7 +20,8 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A discipline, preset, profile, traffic model, metric, word of results, ...",
+            help="A discipline, preset, profile, traffic model, metric, word of results, ...; or "
+            "needs: the limits of good and poor.",
             autocompletion=catalog_names,
         ),
     ],
@@ -28,9 +29,24 @@ def command(
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Explain a name or word: discipline, download, metric, ..."""
+    if name == "needs":
+        _explain_needs(as_json=as_json)
+        return
     found = Catalog.load().find(name)
     if as_json:
         print_json([entry.to_json() for entry in found])
         return
     for entry in found:
         show(*tables.explanation(entry))
+
+
+def _explain_needs(*, as_json: bool) -> None:
+    """The limits from which a number is good or poor."""
+    from dataclasses import asdict
+
+    from aqmlab.results.needs import NEEDS, VERSION
+
+    if as_json:
+        print_json({"version": VERSION, "needs": [asdict(one) for one in NEEDS]})
+        return
+    show(*tables.needs(NEEDS, VERSION))

@@ -1,0 +1,256 @@
+"""Answers in several settings: the same queues at other rates, with other users, in other networks.
+
+What is decided is the queue; where all queues are equal, the senders' TCP. Everything else that
+differs makes another setting, in which the rule of :mod:`aqmlab.results.answer` decides anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from aqmlab._util.words import counted, listing, natural
+from aqmlab.results.answer import choose
+from aqmlab.results.answer_words import Answer, wrapped
+from aqmlab.results.baseline import Baseline, comparisons, is_droptail, scenarios_of
+from aqmlab.results.families import family_titles
+from aqmlab.results.groups import Group
+
+__all__ = ["Answers", "Setting", "answers"]
+
+
+_OFTEN = 0.8
+"""A queue is recommended if it is in the answer in this share of the settings."""
+_LINES = 7
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting and the answer in it."""
+
+    title: str
+    """What tells it from the others; empty: it is the only one."""
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of all settings, and what they have in common; see :func:`aqmlab.answer`.
+
+    Example:
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/bulk.toml").with_overrides(short)
+        >>> queues = ("droptail-240", "fq-codel")
+        >>> runs = [aqmlab.run(scenario.with_overrides({"discipline": queue})) for queue in queues]
+        >>> len(aqmlab.answer(runs).settings)
+        1
+    """
+
+    settings: Sequence[Setting]
+
+    @property
+    def only(self) -> Answer | None:
+        """The answer, if there is one setting."""
+        return self.settings[0].answer if len(self.settings) == 1 else None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The queues of all settings, in the order of the first."""
+        found = (name for one in self.settings for name in _queues(one.answer).values())
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def tally(self) -> dict[str, int]:
+        """In how many settings each queue is in the answer."""
+        found = dict.fromkeys(self.names, 0)
+        for one in self.settings:
+            names = _queues(one.answer)
+            for group in one.answer.choice.taken:
+                found[names[group.label]] += 1
+        return found
+
+    @cached_property
+    def poor(self) -> dict[str, list[int]]:
+        """How many classes each queue leaves poor, by setting."""
+        found: dict[str, list[int]] = {name: [] for name in self.names}
+        for one in self.settings:
+            names = _queues(one.answer)
+            for group in one.answer.choice.groups:
+                found[names[group.label]].append(one.answer.choice.standing(group)[0])
+        return found
+
+    @cached_property
+    def safe(self) -> list[str]:
+        """Queues that are mostly in the answer and nowhere leave poor whom another serves."""
+        found = []
+        for name, count in self.tally.items():
+            if count < _OFTEN * len(self.settings):
+                continue
+            choices = (one.answer.choice for one in self.settings)
+            behind = [
+                choice.standing(group)[0] - choice.best_standing[0]
+                for choice, one in zip(choices, self.settings, strict=True)
+                for group in choice.groups
+                if _queues(one.answer)[group.label] == name
+            ]
+            if max(behind, default=0) == 0:
+                found.append(name)
+        return sorted(found, key=lambda name: (-self.tally[name], natural(name)))
+
+    def queues(self, setting: Setting) -> list[tuple[Group, str]]:
+        """The groups of a setting and what their queues are called in all of them."""
+        names = _queues(setting.answer)
+        return [(group, names[group.label]) for group in setting.answer.choice.groups]
+
+    @property
+    def headline(self) -> str:
+        """The answer for all settings."""
+        if only := self.only:
+            return only.headline
+        count = len(self.settings)
+        if not self.safe:
+            return f"It depends on the setting: no queue is the answer in most of {count}."
+        times = {self.tally[name] for name in self.safe}
+        whom = "each" if len(self.safe) > 1 else "it"
+        number = f"{min(times)}" if len(times) == 1 else f"{min(times)} to {max(times)}"
+        return (
+            f"Take {listing(self.safe[:3], 'or')}: {whom} is in the answer in {number} of {count} "
+            "settings."
+        )
+
+    @property
+    def sentences(self) -> list[str]:
+        """What follows it: who is left poor, and how often each queue is in the answer."""
+        if self.only:
+            return []
+        found = []
+        words = []
+        for name in self.names:
+            counts = self.poor[name]
+            low, high = min(counts), max(counts)
+            number = f"{low}" if low == high else f"{low} to {high}"
+            if high:
+                words.append(f"{name} {number}")
+        clean = [name for name in self.names if not max(self.poor[name])]
+        if clean:
+            leave = "leaves" if len(clean) == 1 else "leave"
+            found.append(f"{listing(clean, 'and')} {leave} no class of traffic poor.")
+        if words:
+            found.append(f"Classes left poor: {', '.join(words)}.")
+        others = [name for name in self.names if name not in self.safe]
+        if others:
+            shown = ", ".join(f"{name} {self.tally[name]}" for name in others)
+            found.append(f"In the answer of {counted(len(self.settings), 'setting')}: {shown}.")
+        return found
+
+    def lines(self) -> list[str]:
+        """The answer for a terminal."""
+        if only := self.only:
+            return only.lines()
+        head = wrapped(" ".join([self.headline, *self.sentences]))
+        each = [
+            line for one in self.settings for line in wrapped(f"{one.title}: {one.answer.headline}")
+        ]
+        return [*head, *each] if len(head) + len(each) <= _LINES + 1 else head
+
+    def to_json(self) -> dict[str, Any] | None:
+        """As data: the answer, or one for each setting."""
+        if only := self.only:
+            return only.to_json()
+        return {
+            "take": self.safe,
+            "headline": self.headline,
+            "sentences": self.sentences,
+            "settings": [{"title": one.title, **one.answer.to_json()} for one in self.settings],
+        }
+
+
+def answers(
+    groups: Sequence[Group],
+    baseline: Baseline = None,
+    *,
+    ordered: bool = True,
+    alone: bool = False,
+) -> Answers | None:
+    """The answers of some runs; None if there is nothing to decide between.
+
+    Args:
+        groups: of one or several scenarios.
+        baseline: what was asked for; see :func:`aqmlab.results.baseline.comparisons`.
+        ordered: whether somebody chose the order of the groups.
+        alone: whether a single group has an answer, too: whom its queue serves.
+    """
+    bases = {one.label for one, _ in comparisons(groups, baseline, ordered=ordered)}
+    families = scenarios_of(groups)
+    titles = family_titles([[one.first for one in own] for own in families])
+    found = []
+    for title, family in zip(titles, families, strict=True):
+        parts = [list(family)] if alone and len(family) == 1 else _settings(family)
+        for own in parts:
+            base = next((one for one in own if one.label in bases), None)
+            base = base or next((one for one in own if is_droptail(one)), None)
+            if (choice := choose(own, base)) is None:
+                continue
+            shown = [title] if len(families) > 1 else []
+            if len(parts) > 1:
+                shown.append(_common(own, family))
+            found.append(Setting(", ".join(filter(None, shown)), Answer(choice)))
+    return Answers(found) if found else None
+
+
+def _settings(groups: Sequence[Group]) -> list[list[Group]]:
+    """Groups of a scenario by everything but what is decided; only those with a choice."""
+    for without in (_without_queues, _without_senders):
+        found: dict[str, list[Group]] = {}
+        for one in groups:
+            found.setdefault(json.dumps(without(one.first.scenario), sort_keys=True), []).append(
+                one
+            )
+        several = [own for own in found.values() if len(own) > 1]
+        if several:
+            return several
+    return []
+
+
+def _without_queues(value: Any) -> Any:  # noqa: ANN401 - whatever a scenario holds
+    """A scenario without its queues, its seed and its title."""
+    if isinstance(value, Mapping):
+        hidden = ("discipline", "seed", "title")
+        return {key: _without_queues(one) for key, one in value.items() if key not in hidden}
+    if isinstance(value, list):
+        return [_without_queues(one) for one in value]
+    return value
+
+
+def _without_senders(scenario: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it holds
+    """A scenario without its senders' stacks."""
+    hidden = ("tcp", "transport", "quic")
+    classes = [
+        {key: one for key, one in entry.items() if key not in hidden}
+        for entry in scenario.get("traffic", ())
+    ]
+    return {**scenario, "traffic": classes, "seed": None, "title": None}
+
+
+def _common(groups: Sequence[Group], family: Sequence[Group]) -> str:
+    """What the labels of a setting's groups share and other groups' do not."""
+    parts = [one.label.split(", ") for one in groups]
+    everywhere = [one.label.split(", ") for one in family]
+    return ", ".join(
+        part
+        for part in parts[0]
+        if all(part in other for other in parts) and not all(part in one for one in everywhere)
+    )
+
+
+def _queues(answer: Answer) -> dict[str, str]:
+    """Names of queues without what the setting adds to their labels."""
+    common = set.intersection(*({*one.label.split(", ")} for one in answer.choice.groups))
+    return {
+        label: ", ".join(part for part in name.split(", ") if part not in common) or name
+        for label, name in answer.names.items()
+    }

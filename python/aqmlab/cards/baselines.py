@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 
 from aqmlab import _native
 from aqmlab._util.files import write_bytes
+from aqmlab.cards import findings
 from aqmlab.cards import measures as formulas
 from aqmlab.cards.campaign import Job
+from aqmlab.cards.findings import PREFIX
 from aqmlab.cards.suites import measures
 
 __all__ = ["FILE", "is_current", "shipped", "write"]
@@ -28,7 +30,8 @@ FILE = Path(__file__).parent / "suites" / "baselines.parquet"
 """A row for each number of each run."""
 _ENGINE, _FORMULAS = b"engine", b"formulas"
 """Keys of the file's metadata: the engine's name, and the hash of what takes the numbers."""
-_GATE = "gate:"
+_ASKED = ("gate:", PREFIX)
+"""What gates and findings ask of a run, which has no formula."""
 
 
 def shipped(jobs: Iterable[Job], file: Path = FILE) -> dict[str, dict[str, float]]:
@@ -43,7 +46,7 @@ def shipped(jobs: Iterable[Job], file: Path = FILE) -> dict[str, dict[str, float
     for job in jobs if known else ():
         own = known.get(job.scenario.key)
         if own is not None and {*_formulas_of(job)} == {
-            (name, formula) for name, formula in own if not name.startswith(_GATE)
+            (name, formula) for name, formula in own if not name.startswith(_ASKED)
         }:
             found[job.scenario.key] = {
                 name: value for (name, _), value in own.items() if value is not None
@@ -94,7 +97,7 @@ def _formulas_of(job: Job) -> list[tuple[str, str]]:
 
 def _origin() -> dict[bytes, bytes]:
     """What made the numbers."""
-    source = Path(formulas.__file__).read_bytes()
+    source = b"".join(Path(str(one.__file__)).read_bytes() for one in (formulas, findings))
     return {
         _ENGINE: _native.engine().encode(),
         _FORMULAS: hashlib.sha256(source).hexdigest().encode(),

@@ -95,7 +95,8 @@ def jobs_in(
             scenario = scenario_of(cell, role.queue, role.control_in(cell))
             if scenario.uncalibrated:
                 scenario, _ = calibrate(scenario)
-            found += [Job(cell, role.name, seed, scenario.with_seed(seed)) for seed in seeds]
+            own = seeds[: int(cell.row.seeds)] if cell.row.seeds else seeds
+            found += [Job(cell, role.name, seed, scenario.with_seed(seed)) for seed in own]
     return found
 
 

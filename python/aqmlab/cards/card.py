@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._util.extras import needed
 from aqmlab._util.files import read_text
 from aqmlab.cards import scoring
+from aqmlab.cards.findings import FAIL, PASS, Finding, findings
 from aqmlab.cards.gates import Gate, gates
 from aqmlab.cards.kinds import KINDS, QUEUE, Kind
 from aqmlab.cards.regression import Comparison, compared
 from aqmlab.cards.scoring import Area, MeasureScore, Test
+from aqmlab.cards.sealed import Sealed
 from aqmlab.cards.suites import Row, measures, rows
 from aqmlab.errors import AqmlabError
 
@@ -91,6 +93,8 @@ class Card:
     """What is evaluated: ``queue`` or ``control``."""
     ecn: str = "none"
     """ECN of a control's flows: ``none``, ``classic`` or ``l4s``."""
+    sealed: Sealed | None = None
+    """Settings that were drawn for this queue; None: there are none."""
 
     @property
     def about(self) -> Kind:
@@ -154,7 +158,53 @@ class Card:
     @cached_property
     def gates(self) -> list[Gate]:
         """The gates, in the order of the page."""
-        return gates(self.columns, "candidate", self.failures, self.about.gates)
+        lacking = [
+            (test.id, one.measure.measure)
+            for test in self.tests
+            for one in test.measures
+            if one.is_missing
+        ]
+        return gates(self.columns, "candidate", self.failures, self.about.gates, lacking)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the queue does to kinds of packets, those that fail first; none of controls."""
+        if self.about is not QUEUE:
+            return []
+        found = findings(
+            self.columns, "candidate", self.about.anchor, self.baselines, self._waits()
+        )
+        if self.sealed is not None and (mean := self.sealed.mean) is not None:
+            known = [
+                area.score.mean if area.score else None
+                for area in self.areas
+                if area.name in ("delay", "stability")
+            ]
+            fails = self.sealed.fails(known)
+            text = (
+                f"scores {mean:.2f} in {len(self.sealed.settings)} settings that nobody can know, "
+                "and well in those that everybody knows"
+            )
+            one = Finding("sealed", FAIL if fails else PASS, text if fails else "")
+            place = sum(other.outcome == FAIL for other in found) if fails else len(found)
+            found.insert(place, one)
+        return found
+
+    def _waits(self) -> list[tuple[float, float]]:
+        """The candidate's waits and drop-tail's, in the areas delay and stability."""
+        return [
+            (one.candidate, one.droptail)
+            for test in self.tests
+            if test.area in ("delay", "stability")
+            for one in test.measures
+            if one.measure.letter == "D" and one.measure.unit == "ms" and not one.is_missing
+        ]
+
+    def failing(self, allowed: Sequence[str] = ()) -> list[str]:
+        """Gates and findings that fail, by name, without those that are allowed to."""
+        names = [gate.rule.name for gate in self.gates if gate.passed is False]
+        names += [one.name for one in self.findings if one.outcome == FAIL]
+        return [name for name in dict.fromkeys(names) if name not in allowed]
 
     def grade(self, area: str) -> str:
         """The grade of an area: ``A`` to ``D``, two of them, or ``?``.
@@ -269,6 +319,8 @@ class Card:
             "anchor": self.about.anchor,
             "baselines": list(self.baselines),
             "sentence": self.sentence,
+            "findings": [one.to_json() for one in self.findings],
+            "sealed": None if self.sealed is None else self.sealed.to_json(),
             "gates": [_gate_json(gate) for gate in self.gates],
             "areas": [_area_json(area) for area in self.areas],
             "tests": [_test_json(test) for test in self.tests],
@@ -307,6 +359,7 @@ class Card:
                 baselines=content["baselines"],
                 columns=content["values"],
                 failures=[(cell, seed, why) for cell, seed, why in content["failures"]],
+                sealed=Sealed.from_json(content["sealed"]) if content["sealed"] else None,
             )
         except (KeyError, TypeError, ValueError):
             raise AqmlabError(f"{path}: is damaged; make the card again") from None
@@ -314,11 +367,13 @@ class Card:
 
 def change(one: MeasureScore) -> str:
     """A difference in words: "40 % less", "3.1 times as much"."""
+    if one.is_missing:
+        return "none ended"
     if not one.is_relative:
         return f"{one.difference.mean:+.2f}"
     ratio = math.exp(one.difference.mean)
     if ratio >= 2:
-        return f"{ratio:.2g} times as much"
+        return f"{ratio:.0f} times as much" if ratio >= 10 else f"{ratio:.2g} times as much"
     return f"{abs(ratio - 1):.0%} {'more' if ratio > 1 else 'less'}".replace("%", " %")
 
 
@@ -358,6 +413,7 @@ def _area_json(area: Area) -> dict[str, Any]:
         "low": None if score is None else _number(score.low),
         "high": None if score is None else _number(score.high),
         "tests": area.tests,
+        "worst": area.worst,
         "settings": area.settings,
     }
 

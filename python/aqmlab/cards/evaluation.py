@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted
+from aqmlab.cards import sealed as sealing
 from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import (
     Job,
@@ -24,10 +26,12 @@ from aqmlab.cards.campaign import (
 )
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control
 from aqmlab.cards.card import TIERS, Card, card_rows
+from aqmlab.cards.findings import taken as found_in
 from aqmlab.cards.generator import Cell
 from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
+from aqmlab.cards.scoring import VERSION
 from aqmlab.engine import schedulers
 from aqmlab.engine.memory import limited
 from aqmlab.engine.store import STORE_ROOT, Store
@@ -61,6 +65,7 @@ def evaluate(
     store: str | os.PathLike[str] | None = None,
     progress: OnProgress | bool | None = None,
     memory: str | int | None = None,
+    sealed: str = "",
     say: Callable[[str], None] | None = None,
 ) -> Card:
     """Makes the report card of a queue discipline, or of a congestion control.
@@ -86,6 +91,7 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
+        sealed: a word that draws other sealed settings, which only who chose the word can know.
         say: called with a line about the work ahead.
 
     Raises:
@@ -113,6 +119,11 @@ def evaluate(
     )
     numbers = _numbers(seeds, tier)
     planned = jobs_in(tier_cells(tier, only, kind), roles, numbers)
+    word = ""
+    if isinstance(under_test, Candidate) and _is_sealed(only):
+        word = sealing.word_of(under_test, VERSION, sealed)
+        for cell, seed in sealing.drawn(word):
+            planned += jobs_in([cell], roles, [seed])
     runs_store = Store(Path(store) if store is not None else STORE_ROOT)
     runs_store.tidy()
     with (
@@ -130,8 +141,13 @@ def evaluate(
         else:
             lacking = missing(planned, runs_store, known)
             made = make(planned, lacking, runs_store, pool, _taken, on_progress, known)
-    about = _About(kind, under_test, ecn, tier, [*only], numbers, others)
+    about = _About(kind, under_test, word, ecn, tier, [*only], numbers, others)
     return _card(about, made, planned)
+
+
+def _is_sealed(only: Sequence[str]) -> bool:
+    """Whether sealed settings are run: with all tests."""
+    return not only
 
 
 def baseline_jobs(tier: str, only: Sequence[str] = ()) -> list[Job]:
@@ -204,8 +220,10 @@ def _duration(seconds: float) -> str:
 
 def _taken(run: Run, cell: Cell) -> dict[str, float]:
     """What the card takes of a run."""
+    if cell.row.area == sealing.AREA:
+        return {sealing.MEASURE: run.summary["links"]["bottleneck"]["forward"]["sojourn_p95_s"]}
     gates = {f"gate:{name}": value for name, value in gate_values(run, cell).items()}
-    return {**values(run, cell), **gates}
+    return {**values(run, cell), **gates, **found_in(run, cell)}
 
 
 @dataclass(frozen=True)
@@ -214,6 +232,8 @@ class _About:
 
     kind: Kind
     under_test: Candidate | Control
+    word: str
+    """What its sealed settings are drawn from; empty: it has none."""
     ecn: str
     tier: str
     only: Sequence[str]
@@ -225,8 +245,17 @@ def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequen
     """The card of what became of the runs."""
     table: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     failures = []
+    sealed: dict[str, dict[str, float]] = {}
     for one in made:
         job = one.job
+        if job.cell.row.area == sealing.AREA:
+            wait = (
+                math.nan
+                if isinstance(one.outcome, AqmlabError)
+                else one.outcome.get(sealing.MEASURE, math.nan)
+            )
+            sealed.setdefault(_setting(job.cell), {})[job.queue] = wait
+            continue
         if isinstance(one.outcome, AqmlabError):
             if job.queue != "candidate":
                 raise RunError(
@@ -253,7 +282,31 @@ def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequen
         failures=failures,
         kind=about.kind.name,
         ecn=about.ecn,
+        sealed=_sealed(about, sealed),
     )
+
+
+def _setting(cell: Cell) -> str:
+    """A sealed setting in words."""
+    row = cell.row
+    flows = row.traffic.split()[0]
+    return f"{row.rate}, {row.rtt}, buffer of {row.buffer}, {flows} flows"
+
+
+def _sealed(about: _About, found: Mapping[str, Mapping[str, float]]) -> sealing.Sealed | None:
+    """What came out in the sealed settings."""
+    if not found:
+        return None
+    settings = [
+        sealing.Setting(
+            label,
+            waits["candidate"],
+            waits[about.kind.anchor],
+            [waits[name] for name in about.baselines],
+        )
+        for label, waits in found.items()
+    ]
+    return sealing.Sealed(about.word, settings)
 
 
 def _shown(table: Mapping[str, Any]) -> dict[str, Any]:

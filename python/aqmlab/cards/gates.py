@@ -10,6 +10,10 @@ from aqmlab.cards.numbers import Numbers, numbers_of
 __all__ = ["CONTROL_GATES", "GATES", "Gate", "GateRule", "gates"]
 
 
+_NAMED = 3
+"""Missing numbers that a reason names."""
+
+
 @dataclass(frozen=True)
 class GateRule:
     """What must hold."""
@@ -40,8 +44,10 @@ class GateRule:
         return cubic < self.where_cubic or value <= self.times_cubic * cubic
 
 
+_ANSWERS = GateRule("answers", "the candidate has every number that the baselines have", 0.0)
 GATES: Sequence[GateRule] = (
     GateRule("runs", "every run ends, and its packets balance", 0.0),
+    _ANSWERS,
     GateRule("age", "no packet leaves after 60 s in the queue", 60.0),
     GateRule("memory", "the queue stays within its limit", 1.0 + 1e-9),
     GateRule("marks", "no packet is marked where no sender allows it", 0.0),
@@ -52,6 +58,7 @@ GATES: Sequence[GateRule] = (
 """Of queue disciplines, in the order of the page."""
 CONTROL_GATES: Sequence[GateRule] = (
     GateRule("runs", "every run ends, and its packets balance", 0.0),
+    _ANSWERS,
     GateRule(
         "backoff",
         "at most 2 packets per round trip from 5 s after a total loss on",
@@ -124,6 +131,7 @@ def gates(
     candidate: str,
     failures: Sequence[tuple[str, int, str]],
     rules: Sequence[GateRule] = GATES,
+    lacking: Sequence[tuple[str, str]] = (),
 ) -> list[Gate]:
     """How a candidate passes the gates.
 
@@ -133,6 +141,7 @@ def gates(
         candidate: its name in the numbers.
         failures: cells, seeds and reasons of its runs that failed.
         rules: the gates.
+        lacking: tests and numbers that the candidate lacks and the baselines have.
     """
     values: dict[str, dict[tuple[str, int], float]] = {}
     cubic: dict[str, dict[tuple[str, int], float]] = {}
@@ -141,7 +150,7 @@ def gates(
         for queue, found in ((candidate, values), ("cubic", cubic)):
             if is_gate and row.queue == queue:
                 found.setdefault(name, {})[row.cell, row.seed] = row.value
-    return [_gate(rule, values, cubic, failures) for rule in rules]
+    return [_gate(rule, values, cubic, failures, lacking) for rule in rules]
 
 
 def _gate(
@@ -149,11 +158,18 @@ def _gate(
     values: Mapping[str, Mapping[tuple[str, int], float]],
     cubic: Mapping[str, Mapping[tuple[str, int], float]],
     failures: Sequence[tuple[str, int, str]],
+    lacking: Sequence[tuple[str, str]],
 ) -> Gate:
     """How a candidate passes one."""
     if rule.name == "runs":
         cell, seed, reason = failures[0] if failures else ("", None, "")
         return Gate(rule, float(len(failures)), cell, seed, not failures, reason)
+    if rule is _ANSWERS:
+        test = lacking[0][0] if lacking else ""
+        names = ", ".join(f"{name} of {test}" for test, name in lacking[:_NAMED])
+        more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+        reason = f"none ended: {names}{more}" if lacking else ""
+        return Gate(rule, float(len(lacking)), test, None, not lacking, reason)
     own, beside = values.get(rule.name, {}), cubic.get(rule.name, {})
     if not own:
         return Gate(rule, None, "", None, None)

@@ -12,6 +12,7 @@ Formulas of ``suites/measures.csv`` are a word and its arguments:
 ``ratio ONE OTHER``       the smaller goodput over the larger one
 ``jain``                  Jain's index over the goodput of all classes
 ``induced CLASS KEY``     a one-way delay above that of the path
+``resent CLASS``          retransmitted segments over all that its goodput takes
 ``rpm``                   round trips per minute, responsiveness draft, without TLS
 ``peak A B C``            the largest backlog in the C seconds after A, A + B, A + 2 B, ...; mean
 ``backlog A B C``         the 95th percentile of the backlog there; mean
@@ -57,6 +58,8 @@ _NEAR = 0.2
 """How far a rate may lie off the mean of all."""
 _BEST = 0.95
 """The share of probes that RPM counts: the draft discards the worst 5 %."""
+_SEGMENT = 1448
+"""Bytes of data in a full segment."""
 _Numbers = Callable[[Run, list[str]], float | None]
 
 
@@ -278,6 +281,15 @@ def _ratio(run: Run, arguments: list[str]) -> float | None:
     return low / high if high else None
 
 
+def _resent(run: Run, arguments: list[str]) -> float | None:
+    """Segments that were sent again, as a share of all."""
+    flows = run.summary["flows"][arguments[0]]
+    again = float(flows["span_retransmitted_data"] or 0)
+    bits = float(flows["goodput_bps"] or 0) * float(run.summary["measured_s"])
+    total = again + bits / (8 * _SEGMENT)
+    return again / total if total else None
+
+
 def _jain(run: Run, _: list[str]) -> float | None:
     rates = np.array([one["goodput_bps"] for one in _flows(run).values()])
     squares = float(np.sum(rates**2))
@@ -434,6 +446,7 @@ _FORMULAS: Mapping[str, _Numbers] = {
     "share": _share,
     "ratio": _ratio,
     "jain": _jain,
+    "resent": _resent,
     "induced": _induced,
     "rpm": _rpm,
     "peak": _peak,

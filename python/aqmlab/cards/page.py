@@ -7,23 +7,29 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from aqmlab._util.table import TableModel, strong
+from aqmlab._util.words import counted
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.criteria import criteria
+from aqmlab.cards.findings import PASS
 from aqmlab.cards.gates import Gate
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, UNSCORED, VERSION, MeasureScore, Test
+from aqmlab.cards.sealed import AREA
 from aqmlab.results.statistics import Estimate
 from aqmlab.scenario.scenario import toml_value
 
 __all__ = [
     "beside",
     "failure",
+    "faults",
     "head",
     "legend",
     "notes",
     "page",
+    "passed",
     "shown_area",
     "shown_change",
+    "title",
     "unscored",
     "worst_first",
 ]
@@ -43,13 +49,9 @@ def page(card: Card, weights: Mapping[str, float] | None = None) -> Iterator[str
         card: the card.
         weights: of areas, for an overall grade; None: there is none.
     """
-    yield strong(f"{card.name}: report card")
-    for line in head(card):
-        yield from _wrapped(line)
-    yield ""
+    yield strong(f"{card.name}: report card", f"  {title(card)}")
+    yield from _found(card)
     yield from _wrapped(card.sentence)
-    yield ""
-    yield from _gates(card.gates)
     yield ""
     yield _grades(card)
     if weights:
@@ -70,6 +72,10 @@ def page(card: Card, weights: Mapping[str, float] | None = None) -> Iterator[str
         f"Not tested: {', '.join(left) or 'nothing of the card'}. docs/evaluate.md says what a "
         "card leaves out."
     )
+    yield ""
+    yield from _gates(card.gates)
+    for line in head(card):
+        yield from _wrapped(line)
 
 
 def beside(card: Card) -> list[str]:
@@ -81,8 +87,7 @@ def legend(card: Card) -> str:
     """What scores and grades mean."""
     letters = (
         f"A from {CONSTANTS['grade_a']}, B from {CONSTANTS['grade_b']}, C from 0, D below; "
-        f"? = fewer than {CONSTANTS['settings_for_a_grade']:.0f} settings that can tell, or one "
-        "seed."
+        "? = hardly any number can tell, or one seed."
     )
     if card.about is QUEUE:
         whom = ", ".join(card.baselines)
@@ -170,6 +175,54 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
+def title(card: Card) -> str:
+    """What stands beside the name."""
+    sealed = f", sealed {card.sealed.word[:4]}" if card.sealed else ""
+    return f"card {VERSION}, {card.tier}, {about_seeds(card.seeds)}{sealed}"
+
+
+def faults(card: Card) -> list[tuple[str, str, str]]:
+    """Word, name and text of what is wrong: gates, findings that fail, those that warn."""
+    found = [("FAIL", gate.rule.name, _short(gate)) for gate in card.gates if gate.passed is False]
+    found.sort(key=lambda one: _HARM.index(one[1]) if one[1] in _HARM else len(_HARM))
+    return [*found, *((one.outcome, one.name, one.text) for one in card.findings if one.text)]
+
+
+_HARM = ("runs", "answers")
+"""Gates that stand first."""
+
+
+def passed(card: Card) -> str:
+    """How much is in order."""
+    gates = sum(gate.passed is True for gate in card.gates)
+    found = sum(one.outcome == PASS for one in card.findings if one.name != AREA)
+    parts = [counted(found, "finding")] if card.findings else []
+    parts.append(counted(gates, "gate"))
+    if card.sealed is not None and (mean := card.sealed.mean) is not None:
+        parts.append(f"sealed settings {mean:.2f}")
+    return ", ".join(parts)
+
+
+def _short(gate: Gate) -> str:
+    """Why a gate failed, in a line."""
+    return gate.reason or (
+        f"{gate.rule.meaning}: found {gate.worst:.3g} in {gate.test}, seed {gate.seed}"
+    )
+
+
+def _found(card: Card) -> Iterator[str]:
+    """What is wrong, a line each with its cause, then how much is in order."""
+    for word, name, text in faults(card):
+        yield from textwrap.wrap(
+            f"{word:<5} {name:<16}{text}",
+            WIDTH,
+            subsequent_indent=" " * 22,
+            break_on_hyphens=False,
+        )
+    yield f"pass  {passed(card)}"
+    yield ""
+
+
 def _gates(gates: Sequence[Gate]) -> Iterator[str]:
     """A line of what passed, and each failure in full."""
     words = {True: "pass", False: "FAIL", None: "not run"}
@@ -195,8 +248,8 @@ def _grades(card: Card) -> TableModel:
     table = TableModel()
     table.add_key("area")
     table.add_key("grade")
+    table.add_key("worst test")
     table.add_number("score")
-    table.add_number("tests")
     names = beside(card)
     for name in names:
         table.add_number(name)
@@ -208,8 +261,8 @@ def _grades(card: Card) -> TableModel:
         table.add_row(
             area.name,
             area.grade,
+            area.worst or "-",
             shown_area(area.score),
-            str(area.tests),
             *("-" if score is None else f"{score.mean:.2f}" for score in scores),
         )
     return table
@@ -262,7 +315,7 @@ def shown_beside(card: Card, one: MeasureScore) -> list[float]:
 
 def shown_change(one: MeasureScore) -> str:
     """The difference from the median of the baselines, marked where it is clear."""
-    if one.measure.letter == UNSCORED:
+    if one.measure.letter == UNSCORED or one.is_missing:
         return ""
     mark = "*" if one.difference.clear else ""
     if not one.is_relative:

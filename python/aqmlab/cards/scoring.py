@@ -7,7 +7,7 @@ docs/evaluate.md explains the scores. Every constant of this project's choice st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-VERSION = 2
+VERSION = 3
 """Of the tests, the scores and their constants; cards of two versions are not compared."""
 CONSTANTS: Mapping[str, float] = {
     "goodput_lost_per_point": 0.10,
@@ -51,7 +51,6 @@ CONSTANTS: Mapping[str, float] = {
     "grade_a": 0.9,
     "grade_b": 0.5,
     "grade_c": 0.0,
-    "settings_for_a_grade": 3,
     "least_wait_s": 1e-4,
     "least_time_s": 0.1,
     "least_loss": 1e-4,
@@ -64,6 +63,8 @@ CONSTANTS: Mapping[str, float] = {
     "matters_loss_relative": 0.10,
     "matters_loss": 0.001,
     "matters_harm": 0.05,
+    "guard_relative": 0.10,
+    "guard_loss": 0.001,
     "control_factor": 2.0,
     "control_loss_factor": 5.0,
     "control_fairness": 0.25,
@@ -119,9 +120,14 @@ class MeasureScore:
     score: float | None
     """None: it cannot tell, or only takes points off (goodput)."""
     lost: float
-    """Points that lost goodput takes off."""
+    """Points that it takes off: lost goodput, or the harm of a guard."""
     why: str
     """Why there is no score; empty if there is one."""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the baselines have the number and the candidate has none: the worst there is."""
+        return math.isnan(self.candidate)
 
     @property
     def is_relative(self) -> bool:
@@ -139,7 +145,11 @@ class MeasureScore:
 
         None: the interval of the difference holds zero, or the difference is too small.
         """
-        if not self.difference.clear or self.measure.letter == UNSCORED:
+        if self.measure.letter == UNSCORED:
+            return None
+        if self.is_missing:
+            return False
+        if not self.difference.clear:
             return None
         if self.measure.letter == "H":
             if abs(self.difference.mean) <= CONSTANTS["matters_harm"]:
@@ -154,6 +164,8 @@ class MeasureScore:
 
         What some baseline does as badly is often the nature of a kind of queue.
         """
+        if self.is_missing:
+            return True
         if self.better is not False or not self.others:
             return False
         less = self.measure.letter in "DTH"
@@ -200,6 +212,8 @@ class Area:
     """None: no test can tell."""
     tests: int
     """Tests that were scored."""
+    worst: str
+    """Name and score of the test that scores least; empty: there is none."""
     settings: int
     """Settings of these tests together."""
     grade: str
@@ -308,8 +322,9 @@ def scored_controls(
     )
 
 
-_Scored = tuple["MeasureScore", tuple["Floats | None", "Floats"]]
-"""A measure's score, with the gain and the loss of each seed."""
+_Scored = tuple["MeasureScore", tuple["Floats | None", "Floats", "Floats"]]
+"""A measure's score, with the gain of each seed, what lost goodput takes off, and what a guard
+does."""
 
 
 def _tests(
@@ -321,8 +336,8 @@ def _tests(
     """The tests of some numbers, each measure scored by a function."""
     values = _Values(numbers, sorted(set(numbers["seed"])))
     found = []
-    for name, area in area_of.items():
-        own = [measure for measure in measures if measure.test == name]
+    for name, area in _test_areas(area_of, measures):
+        own = [one for one in measures if one.test == name and (one.area or area_of[name]) == area]
         present = [entry for entry in (score(values, one) for one in own) if entry is not None]
         if present:
             shown = [entry for entry, _ in present]
@@ -331,6 +346,16 @@ def _tests(
                 shown, by_seed = [_unscored(entry, why) for entry in shown], []
             found.append(Test(name, area, shown, by_seed, why))
     return found
+
+
+def _test_areas(
+    area_of: Mapping[str, str], measures: Sequence[Measure]
+) -> Iterator[tuple[str, str]]:
+    """Each test with its area, then with the areas of measures that count for another one."""
+    for name, area in area_of.items():
+        others = [one.area for one in measures if one.test == name and one.area]
+        for one in dict.fromkeys([area, *others]):
+            yield name, one
 
 
 def _no_yardstick(shown: Sequence[MeasureScore]) -> str:
@@ -354,13 +379,17 @@ def _unscored(entry: MeasureScore, why: str) -> MeasureScore:
     return replace(entry, score=None, lost=0.0, why=why)
 
 
-def _together(arrays: Sequence[tuple[Floats | None, Floats]]) -> list[float]:
-    """The score of a test for each seed: the mean of its gains, less what lost goodput takes."""
-    gains = [gain for gain, _ in arrays if gain is not None]
+def _together(arrays: Sequence[tuple[Floats | None, Floats, Floats]]) -> list[float]:
+    """The score of a test for each seed: the mean of its gains, less what goodput and guards take.
+
+    Guards alone earn nothing: a test without gains has a score only where a guard takes points off.
+    """
+    gains = [gain for gain, _, _ in arrays if gain is not None]
+    harm = np.sum([guard for _, _, guard in arrays], axis=0)
     if not gains:
-        return []
-    lost = [loss for _, loss in arrays]
-    return [*_clipped(np.mean(gains, axis=0) - np.sum(lost, axis=0)).tolist()]
+        return [*_clipped(-harm).tolist()] if np.any(harm > 0) else []
+    lost = np.sum([loss for _, loss, _ in arrays], axis=0)
+    return [*_clipped(np.mean(gains, axis=0) - lost - harm).tolist()]
 
 
 def _clipped(scores: Floats) -> Floats:
@@ -375,7 +404,7 @@ def _scored(
 
     The settings of a test are averaged before they are scored, seed by seed.
     """
-    averaged = _averaged(values, measure, (candidate, droptail, *baselines))
+    averaged = _averaged(values, measure, (droptail, *baselines), candidate)
     if averaged is None:
         return None
     settings, (x, nothing, *others) = averaged
@@ -385,23 +414,48 @@ def _scored(
     # Half of the usual baselines are single queues: between them and the fair ones lies no queue.
     yardstick = max(means) if measure.letter == "F" else median(means)
     step = yardstick - float(nothing.mean())
-    gain = _gain(x - nothing, step, measure.letter)
+    gain = _gain(x - nothing, step, measure, _back(measure)(float(nothing.mean())))
     shown = _measured(measure, settings, x, reference, baselines, means)
-    lost = _lost(x, reference, measure)
+    lost, harm = _lost(x, reference, measure), np.zeros(len(x))
+    if shown.is_missing:
+        gain = np.full(len(x), CONSTANTS["lowest_score"])
+        lost = np.zeros(len(x))
+    elif gain is None:
+        harm = _guard(measure, x, [nothing, *others])
     return replace(
         shown,
         droptail=_back(measure)(float(nothing.mean())),
         score=None if gain is None else float(gain.mean()),
-        lost=float(lost.mean()),
+        lost=float((lost + harm).mean()),
         why=_why(measure, gain, step),
-    ), (gain, lost)
+    ), (gain, lost, harm)
+
+
+def _guard(measure: Measure, x: Floats, others: Sequence[Floats]) -> Floats:
+    """What a number that nothing can score takes off: the candidate is worse than everybody.
+
+    A point for twice the wait or time, half the rate, five times the loss, Jain's index less by a
+    quarter, an opinion score less by one; at most a point.
+    """
+    if measure.letter in (UNSCORED, "G", "H"):
+        return np.zeros(len(x))
+    sign = 1 if measure.letter in "DTH" else -1
+    worst = max(others, key=lambda one: sign * float(one.mean()))
+    far = sign * (float(x.mean()) - float(worst.mean()))
+    size = math.expm1(far) if measure.letter in LOGS else far
+    if size <= CONSTANTS["guard_relative"]:
+        return np.zeros(len(x))
+    if measure.unit == "%" and size * math.exp(float(worst.mean())) <= CONSTANTS["guard_loss"]:
+        return np.zeros(len(x))
+    found: Floats = np.clip(sign * (x - worst) / step(measure), 0.0, 1.0)
+    return found
 
 
 def _scored_control(
     values: _Values, measure: Measure, candidate: str, baselines: Sequence[str]
 ) -> _Scored | None:
     """A measure's score of a control: 1 is the first of the baselines."""
-    averaged = _averaged(values, measure, (candidate, *baselines))
+    averaged = _averaged(values, measure, baselines, candidate)
     if averaged is None:
         return None
     settings, (x, *others) = averaged
@@ -413,12 +467,14 @@ def _scored_control(
     means = [float(one.mean()) for one in others]
     shown = _measured(measure, settings, x, reference, baselines, means)
     lost = _lost(x, reference, measure)
+    if shown.is_missing:
+        gain, lost = np.full(len(x), CONSTANTS["lowest_score"]), np.zeros(len(x))
     return replace(
         shown,
         score=None if gain is None else float(gain.mean()),
         lost=float(lost.mean()),
         why=_why(measure, gain),
-    ), (gain, lost)
+    ), (gain, lost, np.zeros(len(x)))
 
 
 def step(measure: Measure) -> float:
@@ -430,6 +486,8 @@ def step(measure: Measure) -> float:
 
 def size(one: MeasureScore) -> float:
     """How large a difference is, in steps of a control's card; of goodput, in points."""
+    if one.is_missing:
+        return math.inf
     if one.measure.letter == "G":
         return abs(math.expm1(one.difference.mean)) / CONSTANTS["goodput_lost_per_point"]
     return abs(one.difference.mean) / step(one.measure)
@@ -452,24 +510,29 @@ def points(measure: Measure, mine: float, theirs: float) -> float:
 
 
 def _averaged(
-    values: _Values, measure: Measure, queues: Sequence[str]
+    values: _Values, measure: Measure, others: Sequence[str], candidate: str
 ) -> tuple[int, list[Floats]] | None:
-    """How many settings a test has, and for each queue the mean over them, seed by seed.
+    """How many settings a test has, and the mean over them, seed by seed: the candidate's first.
 
-    None: nothing was measured.
+    The candidate's are no numbers if it lacks one that the others have. None: the others have none.
     """
     found: list[list[Floats]] = []
     for cell in values.cells.get(measure.test, []):
-        own = [values.of(measure.test, cell, measure.measure, queue) for queue in queues]
+        own = [values.of(measure.test, cell, measure.measure, queue) for queue in others]
         present = [one for one in own if one is not None]
+        if len(present) < len(others):
+            continue
+        mine = values.of(measure.test, cell, measure.measure, candidate)
+        every = [np.full(len(present[0]), np.nan) if mine is None else mine, *present]
         if measure.letter == "H":
             solo = values.of(measure.test, cell, measure.measure, SOLO)
-            present = [] if solo is None else [_harm(one, solo, measure) for one in present]
-        if len(present) == len(queues):
-            found.append([_scaled(one, measure) for one in present])
+            if solo is None:
+                continue
+            every = [_harm(one, solo, measure) for one in every]
+        found.append([_scaled(one, measure) for one in every])
     if not found:
         return None
-    return len(found), [np.mean([cell[k] for cell in found], axis=0) for k in range(len(queues))]
+    return len(found), [np.mean([cell[k] for cell in found], axis=0) for k in range(len(found[0]))]
 
 
 def _harm(beside: Floats, solo: Floats, measure: Measure) -> Floats:
@@ -560,18 +623,19 @@ def _floored(values: Floats, measure: Measure) -> Floats:
     return found
 
 
-def _gain(gained: Floats, step: float, letter: str) -> Floats | None:
+def _gain(gained: Floats, step: float, measure: Measure, droptail: float) -> Floats | None:
     """Scores on the scale from drop-tail (0) to the median of the baselines (1).
 
     Args:
         gained: by how much the candidate lies above drop-tail, seed by seed.
         step: by how much the median of the baselines does.
-        letter: how the measure is scored; None comes back where the baselines gain too little.
+        measure: what is scored; None comes back where the baselines gain too little to matter.
+        droptail: what drop-tail has, in the measure's own unit.
     """
-    if letter not in _LEAST:
+    if measure.letter not in _LEAST:
         return None
-    sign = -1 if letter in "DT" else 1
-    if sign * step < CONSTANTS[_LEAST[letter]]:
+    sign = -1 if measure.letter in "DT" else 1
+    if sign * step < CONSTANTS[_LEAST[measure.letter]] or not matters(measure, step, droptail):
         return None
     return _clipped(gained / step)
 
@@ -582,24 +646,33 @@ def areas(found: Sequence[Test], names: Sequence[str]) -> list[Area]:
     for name in names:
         own = [test for test in found if test.area == name and test.by_seed]
         if not own:
-            made.append(Area(name, None, 0, 0, "?"))
+            made.append(Area(name, None, 0, "", 0, "?"))
             continue
         bounds = (CONSTANTS["lowest_score"], CONSTANTS["highest_score"])
         score = estimate(np.mean([test.by_seed for test in own], axis=0), bounds=bounds)
         settings = sum(test.settings for test in own)
-        made.append(Area(name, score, len(own), settings, grade(score, settings)))
+        lowest = min(own, key=lambda test: test.score or 0.0)
+        worst = f"{lowest.id} {lowest.score:.2f}".replace("-0.00", "0.00")
+        letter = grade(score) if _can_tell(found, name) else "?"
+        made.append(Area(name, score, len(own), worst, settings, letter))
     return made
 
 
-def grade(score: Estimate, settings: int) -> str:
+def _can_tell(found: Sequence[Test], area: str) -> bool:
+    """Whether half of an area's numbers can be scored, or several, or one loses something."""
+    own = [one for test in found if test.area == area for one in test.measures]
+    graded = [one for one in own if one.measure.letter not in (UNSCORED, "G")]
+    scored = sum(one.score is not None for one in graded)
+    lost = any(one.lost > 0 or one.is_missing for one in own)
+    return lost or scored > 1 or 2 * scored >= len(graded)
+
+
+def grade(score: Estimate) -> str:
     """The grade of an area, by the ends of its interval.
 
-    Two letters where the interval spans both. A question mark with fewer settings than a grade
-    needs, or with one seed, which has no interval. Scores that are equal in every seed stand for
-    themselves.
+    Two letters where the interval spans both. A question mark with one seed, which has no interval.
+    Scores that are equal in every seed stand for themselves.
     """
-    if settings < CONSTANTS["settings_for_a_grade"]:
-        return "?"
     if score.method == "equal":
         return _letter(score.mean)
     if math.isnan(score.low):
@@ -629,10 +702,10 @@ def overall(found: Sequence[Test], weights: Mapping[str, float]) -> Area:
         if (own := [test.by_seed for test in found if test.area == name and test.by_seed])
     }
     if not by_seed:
-        return Area("overall", None, 0, 0, "?")
+        return Area("overall", None, 0, "", 0, "?")
     counted = [test for test in found if test.area in by_seed and test.by_seed]
     bounds = (CONSTANTS["lowest_score"], CONSTANTS["highest_score"])
     shares = [weights[name] for name in by_seed]
     score = estimate(np.average([*by_seed.values()], axis=0, weights=shares), bounds=bounds)
     settings = sum(test.settings for test in counted)
-    return Area("overall", score, len(counted), settings, grade(score, settings))
+    return Area("overall", score, len(counted), "", settings, grade(score))

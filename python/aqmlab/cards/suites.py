@@ -8,6 +8,7 @@ docs/evaluate.md explains the columns.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -74,6 +75,8 @@ class Row:
     """Connections of each class whose senders are sampled."""
     warm_up: str = ""
     duration: str = ""
+    seeds: str = ""
+    """How many of the seeds it is run with at most; left out: all."""
     measures: str = ""
     """What aqmlab measures in it."""
     expect: str = ""
@@ -99,9 +102,13 @@ class Measure:
     """In which it is shown."""
     formula: str
     """How it is taken of a run: see :mod:`aqmlab.cards.measures`."""
+    area: str = ""
+    """What it counts for, if that is not the area of its test."""
 
     def shown(self, value: float) -> str:
         """A value in its unit, with three digits."""
+        if math.isnan(value):
+            return "none ended"
         if self.letter == "H":
             return f"{value:.3g}"
         number = value * _SCALES.get(self.unit, 1.0)

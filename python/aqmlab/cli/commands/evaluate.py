@@ -17,8 +17,10 @@ from aqmlab._util.words import counted
 from aqmlab.cards import candidates, leaderboard, overview, suites, worst_search
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.evaluation import evaluate
+from aqmlab.cards.findings import ORDER
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.regression import Comparison
+from aqmlab.cards.sealed import AREA
 from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
@@ -122,6 +124,22 @@ def command(
             show_default=False,
         ),
     ] = None,
+    sealed: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="Draw other sealed settings by a word of your own; default: by the queue alone.",
+            show_default=False,
+        ),
+    ] = "",
+    allow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Gates and findings whose failure is known: they do not change the exit status.",
+            show_default=False,
+        ),
+    ] = None,
     seeds: Seeds = None,
     write: Annotated[
         Path | None,
@@ -181,10 +199,11 @@ def command(
     such as delay, users and fairness, and names the gates that fail. Finished runs are reused: the
     same command continues an interrupted evaluation.
 
-    The exit status is 1 if a run of the candidate failed, or a gate. With --against a gate counts
-    only where the other card passed it.
+    The exit status is 1 if a run of the candidate failed, or a gate or a finding fails. With
+    --against a gate counts only where the other card passed it.
     """
     words = _split(only)
+    _allowed(allow)
     _check_pairs(
         "--against", against, {"--update": update, "--junit": junit, "--markdown": markdown}
     )
@@ -259,6 +278,7 @@ def command(
             baselines=_split(baseline) or None,
             only=words,
             seeds=numbers,
+            sealed=sealed,
             progress=progress.task(queue or control or ""),
             **how,
         )
@@ -271,18 +291,35 @@ def command(
         if comparison.regressions and not update:
             found = counted(len(comparison.regressions), "regression")
             raise RunError(f"{found} against {against}; the first: {comparison.regressions[0]}")
-    _end(card, gates=comparison is None)
+    _end(card, _allowed(allow), counts=comparison is None)
 
 
-def _end(card: Card, *, gates: bool) -> None:
-    """Ends with status 1 if a run of the candidate failed, or a gate that counts."""
+def _allowed(text: str | None) -> list[str]:
+    """Gates and findings that may fail.
+
+    Raises:
+        AqmlabError: there is none of a name.
+    """
+    known = [*(rule.name for kind in (QUEUE, CONTROL) for rule in kind.gates), *ORDER, AREA]
+    found = _split(text)
+    for name in found:
+        if name not in known:
+            raise AqmlabError(
+                f'--allow: found "{name[:40]}", which is no gate and no finding; expected some of '
+                f"{', '.join(dict.fromkeys(known))}"
+            )
+    return found
+
+
+def _end(card: Card, allowed: Sequence[str], *, counts: bool) -> None:
+    """Ends with status 1 if a run of the candidate failed, or a gate or finding that counts."""
     if card.failures:
         cell, seed, why = card.failures[0]
         count = counted(len(card.failures), "run")
         raise RunError(f"{count} of {card.name} failed; the first, {cell} with seed {seed}: {why}")
-    failed = [gate.rule.name for gate in card.gates if gate.passed is False]
-    if gates and failed:
-        raise RunError(f"{card.name} fails {counted(len(failed), 'gate')}: {', '.join(failed)}")
+    failed = card.failing(allowed)
+    if counts and failed:
+        raise RunError(f"{card.name} fails: {', '.join(failed)}")
 
 
 def _all(

@@ -30,6 +30,9 @@ pub struct Params {
     pub limit: QueueSize,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
+    /// What the seed of its random numbers also depends on: a scenario's own, so that no plug-in
+    /// knows a scenario by its seed.
+    pub salt: u64,
 }
 
 const LIMIT: &str = "limit";
@@ -46,6 +49,7 @@ impl<'de> Deserialize<'de> for Params {
                 limit: limit.map_err(|error: Located| error.under(LIMIT))?,
                 ecn: ecn.map_err(|error: Located| error.under(ECN))?,
                 settings: Settings::read(PluginKind::Discipline, table, &[LIMIT, ECN])?,
+                salt: 0,
             })
         };
         read().map_err(Located::pass)
@@ -176,7 +180,7 @@ impl Running {
             ecn: params.ecn,
             next_tick: Time::NEVER,
         };
-        running.event.seed = seed;
+        running.event.seed = seed ^ params.salt;
         running.see_link(link);
         let next = running.tell(Callback::Start, Time::ZERO);
         running.tick_at(Callback::Start, next);

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use aqmlab_aqm::{Ack, Details};
-use aqmlab_net::{Ecn, FlowKey, Packet};
+use aqmlab_net::{Ecn, FNV_BASIS, FlowKey, Packet, fnv1a};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -77,13 +77,8 @@ pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
     let ports = if has_ports { double_word(rest, 0) } else { 0 };
     let fields = [double_word(bytes, 12), double_word(bytes, 16), ports];
     // FNV-1a: the disciplines hash it again, with a seed of their own.
-    let flow = fields
-        .into_iter()
-        .chain([u32::from(bytes[9])])
-        .flat_map(u32::to_be_bytes)
-        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    let hashed = fields.into_iter().chain([u32::from(bytes[9])]);
+    let flow = fnv1a(FNV_BASIS, hashed.flat_map(u32::to_be_bytes));
     Some(Packet {
         size: bytes.len() as u32,
         ecn: Ecn::from_bits(bytes[1]),

@@ -8,12 +8,14 @@
 //!
 //! Nothing here reads a clock, a file or a global: time comes in as an argument.
 
+mod fnv;
 mod packet;
 mod quantity;
 mod random;
 mod role;
 mod time;
 
+pub use fnv::{FNV_BASIS, fnv1a};
 pub use packet::{Ecn, FlowKey, Packet};
 pub use quantity::{Bytes, Frequency, QuantityError, QueueSize, Rate};
 pub use random::RandomStream;

@@ -3,6 +3,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::{FNV_BASIS, fnv1a};
+
 /// One stream of random numbers, named by what it is for.
 ///
 /// Two streams with different names or indices are independent, and a draw from one never moves
@@ -16,10 +18,7 @@ impl RandomStream {
     /// The stream `name`, number `index`, of the run with this `seed`.
     pub fn new(seed: u64, name: &str, index: u64) -> Self {
         // FNV-1a over the name, then SplitMix64 (inside seed_from_u64) to spread the bits.
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        for byte in name.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        let hash = fnv1a(FNV_BASIS, name.bytes());
         let key = mix(mix(seed ^ hash).wrapping_add(index));
         Self(Xoshiro256PlusPlus::seed_from_u64(key))
     }

@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use aqmlab_aqm::Discipline;
 use aqmlab_declare::tagged::{self, quoted};
+use aqmlab_net::{FNV_BASIS, fnv1a};
 use toml::{Table, Value};
 
 use crate::tables::{self, MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
-use crate::{Scenario, ScenarioError, changes, check, overrides, vector_files};
+use crate::{Link, Scenario, ScenarioError, changes, check, overrides, vector_files};
 
 impl Scenario {
     /// Reads a scenario file, and the files that it names from its folder: tables become part of
@@ -32,6 +34,7 @@ impl Scenario {
         let mut read = |name: &str| read_text(&folder.join(name), MAX_TABLE_BYTES);
         let mut scenario = Self::parse(text, overrides, &mut read)?;
         vector_files::find(&mut scenario, folder)?;
+        scenario.salt_plugins();
         Ok(scenario)
     }
 
@@ -63,7 +66,26 @@ impl Scenario {
         tables::inline(&mut scenario, read)?;
         changes::spell_out(&mut scenario);
         check::scenario(&scenario)?;
+        scenario.salt_plugins();
         Ok(scenario)
+    }
+
+    /// Gives the disciplines that are plug-ins random numbers of this scenario's own; its seed
+    /// alone would give the same ones in every scenario.
+    fn salt_plugins(&mut self) {
+        let is_plugin = |link: &Link| matches!(link.discipline, Discipline::Plugin(_));
+        let links = self.topology.named_links_mut();
+        if !links.into_iter().any(|(_, link)| is_plugin(link)) {
+            return;
+        }
+        let seed = std::mem::take(&mut self.seed);
+        let salt = fnv1a(FNV_BASIS, self.to_toml().bytes());
+        self.seed = seed;
+        for (_, link) in self.topology.named_links_mut() {
+            if let Discipline::Plugin(params) = &mut link.discipline {
+                params.salt = salt;
+            }
+        }
     }
 
     /// The effective scenario: every default spelled out, every table it refers to inside.

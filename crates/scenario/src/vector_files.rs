@@ -10,6 +10,7 @@ use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
 
 use aqmlab_declare::tagged::quoted;
+use aqmlab_net::{FNV_BASIS, fnv1a};
 use aqmlab_traffic::vector::VectorReader;
 use aqmlab_traffic::{VectorFile, Vectors};
 
@@ -84,7 +85,7 @@ impl Content {
             if length == 0 {
                 break;
             }
-            hash = fnv1a(hash, read);
+            hash = fnv1a(hash, read.iter().copied());
             bytes += length as u64;
             buffer.consume(length);
         }
@@ -109,13 +110,3 @@ impl Content {
         }
     }
 }
-
-/// FNV-1a, 64 bits: notices a change, does not withstand a forger.
-fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(hash, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-/// Where FNV-1a begins.
-const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;

@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use aqmlab_net::{FNV_BASIS, fnv1a};
 use bytes::BytesMut;
 use quinn_proto::crypto::{
     AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey,
@@ -73,11 +74,9 @@ impl PacketKey for NullKey {
 impl HmacKey for NullKey {
     /// A digest of the data, so that tokens of different connection ids differ: FNV-1a.
     fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        let mut hash = FNV_BASIS;
         for (place, out) in signature_out.iter_mut().enumerate() {
-            for byte in data.iter().chain(&[place as u8]) {
-                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
+            hash = fnv1a(hash, data.iter().copied().chain([place as u8]));
             *out = (hash >> 32) as u8;
         }
     }

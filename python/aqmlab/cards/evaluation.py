@@ -15,10 +15,9 @@ from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import (
     Job,
     Made,
-    estimated_seconds,
+    batch_of,
     jobs_in,
     make,
-    missing,
     reason,
     refused,
 )
@@ -29,6 +28,7 @@ from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
 from aqmlab.engine import schedulers
+from aqmlab.engine.batch import Batch
 from aqmlab.engine.memory import limited
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError, RunError
@@ -121,15 +121,15 @@ def evaluate(
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
         known = shipped(planned)
-        lacking = missing(planned, runs_store, known)
-        if say is not None and lacking:
-            say(_plan(planned, lacking, estimated_seconds(lacking, pool)))
-        if why := refused(lacking, "candidate", runs_store, pool):
+        batch = batch_of(planned, runs_store, known)
+        if say is not None and batch.missing:
+            say(_plan(batch, batch.seconds(pool)))
+        if why := refused(batch.missing.values(), "candidate", runs_store, pool):
             own = [job for job in planned if job.queue == "candidate"]
             made: list[Made[dict[str, float]]] = [Made(job, RunError(why)) for job in own]
         else:
-            lacking = missing(planned, runs_store, known)
-            made = make(planned, lacking, runs_store, pool, _taken, on_progress, known)
+            batch = batch_of(planned, runs_store, known)
+            made = make(planned, batch, runs_store, pool, _taken, on_progress, known)
     about = _About(kind, under_test, ecn, tier, [*only], numbers, others)
     return _card(about, made, planned)
 
@@ -168,7 +168,7 @@ def numbers_of_baselines(
     runs = Store(Path(store) if store is not None else STORE_ROOT)
     runs.tidy()
     with bar("baselines", None) as on_progress, schedulers.scheduler(None, jobs) as pool:
-        made = make(planned, missing(planned, runs), runs, pool, _taken, on_progress)
+        made = make(planned, batch_of(planned, runs), runs, pool, _taken, on_progress)
     return [(one.job, _succeeded(one)) for one in made]
 
 
@@ -187,13 +187,12 @@ def _numbers(seeds: str | Iterable[int] | None, tier: str) -> list[int]:
     return sorted(set(found))
 
 
-def _plan(planned: Sequence[Job], lacking: Sequence[Job], seconds: float) -> str:
+def _plan(batch: Batch[Job, Any], seconds: float) -> str:
     """What is about to be made."""
-    own = sum(job.queue == "candidate" for job in lacking)
-    found = len({job.scenario.key for job in planned}) - len(lacking)
+    own = sum(job.queue == "candidate" for job in batch.missing.values())
     return (
-        f"{counted(len(lacking), 'run')} to make, {own} of the candidate; {found} known already; "
-        f"about {_duration(seconds)}"
+        f"{counted(len(batch.missing), 'run')} to make, {own} of the candidate; "
+        f"{len(batch.found)} known already; about {_duration(seconds)}"
     )
 
 

@@ -14,12 +14,12 @@ import aqmlab as package
 import pyarrow as pa
 import pytest
 from aqmlab import Run, Scenario, _native
+from aqmlab._util.pool import Shares
+from aqmlab.engine.kept import KNOWN, Kept
 from aqmlab.engine.store import Store
 from aqmlab.results.metrics import flattened
+from aqmlab.results.numbers import Numbers, layout_of
 from aqmlab.results.statistics import estimate
-from aqmlab.sweeps import campaign
-from aqmlab.sweeps.known import KNOWN, Known
-from aqmlab.sweeps.numbers import Numbers, layout_of
 from aqmlab.sweeps.results import _number_arrays
 from conftest import SMALL
 from test_sweep import SWEEP, Listener, digest
@@ -88,48 +88,53 @@ def test_without_what_is_known_all_runs_are_opened(done: list[Path], damage: str
 def test_what_another_version_knew_is_not_taken(
     done: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aqmlab.sweeps.known._FORMAT", 0)
+    monkeypatch.setattr("aqmlab.engine.kept._FORMAT", 0)
     package.sweep("limits.toml", jobs=1, out="out", store="store")
     assert len(done) == 8
 
 
-@pytest.mark.usefixtures("done")
-def test_the_numbers_of_a_run_take_little_room() -> None:
+def test_the_numbers_of_a_run_take_little_room(done: list[Path]) -> None:
     runs = [Run.open(path) for path in sorted(Path("store").glob("??/*"))]
     numbers = [Numbers.of(run) for run in runs]
     # A number that a run lacks makes its layout different.
     layouts = [each.layout for each in numbers]
     assert len(set(map(id, layouts))) == len(set(layouts)) < len(runs)
-    first, second = runs[:2]
+    first = runs[0]
     assert numbers[0].values.itemsize * len(numbers[0].values) < 4096
     for name, value in flattened(first.summary).items():
         assert numbers[0].get(name) == value
         assert type(numbers[0].get(name)) is type(value)
     assert numbers[0].get("no.such.number") is None
-    known = Known(Path("out"))
+    kept, store = Kept(Path("out")), Store(Path("store"))
     key = str(first.metadata["key"])
-    found = known.find(key, first.path)
+    done.clear()
+    found = kept.find(key, store)
     assert found is not None
     assert found.layout is numbers[0].layout
     assert found.values.tobytes() == numbers[0].values.tobytes()
-    assert known.find(key, second.path) is None
+    assert done == []
+    kept.note(key, "what the files of another run are", numbers[1])
+    found = kept.find(key, store)
+    assert found is not None
+    assert done == [first.path]
+    assert found.values.tobytes() == numbers[0].values.tobytes()
 
 
 def test_what_is_known_of_runs_is_written_as_it_lies(tmp_path: Path) -> None:
     """A sweep is at its largest as it ends: no number becomes an object then."""
     runs, layout = 3000, layout_of(tuple(f"number {place}" for place in range(200)), bytes(200))
-    known = Known(tmp_path)
+    kept = Kept(tmp_path)
     for number in range(runs):
         numbers = Numbers(layout, array("d", range(number, number + 200)))
-        known.note(f"{number:032x}", "signed", numbers)
+        kept.note(f"{number:032x}", "signed", numbers)
     usual, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
     pa.set_memory_pool(counted)
     try:
-        known.write()
+        kept.write()
     finally:
         pa.set_memory_pool(usual)
     assert counted.max_memory() < runs * len(layout.names) * 8
-    assert Known(tmp_path)._found == known._found
+    assert Kept(tmp_path)._found == kept._found
 
 
 def test_a_sweep_needs_no_frames() -> None:
@@ -140,12 +145,12 @@ def test_a_sweep_needs_no_frames() -> None:
 
 
 def test_progress_is_added_up_in_one_step() -> None:
-    listener = Listener()
-    total = campaign._TotalProgress(3, listener)
+    shares: list[float] = []
+    total = Shares(3, shares.append)
     for index, done in ((0, 0.1), (0, 0.7), (1, 0.3), (0, 1.0), (2, 1.0), (1, 1.0)):
-        total.on_progress(index, done)
-    assert listener.shares[-1] == 1.0
-    assert listener.shares[1] == pytest.approx(0.7 / 3)
+        total(index, done)
+    assert shares[-1] == 1.0
+    assert shares[1] == pytest.approx(0.7 / 3)
 
 
 def test_another_seed_is_the_same_scenario_with_another_seed() -> None:

@@ -9,6 +9,7 @@ from typing import overload
 
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.places import RUNS_ROOT
+from aqmlab._util.pool import Shares
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import default_path, execute
 from aqmlab.engine.memory import limited
@@ -122,14 +123,9 @@ def _replicas(
 ) -> list[Run]:
     """Runs of a scenario with several seeds; an error if one failed."""
     named = {default_path(one, root).name: one for one in planned}
-    shares = dict.fromkeys(named, 0.0)
-
-    def on_progress(name: str, done: float) -> None:
-        shares[name] = done
-        progress(sum(shares.values()) / len(shares))
-
+    shares = Shares(len(named), progress)
     found = []
-    for result in execute_all(list(named.items()), root, jobs, on_progress).values():
+    for result in execute_all(list(named.items()), root, jobs, shares).values():
         if isinstance(result, AqmlabError):
             raise result
         found.append(result)

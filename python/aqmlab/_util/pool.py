@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from aqmlab.errors import AqmlabError
@@ -16,6 +16,35 @@ STEP_S = 0.2
 """How long an interrupt may go unnoticed."""
 OnProgress = Callable[[float], None]
 """Called by a piece of work with the share of it that is done."""
+
+
+_WHOLE = 2**30
+"""A whole piece of work in the units of :class:`Shares`."""
+
+
+class Shares:
+    """Adds up the shares of several pieces of work; it may be called from several threads.
+
+    Args:
+        total: how many pieces there are.
+        progress: called with the share of all that is done.
+    """
+
+    def __init__(self, total: int, progress: OnProgress) -> None:
+        self._whole = total * _WHOLE
+        self._progress = progress
+        self._shares: dict[Hashable, int] = {}
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, piece: Hashable, done: float) -> None:
+        """Notes how much of a piece, its index or its name, is done."""
+        share = round(done * _WHOLE)  # sums of whole numbers are exact
+        with self._lock:
+            self._done += share - self._shares.get(piece, 0)
+            self._shares[piece] = share
+            total = self._done / self._whole
+        self._progress(total)
 
 
 class _Interrupted(Exception):  # noqa: N818 - a signal between threads, not an error

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from aqmlab._util.files import check_output_folder
 from aqmlab._util.pool import OnProgress
 from aqmlab.cards.candidates import CUBIC, Candidate, Control
 from aqmlab.cards.generator import Cell, scenario_of
+from aqmlab.engine.batch import Batch, nothing
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import Store
@@ -18,23 +18,21 @@ from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = [
+    "ALIKE",
     "Job",
     "Made",
     "Role",
-    "estimated_seconds",
+    "batch_of",
     "jobs_in",
     "jobs_of",
     "make",
-    "missing",
     "reason",
     "refused",
 ]
 
 
 _Taken = TypeVar("_Taken")
-_PROBES = 3
-"""Runs that are begun to learn how long all take."""
-_ALIKE = 3
+ALIKE = 3
 """So many runs that fail in the same words show that the others would fail, too."""
 
 
@@ -100,25 +98,21 @@ def jobs_in(
     return found
 
 
-def missing(jobs: Sequence[Job], store: Store, known: Container[str] = ()) -> list[Job]:
-    """Those that the store lacks and whose keys are not known, each scenario once."""
-    by_key = {job.scenario.key: job for job in jobs if job.scenario.key not in known}
-    return [job for key, job in by_key.items() if store.find(key) is None]
+def batch_of(
+    jobs: Sequence[Job], store: Store, known: Container[str] = ()
+) -> Batch[Job, Literal[True]]:
+    """Their runs, each once: those are found that the store has or whose keys are known."""
 
+    def find(key: str) -> Literal[True] | None:
+        return True if key in known or store.find(key) is not None else None
 
-def estimated_seconds(lacking: Sequence[Job], pool: Scheduler) -> float:
-    """About how long some runs take with the pool."""
-    if not lacking:
-        return 0.0
-    # Runs differ by what they simulate: the probes are spread over all.
-    probes = lacking[:: max(1, len(lacking) // _PROBES)][:_PROBES]
-    times = pool.probe([job.scenario for job in probes])
-    return sum(times) / len(times) * len(lacking) / min(pool.jobs, len(lacking))
+    by_key = {job.scenario.key: job for job in jobs}
+    return Batch(by_key, lambda job: job.scenario, store, find)
 
 
 def make(
     jobs: Sequence[Job],
-    lacking: Sequence[Job],
+    batch: Batch[Job, Any],
     store: Store,
     pool: Scheduler,
     take: Callable[[Run, Cell], _Taken],
@@ -129,40 +123,27 @@ def make(
 
     Args:
         jobs: the runs.
-        lacking: those that :func:`missing` found.
+        batch: what :func:`batch_of` found of them.
         store: where they are, or go.
         pool: who makes them.
         take: what is wanted of a run; called from several threads.
         progress: called with the share that is done.
         known: what was taken of some runs elsewhere, by their key.
     """
-    check_output_folder(store.root)
-    shares = [0.0] * len(lacking)
-
-    def on_progress(index: int, done: float) -> None:
-        shares[index] = done
-        progress(sum(shares) / len(shares))
-
-    errors: dict[str, AqmlabError] = {}
-    if lacking:
-        made = pool.run([job.scenario for job in lacking], store, on_progress, _nothing)
-        errors = {
-            job.scenario.key: outcome
-            for job, outcome in zip(lacking, made, strict=True)
-            if isinstance(outcome, AqmlabError)
-        }
+    made = batch.make(pool, nothing, progress)
+    errors = {key: error for key, error in made.items() if error is not None}
     return [Made(job, _outcome(job, errors, store, take, known or {})) for job in jobs]
 
 
-def refused(lacking: Sequence[Job], who: str, store: Store, pool: Scheduler) -> str:
+def refused(lacking: Iterable[Job], who: str, store: Store, pool: Scheduler) -> str:
     """Makes the first runs of somebody, and says why if they all fail alike; empty: they do not.
 
     Whatever fails three times over in the same words fails every time: nobody waits for the rest.
     """
-    first = [job.scenario for job in lacking if job.queue == who][:_ALIKE]
-    if len(first) < _ALIKE:
+    first = [job.scenario for job in lacking if job.queue == who][:ALIKE]
+    if len(first) < ALIKE:
         return ""
-    made = pool.run(first, store, lambda _, __: None, _nothing)
+    made = pool.run(first, store, lambda _, __: None, nothing)
     reasons = {reason(one) if isinstance(one, AqmlabError) else "" for one in made}
     return reasons.pop() if len(reasons) == 1 else ""
 
@@ -171,10 +152,6 @@ def reason(error: AqmlabError) -> str:
     """Why a run failed, in a line: of a traceback the first line and the last."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
-
-
-def _nothing(_: Run) -> None:
-    """Runs are opened when all of them are there."""
 
 
 def _outcome(

@@ -15,12 +15,12 @@ from aqmlab._util.words import counted
 from aqmlab.cards import sealed as sealing
 from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import (
+    ALIKE,
     Job,
     Made,
-    estimated_seconds,
+    batch_of,
     jobs_in,
     make,
-    missing,
     reason,
     refused,
 )
@@ -33,6 +33,7 @@ from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
 from aqmlab.cards.scoring import VERSION
 from aqmlab.engine import schedulers
+from aqmlab.engine.batch import Batch
 from aqmlab.engine.memory import limited
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError, RunError
@@ -66,6 +67,7 @@ def evaluate(
     progress: OnProgress | bool | None = None,
     memory: str | int | None = None,
     sealed: str = "",
+    keep_going: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> Card:
     """Makes the report card of a queue discipline, or of a congestion control.
@@ -92,6 +94,7 @@ def evaluate(
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
         sealed: a word that draws other sealed settings, which only who chose the word can know.
+        keep_going: whether all runs are tried although the first ones failed, all alike.
         say: called with a line about the work ahead.
 
     Raises:
@@ -104,7 +107,7 @@ def evaluate(
         >>> card.name, [test.id for test in card.tests]
         ('codel', ['a-base', 'a-cubic'])
         >>> card.tests[0].score > 0.5, card.grade("delay")
-        (True, '?')
+        (True, 'B')
     """
     if tier not in TIERS:
         raise AqmlabError(f'tier: found "{tier}"; expected one of {", ".join(TIERS)}')
@@ -132,15 +135,17 @@ def evaluate(
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
         known = shipped(planned)
-        lacking = missing(planned, runs_store, known)
-        if say is not None and lacking:
-            say(_plan(planned, lacking, estimated_seconds(lacking, pool)))
-        if why := refused(lacking, "candidate", runs_store, pool):
+        batch = batch_of(planned, runs_store, known)
+        if say is not None and batch.missing:
+            say(_plan(batch, batch.seconds(pool)))
+        why = "" if keep_going else refused(batch.missing.values(), "candidate", runs_store, pool)
+        if why:
             own = [job for job in planned if job.queue == "candidate"]
+            why = f"the first {ALIKE} runs failed, all alike: {why}; {len(own) - ALIKE} not tried"
             made: list[Made[dict[str, float]]] = [Made(job, RunError(why)) for job in own]
         else:
-            lacking = missing(planned, runs_store, known)
-            made = make(planned, lacking, runs_store, pool, _taken, on_progress, known)
+            batch = batch_of(planned, runs_store, known)
+            made = make(planned, batch, runs_store, pool, _taken, on_progress, known)
     about = _About(kind, under_test, word, ecn, tier, [*only], numbers, others)
     return _card(about, made, planned)
 
@@ -184,7 +189,7 @@ def numbers_of_baselines(
     runs = Store(Path(store) if store is not None else STORE_ROOT)
     runs.tidy()
     with bar("baselines", None) as on_progress, schedulers.scheduler(None, jobs) as pool:
-        made = make(planned, missing(planned, runs), runs, pool, _taken, on_progress)
+        made = make(planned, batch_of(planned, runs), runs, pool, _taken, on_progress)
     return [(one.job, _succeeded(one)) for one in made]
 
 
@@ -203,13 +208,12 @@ def _numbers(seeds: str | Iterable[int] | None, tier: str) -> list[int]:
     return sorted(set(found))
 
 
-def _plan(planned: Sequence[Job], lacking: Sequence[Job], seconds: float) -> str:
+def _plan(batch: Batch[Job, Any], seconds: float) -> str:
     """What is about to be made."""
-    own = sum(job.queue == "candidate" for job in lacking)
-    found = len({job.scenario.key for job in planned}) - len(lacking)
+    own = sum(job.queue == "candidate" for job in batch.missing.values())
     return (
-        f"{counted(len(lacking), 'run')} to make, {own} of the candidate; {found} known already; "
-        f"about {_duration(seconds)}"
+        f"{counted(len(batch.missing), 'run')} to make, {own} of the candidate; "
+        f"{len(batch.found)} known already; about {_duration(seconds)}"
     )
 
 
@@ -295,7 +299,7 @@ def _setting(cell: Cell) -> str:
 
 def _sealed(about: _About, found: Mapping[str, Mapping[str, float]]) -> sealing.Sealed | None:
     """What came out in the sealed settings."""
-    if not found:
+    if not found or any(about.kind.anchor not in waits for waits in found.values()):
         return None
     settings = [
         sealing.Setting(

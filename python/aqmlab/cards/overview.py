@@ -11,7 +11,7 @@ from pathlib import Path
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.words import counted
-from aqmlab.cards.campaign import estimated_seconds, jobs_of, make, missing
+from aqmlab.cards.campaign import batch_of, jobs_of, make
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control, named
 from aqmlab.cards.generator import FOLDER, Cell, cells, files_of, seconds_of, toml_of
 from aqmlab.cards.measures import overview
@@ -70,11 +70,11 @@ def observe(
         bar(f"evaluating {queue.name}", progress) as on_progress,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        lacking = missing(planned, runs)
-        if say is not None and lacking:
-            seconds = estimated_seconds(lacking, pool)
-            say(f"{counted(len(lacking), 'run')} to make, about {max(1, round(seconds))} s")
-        made = make(planned, lacking, runs, pool, overview, on_progress)
+        batch = batch_of(planned, runs)
+        if say is not None and batch.missing:
+            seconds = batch.seconds(pool)
+            say(f"{counted(len(batch.missing), 'run')} to make, about {max(1, round(seconds))} s")
+        made = make(planned, batch, runs, pool, overview, on_progress)
     return [Observed(one.job.cell, one.job.queue, one.job.seed, one.outcome) for one in made]
 
 

@@ -26,7 +26,7 @@ from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.fields import Scalar
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.lazy import tomllib
-from aqmlab.cards.campaign import Job, Role, jobs_in, make, missing
+from aqmlab.cards.campaign import Job, Role, batch_of, jobs_in, make
 from aqmlab.cards.candidates import DROPTAIL, Candidate, Control
 from aqmlab.cards.generator import Cell, toml_of
 from aqmlab.cards.kinds import Kind
@@ -122,7 +122,7 @@ class _Search:
     ) -> dict[str, dict[str, list[Numbers] | None]]:
         """By label and role the numbers of each seed; None where a run failed."""
         planned = jobs_in(cells, roles, seeds)
-        made = make(planned, missing(planned, self.store), self.store, self.pool, values)
+        made = make(planned, batch_of(planned, self.store), self.store, self.pool, values)
         found: dict[str, dict[str, list[Numbers] | None]] = {cell.label: {} for cell in cells}
         for one in made:
             own, name = found[one.job.cell.label], one.job.queue

@@ -27,7 +27,7 @@ from aqmlab import _native
 from aqmlab._util.files import write_text
 from aqmlab._util.lazy import np
 from aqmlab._util.places import cache_folder
-from aqmlab._util.pool import OnProgress, run_all
+from aqmlab._util.pool import OnProgress, Shares, run_all
 from aqmlab.engine.memory import bound, limited
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario.scenario import Override, Scenario, content_key
@@ -286,17 +286,12 @@ def _measured_line(alone: UncongestedClass, jobs: int | None, progress: _Progres
     """Measures the line: every load with every seed."""
     full = _pilot(alone)
     points = [(load * full, seed) for load in LOADS for seed in SEEDS]
-    shares = [0.0] * len(points)
-
-    def on_progress(index: int, done: float) -> None:
-        shares[index] = done
-        progress(sum(shares) / len(shares))
 
     def work(point: tuple[float, int], report: OnProgress) -> tuple[float, float]:
         return alone.measure(*point, report)
 
     measured = []
-    for result in run_all(work, points, jobs=jobs, progress=on_progress):
+    for result in run_all(work, points, jobs=jobs, progress=Shares(len(points), progress)):
         if isinstance(result, AqmlabError):
             raise result
         measured.append(result)

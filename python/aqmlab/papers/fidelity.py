@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aqmlab._util.files import write_text
 from aqmlab._util.markup import markdown
+from aqmlab.papers.counts import Counts
 from aqmlab.papers.judge import Alternative, ClaimScore, Judged, score_by_type
 from aqmlab.papers.measured import FILE
 from aqmlab.papers.names import names
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Fidelity", "intact", "reproduce_all"]
 
 
-_Sum = TypeVar("_Sum", Score, Power, ClaimScore, Rows)
+_Sum = TypeVar("_Sum", bound=Counts)
 
 _HEAD = """# Fidelity
 

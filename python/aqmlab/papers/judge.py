@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.markup import markdown
 from aqmlab.papers import noise
+from aqmlab.papers.counts import Counts
 from aqmlab.papers.rule import CONFIDENCE, decide, rows_of, tables_of
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 
@@ -135,7 +136,7 @@ def with_noise(
 
 
 @dataclass(frozen=True)
-class ClaimScore:
+class ClaimScore(Counts):
     """How many claims hold, fail and are undecided, of those that the paper's tables decide."""
 
     holds: int = 0
@@ -150,10 +151,6 @@ class ClaimScore:
     def decided(self) -> int:
         """How many hold or fail."""
         return self.holds + self.fails
-
-    def __add__(self, other: ClaimScore) -> ClaimScore:
-        mine, theirs = asdict(self), asdict(other)
-        return ClaimScore(**{name: mine[name] + theirs[name] for name in mine})
 
 
 def score(judged: Iterable[Judged]) -> ClaimScore:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._util.markup import markdown
 from aqmlab.papers import judge
+from aqmlab.papers.counts import Counts
 from aqmlab.papers.measured import FILE
 
 if TYPE_CHECKING:
@@ -34,14 +35,11 @@ class FurtherRuns:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(Counts):
     """How many rows of the tables have all their runs."""
 
     run: int
     total: int
-
-    def __add__(self, other: Rows) -> Rows:
-        return Rows(self.run + other.run, self.total + other.total)
 
 
 @dataclass(frozen=True)

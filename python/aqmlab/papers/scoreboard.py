@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.lazy import np
 from aqmlab._util.markup import markdown
+from aqmlab.papers.counts import Counts
 from aqmlab.papers.measured import Measurements, Quantity, wanted
 from aqmlab.papers.paper import Column, Fit, Paper, Table, product
 from aqmlab.results.terms import SLACK, Rank
@@ -278,7 +279,7 @@ def fit_cells(fit: Fit, plan: Plan, measurements: Mapping[str, Measurements]) ->
 
 
 @dataclass(frozen=True)
-class Score:
+class Score(Counts):
     """How many cells are within; None: they are not scored."""
 
     within: int | None
@@ -286,13 +287,6 @@ class Score:
     """How many by value alone."""
     total: int
     """Of how many that count."""
-
-    def __add__(self, other: Score) -> Score:
-        return Score(
-            _added(self.within, other.within),
-            _added(self.by_value, other.by_value),
-            self.total + other.total,
-        )
 
     def words(self) -> list[str]:
         """As "n of m", as a percentage, and by value alone; dashes where nothing was scored."""
@@ -303,7 +297,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(Counts):
     """What the score of some cells can tell; None: they are not scored."""
 
     informative_within: int | None
@@ -319,16 +313,6 @@ class Power:
     reference_within: int
     """How many cells would be within by value if every row were the reference's."""
 
-    def __add__(self, other: Power) -> Power:
-        return Power(
-            _added(self.informative_within, other.informative_within),
-            _added(self.right_side, other.right_side),
-            _added(self.unfitted_within, other.unfitted_within),
-            self.informative + other.informative,
-            self.unfitted + other.unfitted,
-            self.reference_within + other.reference_within,
-        )
-
     def words(self, cells: int) -> list[str]:
         """How many cells are informative, how many of these are within and on the right side.
 
@@ -341,11 +325,6 @@ class Power:
             for number in (self.informative_within, self.right_side)
         ]
         return [str(self.informative), *shown, f"{self.reference_within} of {cells}"]
-
-
-def _added(one: int | None, other: int | None) -> int | None:
-    """The sum; None if one of them is."""
-    return None if one is None or other is None else one + other
 
 
 @dataclass

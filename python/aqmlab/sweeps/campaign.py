@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
-from typing import overload
 
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder
@@ -21,7 +18,9 @@ from aqmlab._util.lazy import pa
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
+from aqmlab.engine.batch import Batch
 from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.kept import Kept, signed
 from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
@@ -29,22 +28,16 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import Bounds
 from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import bounds_of, metric_keys
-from aqmlab.results.run import Run
+from aqmlab.results.numbers import Numbers
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
 from aqmlab.sweeps.file import Precision, Sweep
-from aqmlab.sweeps.known import Known, signature
-from aqmlab.sweeps.numbers import Numbers
 from aqmlab.sweeps.results import Outcome, Row
 
 __all__ = ["SweepProgress", "sweep"]
 
 
-_PROBES = 3
-"""Runs that are begun to learn how long they take."""
-_ONE = 2**30
-"""A whole run in the units of progress."""
 _FIRST_SEEDS = 3
 """With fewer runs of a point than this, an interval says too little to stop or go on by."""
 _MOST_GROWTH = 2.0
@@ -138,10 +131,10 @@ def sweep(
         _reporter(progress) as report,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        known = Known(target)
-        rows = _Campaign(chosen, runs_store, known, report).run(pool)
+        kept = Kept(target)
+        rows = _Campaign(chosen, runs_store, kept, report).run(pool)
     table = sweep_results.write(target, chosen, runs_store, rows)
-    known.write()
+    kept.write()
     return table
 
 
@@ -173,11 +166,11 @@ class _Bar(SweepProgress):
 class _Campaign:
     """A sweep on its way."""
 
-    def __init__(self, plan: Sweep, store: Store, known: Known, progress: SweepProgress) -> None:
+    def __init__(self, plan: Sweep, store: Store, kept: Kept, progress: SweepProgress) -> None:
         """Makes the scenario of every point, which checks all of them."""
         self.sweep = plan
         self.store = store
-        self.known = known
+        self.kept = kept
         self.progress = progress
         self.points = plan.points
         self.scenarios = [plan.scenario_of(point) for point in self.points]
@@ -219,45 +212,34 @@ class _Campaign:
         """Some runs: found in the store, or made now. Points that are equal share theirs."""
         key_of = [one.keys_by_seed() for one in self.scenarios]
         keys = [key_of[index](seed) for index, seed in wanted]
-        distinct = dict(zip(keys, wanted, strict=True))
-        outcomes: dict[str, Outcome] = {
-            key: numbers for key in distinct if (numbers := self._found(key)) is not None
-        }
-        missing = _Missing(
-            self.scenarios, [which for key, which in distinct.items() if key not in outcomes]
+        batch = Batch(
+            dict(zip(keys, wanted, strict=True)),
+            lambda which: self.scenarios[which[0]].with_seed(which[1]),
+            self.store,
+            lambda key: self.kept.find(key, self.store),
         )
-        if missing:
-            check_output_folder(self.store.root)
-            seconds = _time_of(missing, pool) / min(pool.jobs, len(missing))
-            self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
-
-            def label(place: int) -> str:
-                index, seed = missing.wanted[place]
-                return f"{self.points[index].label}, seed {seed}"
-
-            total = _TotalProgress(len(missing), self.progress, label)
-            made = pool.run(missing, self.store, total.on_progress, _signed)
-            lacking = [key for key in distinct if key not in outcomes]
-            for key, answer in zip(lacking, made, strict=True):
-                outcomes[key] = answer if isinstance(answer, AqmlabError) else self._noted(*answer)
+        outcomes: dict[str, Outcome] = {**batch.found}
+        if count := len(batch.missing):
+            self.progress.making(count, len(batch.found), batch.seconds(pool), pool.jobs)
+            made = batch.make(
+                pool,
+                signed,
+                lambda done: self.progress.progress(count * done, count),
+                self._running,
+            )
+            for key, answer in made.items():
+                outcomes[key] = (
+                    answer if isinstance(answer, AqmlabError) else self.kept.note(key, *answer)
+                )
         return [
             Row(index, self.points[index], seed, key, outcomes[key])
             for (index, seed), key in zip(wanted, keys, strict=True)
         ]
 
-    def _found(self, key: str) -> Numbers | None:
-        """The numbers of a run that the store has."""
-        known = None if self.store.verify else self.known.find(key, self.store.place(key))
-        if known is not None:
-            return known
-        signed = signature(self.store.path(key))
-        run = self.store.find(key)
-        return None if run is None else self._noted(key, signed, Numbers.of(run))
-
-    def _noted(self, key: str, signed: str | None, numbers: Numbers) -> Numbers:
-        """The numbers of a run that was opened or made just now."""
-        self.known.note(key, signed, numbers)
-        return numbers
+    def _running(self, which: tuple[int, int], done: float) -> None:
+        """Reports the share of one run that is done."""
+        index, seed = which
+        self.progress.running(f"{self.points[index].label}, seed {seed}", done)
 
     def _more(self, rows: Sequence[Row]) -> list[tuple[int, int]]:
         """The points and seeds that a wanted precision still needs."""
@@ -275,58 +257,6 @@ class _Campaign:
             )
             found += [(index, max(used) + number) for number in range(1, more + 1)]
         return found
-
-
-def _signed(run: Run) -> tuple[str, str | None, Numbers]:
-    """What a sweep wants of a run: key, signature of its files, numbers."""
-    return str(run.metadata["key"]), signature(run.path), Numbers.of(run)
-
-
-class _Missing(Sequence[Scenario]):
-    """The scenarios of some runs, each made when it is asked for."""
-
-    def __init__(self, points: Sequence[Scenario], wanted: Sequence[tuple[int, int]]) -> None:
-        self._points = points
-        self.wanted = wanted
-        """The number of the point and the seed of each."""
-
-    def __len__(self) -> int:
-        return len(self.wanted)
-
-    @overload
-    def __getitem__(self, place: int) -> Scenario: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> _Missing: ...
-
-    def __getitem__(self, place: int | slice) -> Scenario | _Missing:
-        if isinstance(place, slice):
-            return _Missing(self._points, self.wanted[place])
-        index, seed = self.wanted[place]
-        return self._points[index].with_seed(seed)
-
-
-class _TotalProgress:
-    """Adds up the shares of several runs."""
-
-    def __init__(
-        self, total: int, progress: SweepProgress, label: Callable[[int], str] = str
-    ) -> None:
-        self._label = label
-        self._shares = array("q", bytes(8 * total))
-        self._done = 0
-        self._lock = Lock()
-        self._progress = progress
-
-    def on_progress(self, index: int, done: float) -> None:
-        """Notes how much of a run is done."""
-        share = round(done * _ONE)  # sums of whole numbers are exact
-        with self._lock:
-            self._done += share - self._shares[index]
-            self._shares[index] = share
-            total = self._done / _ONE
-        self._progress.running(self._label(index), done)
-        self._progress.progress(total, len(self._shares))
 
 
 def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
@@ -368,10 +298,3 @@ def _measured(precision: Precision, rows: Iterable[Row]) -> dict[str, list[float
         values = (numbers.get(metric) for numbers in finished)
         found[metric] = [float(value) for value in values if value is not None]
     return found
-
-
-def _time_of(scenarios: Sequence[Scenario], pool: Scheduler) -> float:
-    """About how many seconds some runs take, one after the other: a few of them are begun."""
-    step = max(1, len(scenarios) // _PROBES)
-    probes = [*scenarios[::step]][:_PROBES]
-    return sum(pool.probe(probes)) / len(probes) * len(scenarios)

@@ -16,12 +16,12 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.files import write_bytes, write_text
 from aqmlab._util.lazy import np, pa, pq
+from aqmlab.engine.kept import KNOWN
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
+from aqmlab.results.numbers import Layout, Numbers
 from aqmlab.results.run import Run, read_json
 from aqmlab.sweeps.file import Point, Sweep
-from aqmlab.sweeps.known import KNOWN
-from aqmlab.sweeps.numbers import Layout, Numbers
 
 __all__ = ["Outcome", "Results", "Row", "refuse_a_taken_place", "write"]
 

@@ -18,10 +18,10 @@ from aqmlab.results.compare import Difference
 from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.links import LOAD_KEYS, loaded_links
 from aqmlab.results.metrics import bounds_of, is_of_every_link, metric_keys
+from aqmlab.results.numbers import link_tables
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
-from aqmlab.sweeps.numbers import link_tables
 
 if TYPE_CHECKING:
     import polars as pl

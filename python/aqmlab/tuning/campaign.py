@@ -13,6 +13,7 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.words import counted
 from aqmlab.engine import schedulers
+from aqmlab.engine.batch import Batch, nothing
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
@@ -241,20 +242,14 @@ class _Search:
             for ready in (self._ready(values, index) for values, index in settings)
         ]
         distinct = {one.key: one for row in planned for one in row}
-        outcomes: dict[str, _Outcome] = {
-            key: run for key in distinct if (run := self.store.find(key)) is not None
-        }
-        missing = [one for key, one in distinct.items() if key not in outcomes]
-        shares = [0.0] * len(missing)
-
-        def on_progress(index: int, done: float) -> None:
-            shares[index] = done
-            begin, end = span
-            self.progress(begin + (end - begin) * sum(shares) / len(shares))
-
-        made = self.pool.run(missing, self.store, on_progress, _nothing) if missing else []
-        for one, error in zip(missing, made, strict=True):
-            outcomes[one.key] = error or Run.open(self.store.path(one.key))
+        batch = Batch(distinct, lambda one: one, self.store, self.store.find)
+        begin, end = span
+        made = batch.make(
+            self.pool, nothing, lambda done: self.progress(begin + (end - begin) * done)
+        )
+        outcomes: dict[str, _Outcome] = {**batch.found}
+        for key, error in made.items():
+            outcomes[key] = error or Run.open(self.store.path(key))
         return [[outcomes[one.key] for one in row] for row in planned]
 
     def _ready(self, values: Mapping[str, Scalar] | None, index: int) -> Scenario:
@@ -303,10 +298,6 @@ class _Search:
             trial.number: checks(self.plan, trial, found.untuned, numbers[0], own)
             for trial, own in zip(chosen, numbers[1:], strict=True)
         }
-
-
-def _nothing(_: Run) -> None:
-    """Runs are opened when all of them are there."""
 
 
 def _succeeded(outcome: _Outcome) -> Run:

@@ -23,7 +23,7 @@ import numpy as np
 
 from aqmlab._util.console import Progress, say
 from aqmlab._util.files import write_text
-from aqmlab.cards.campaign import Role, jobs_in, make, missing
+from aqmlab.cards.campaign import Role, batch_of, jobs_in, make
 from aqmlab.cards.candidates import named
 from aqmlab.cards.generator import Cell, cells
 from aqmlab.cards.leaderboard import entries
@@ -92,7 +92,7 @@ def _measured(seeds: Sequence[int], store: Store, jobs: int | None) -> list[dict
     planned = jobs_in(both, lambda _: queues, seeds)
     with Progress("responsiveness") as progress, schedulers.scheduler(None, jobs) as pool:
         runs = progress.task("runs")
-        made = make(planned, missing(planned, store), store, pool, _taken, runs)
+        made = make(planned, batch_of(planned, store), store, pool, _taken, runs)
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     for one in made:
         if isinstance(one.outcome, AqmlabError):

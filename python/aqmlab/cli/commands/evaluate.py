@@ -140,6 +140,12 @@ def command(
             show_default=False,
         ),
     ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", help="Try all runs although the first three failed in the same words."
+        ),
+    ] = False,
     seeds: Seeds = None,
     write: Annotated[
         Path | None,
@@ -279,6 +285,7 @@ def command(
             only=words,
             seeds=numbers,
             sealed=sealed,
+            keep_going=keep_going,
             progress=progress.task(queue or control or ""),
             **how,
         )

@@ -1,4 +1,4 @@
-"""What a sweep knows of the runs in the store since it was last called.
+"""Numbers of runs in a store, kept for the next time.
 
 To open a run and to check what it holds takes a millisecond or more, and a sweep that is called
 again has thousands. Beside its results it keeps the numbers of every run that it has opened, with
@@ -25,10 +25,12 @@ from pathlib import Path
 from aqmlab import _native
 from aqmlab._util.files import read_bytes, write_bytes
 from aqmlab._util.lazy import pa
+from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
-from aqmlab.sweeps.numbers import Layout, Numbers, layout_of
+from aqmlab.results.numbers import Layout, Numbers, layout_of
+from aqmlab.results.run import Run
 
-__all__ = ["KNOWN", "Known", "signature"]
+__all__ = ["KNOWN", "Kept", "signed"]
 
 
 KNOWN = "known.arrow"
@@ -62,11 +64,19 @@ def signature(folder: str | os.PathLike[str]) -> str | None:
     return hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest()
 
 
-class Known:
-    """The numbers of runs by key."""
+def signed(run: Run) -> tuple[str | None, Numbers]:
+    """What is kept of a run: the signature of its files, and its numbers."""
+    return signature(run.path), Numbers.of(run)
+
+
+class Kept:
+    """The numbers of runs by key, for those who want nothing else of them.
+
+    Args:
+        folder: where the file is, that of a sweep.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Reads what there is in the folder of a sweep."""
         self._file = folder / KNOWN
         self._found: dict[str, tuple[str, Numbers]] = {}
         self._is_new = False
@@ -74,16 +84,21 @@ class Known:
         with suppress(AqmlabError, OSError, ValueError, KeyError, TypeError):
             self._found = _read(read_bytes(self._file, "sweep", _MAX_BYTES))
 
-    def find(self, key: str, folder: str | os.PathLike[str]) -> Numbers | None:
-        """The numbers of a run whose folder is what it was; None: it must be opened."""
+    def find(self, key: str, store: Store) -> Numbers | None:
+        """The numbers of a run in a store; it is opened if its folder is not what it was."""
+        now = signature(store.place(key))
         known = self._found.get(key)
-        return known[1] if known is not None and known[0] == signature(folder) else None
+        if known is not None and known[0] == now and not store.verify:
+            return known[1]
+        run = store.find(key)
+        return None if run is None else self.note(key, now, Numbers.of(run))
 
-    def note(self, key: str, signed: str | None, numbers: Numbers) -> None:
-        """Remembers a run that was opened and checked, and the signature from before that."""
+    def note(self, key: str, signed: str | None, numbers: Numbers) -> Numbers:
+        """Keeps a run that was opened and checked, and the signature from before that."""
         if signed is not None:
             self._found[key] = (signed, numbers)
             self._is_new = True
+        return numbers
 
     def write(self) -> None:
         """Writes what is new, if it can be written."""

@@ -121,7 +121,9 @@ def evaluate(
         else queue_roles(queue or DROPTAIL, baselines or BASELINES)
     )
     numbers = _numbers(seeds, tier)
-    planned = jobs_in(tier_cells(tier, only, kind), roles, numbers)
+    tests = [word for word in only if word != sealing.AREA]
+    cells = tier_cells(tier, tests, kind) if tests or not only else []
+    planned = jobs_in(cells, roles, numbers)
     word = ""
     if isinstance(under_test, Candidate) and _is_sealed(only):
         word = sealing.word_of(under_test, VERSION, sealed)
@@ -151,8 +153,8 @@ def evaluate(
 
 
 def _is_sealed(only: Sequence[str]) -> bool:
-    """Whether sealed settings are run: with all tests."""
-    return not only
+    """Whether sealed settings are run: with all tests, or asked for."""
+    return not only or sealing.AREA in only
 
 
 def baseline_jobs(tier: str, only: Sequence[str] = ()) -> list[Job]:

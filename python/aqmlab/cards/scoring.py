@@ -342,6 +342,9 @@ def _tests(
         if present:
             shown = [entry for entry, _ in present]
             by_seed = _together([arrays for _, arrays in present])
+            if any(entry.is_missing for entry in shown):
+                # What the candidate ruins counts as its worst, whatever else it does well.
+                by_seed = [CONSTANTS["lowest_score"]] * len(present[0][1][1])
             if why := _no_yardstick(shown):
                 shown, by_seed = [_unscored(entry, why) for entry in shown], []
             found.append(Test(name, area, shown, by_seed, why))
@@ -418,8 +421,7 @@ def _scored(
     shown = _measured(measure, settings, x, reference, baselines, means)
     lost, harm = _lost(x, reference, measure), np.zeros(len(x))
     if shown.is_missing:
-        gain = np.full(len(x), CONSTANTS["lowest_score"])
-        lost = np.zeros(len(x))
+        gain, lost = np.full(len(x), CONSTANTS["lowest_score"]), harm
     elif gain is None:
         harm = _guard(measure, x, [nothing, *others])
     return replace(

@@ -400,7 +400,8 @@ def test_cards_follow_their_schema(store: Path) -> None:
         ("{}", "is not a card"),
         ("nothing", "is not a card"),
         ('{"card": 99}', "is a card of version 99"),
-        ('{"card": 2}', "is damaged"),
+        ('{"card": 2}', "is a card of version 2"),
+        ('{"card": 3}', "is damaged"),
     ],
 )
 def test_other_files_are_no_cards(text: str, message: str) -> None:

@@ -14,6 +14,7 @@ from aqmlab.cards.generator import cells, scenario_of, toml_of
 from aqmlab.cards.kinds import CONTROL, QUEUE
 from aqmlab.cards.overview import suite_cells
 from aqmlab.cards.roles import tier_cells
+from aqmlab.cards.sealed import COUNT
 from aqmlab.cards.suites import SUITES, chosen, measures, rows
 from aqmlab.cards.worst import TESTS
 from conftest import ROOT, Cli
@@ -57,8 +58,10 @@ def test_measures_belong_to_tests() -> None:
 def test_the_page_counts_tests_as_they_are() -> None:
     text = (ROOT / "docs/evaluate.md").read_text()
     for kind, tier in itertools.product((QUEUE, CONTROL), TIERS):
-        settings, seeds = len(tier_cells(tier, (), kind)), len(SEEDS[tier])
-        line = f"| {kind.name} | {tier} | {settings} | {seeds} | {settings * seeds:,} |"
+        cells, seeds = tier_cells(tier, (), kind), len(SEEDS[tier])
+        runs = sum(int(cell.row.seeds or seeds) for cell in cells)
+        sealed = COUNT if kind is QUEUE else 0
+        line = f"| {kind.name} | {tier} | {len(cells) + sealed} | {seeds} | {runs + sealed:,} |"
         assert line in text, line
     for suite in SUITES:
         found = rows(suite)

@@ -10,7 +10,7 @@ from aqmlab._util.fields import Scalar
 from aqmlab._util.table import Cell, TableModel
 from aqmlab.results.compare import Difference
 from aqmlab.results.formats import format_change, format_estimate
-from aqmlab.results.metrics import described, metric_key
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.statistics import Estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import SweepProgress
@@ -101,7 +101,7 @@ def points_tsv(points: Sequence[PointSummary]) -> list[dict[str, object]]:
     for point in points:
         row: dict[str, object] = {**point.variables, "runs": point.runs, "failed": point.failed}
         for name, found in point.estimates.items():
-            key = metric_key(name)
+            key = Quantity.read(name).key
             for end, value in (("", found.mean), (".low", found.low), (".high", found.high)):
                 row[key + end] = value if math.isfinite(value) else None
         rows.append(row)
@@ -175,8 +175,7 @@ def _start(variables: Mapping[str, Scalar], title: str = "") -> TableModel:
 def _add_metrics(table: TableModel, metrics: Iterable[str]) -> None:
     """A column for each metric."""
     for name in metrics:
-        found = described(name)
-        table.add_number(f"{name} {found.unit}" if found is not None and found.unit else name)
+        table.add_number(f"{name} {Quantity.read(name).unit}".rstrip())
 
 
 def _texts(variables: Mapping[str, Scalar]) -> list[str]:
@@ -184,17 +183,14 @@ def _texts(variables: Mapping[str, Scalar]) -> list[str]:
     return [plain(value) for value in variables.values()]
 
 
-def _scale(metric: str) -> float:
-    """What turns a metric's number into the unit in which it is shown."""
-    found = described(metric)
-    return 1.0 if found is None else found.scale
-
-
 def _cells(
     metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str | Cell]
 ) -> list[str | Cell]:
     """The estimates as cells."""
-    return [show(found, _scale(name)) if found.count else "-" for name, found in metrics.items()]
+    return [
+        show(found, Quantity.read(name).scale) if found.count else "-"
+        for name, found in metrics.items()
+    ]
 
 
 def _format_mean(found: Estimate, factor: float) -> str:

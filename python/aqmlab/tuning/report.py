@@ -106,7 +106,7 @@ def picture(found: Tuning, look: Look) -> Any:  # noqa: ANN401 - any of Altair's
 def _shown(vector: Sequence[float], goals: Sequence[Goal], several: bool) -> list[float]:
     """Numbers in the units in which they are shown; ratios unchanged."""
     return [
-        value if several else value * goal.shown.scale
+        value if several else value * goal.quantity.scale
         for value, goal in zip(vector, goals, strict=False)
     ]
 
@@ -115,5 +115,5 @@ def _title(goal: Goal, several: bool) -> str:
     """What an axis says."""
     if several:
         return f"{goal.metric}, ratio to untuned"
-    unit = goal.shown.unit
+    unit = goal.quantity.unit
     return f"{goal.metric} ({unit})" if unit else goal.metric

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from aqmlab._util.console import Progress, say
 from aqmlab._util.fields import Scalar
 from aqmlab._util.table import Cell, TableModel
+from aqmlab._util.words import lasting
 from aqmlab.results.compare import Difference
 from aqmlab.results.formats import format_change, format_estimate
 from aqmlab.results.quantity import Quantity
@@ -54,7 +55,7 @@ class TerminalProgress(SweepProgress):
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
         """See :class:`SweepProgress`."""
         say(
-            f"{_number(missing, 'run')} to make, about {_duration(seconds)} with {jobs} at a time; "
+            f"{_number(missing, 'run')} to make, about {lasting(seconds)} with {jobs} at a time; "
             f"{found} in the store"
         )
 
@@ -70,14 +71,6 @@ class TerminalProgress(SweepProgress):
 def _number(count: int, thing: str) -> str:
     """A number of things in words."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def _duration(seconds: float) -> str:
-    """A length of time in words, roughly."""
-    for limit, unit, length in ((90, "s", 1), (90 * 60, "min", 60), (48 * 3600, "h", 3600)):
-        if seconds < limit:
-            return f"{max(1, round(seconds / length))} {unit}"
-    return f"{seconds / 86400:.1f} days"
 
 
 def points_table(points: Sequence[PointSummary]) -> TableModel:

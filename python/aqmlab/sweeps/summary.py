@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._util.extras import needed
 from aqmlab._util.fields import Scalar
 from aqmlab._util.lazy import pa
-from aqmlab._util.words import nearest
+from aqmlab._util.words import counted, nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
 from aqmlab.results.conditions import conditions, holds
@@ -168,7 +168,7 @@ class SweepSummary:
             change = paired_difference(
                 [a for a, _ in whole], [b for _, b in whole], bounds=one.bounds
             )
-            basis = f"{len(whole)} pair{'' if len(whole) == 1 else 's'} of runs"
+            basis = f"{counted(len(whole), 'pair')} of runs"
             found.append(Difference(point.label, baseline.label, "", one.name, change, True, basis))
         return found
 

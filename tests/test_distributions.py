@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.measured import Quantity, measure, quantities
+from aqmlab.papers.measured import Asked, measure, quantities
 from aqmlab.papers.paper import Column, Paper, Row, Table
 from aqmlab.papers.plan import Plan
 from aqmlab.results import recorded
@@ -105,6 +105,6 @@ def test_runs_keep_nothing_of_what_tables_read(tmp_path: Path) -> None:
     assert not {"responses", "distribution"} & vars(run).keys()
     numbers = recorded.numbers(run)["recorded"]["all"]
     assert {"responses", "distribution"} <= vars(run).keys()
-    assert measured[Quantity.of(within, "")] == (numbers["le"]["1s"], None)
-    assert measured[Quantity.of(size, "7")] == (numbers["mean_bytes"], None)
+    assert measured[Asked.of(within, "")] == (numbers["le"]["1s"], None)
+    assert measured[Asked.of(size, "7")] == (numbers["mean_bytes"], None)
     assert set(measured.numbers.values()) == {numbers["le"]["1s"], numbers["mean_bytes"]}

@@ -13,7 +13,7 @@ from aqmlab import _native
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import fidelity
-from aqmlab.papers.measured import FILE, Measurements, Quantity, merged, read, sealed, to_text
+from aqmlab.papers.measured import FILE, Asked, Measurements, merged, read, sealed, to_text
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.reproduction import Reproduction, Reused
@@ -94,8 +94,8 @@ def edited(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
     (paper / FILE).write_text(text.replace('"format": 3', f'"format": {version}', 1))
 
 
-MEDIAN = Quantity((Term("responses.all.p50_s"),), "0.30", 6.0)
-COUNT = Quantity((Term("responses.all.count"),))
+MEDIAN = Asked((Term("responses.all.p50_s"),), "0.30", 6.0)
+COUNT = Asked((Term("responses.all.count"),))
 
 
 def test_cpu_seconds_are_beside_the_hash() -> None:

@@ -6,17 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from aqmlab import AqmlabError
+from aqmlab import AqmlabError, Run
+from aqmlab.results.links import LinkDirection
 from aqmlab.results.metric_groups import grouped
 from aqmlab.results.metrics import (
     GROUPED,
     SHORT_NAMES,
-    described,
     flattened,
-    metric_key,
-    metric_keys,
     number,
 )
+from aqmlab.results.quantity import Quantity
 from conftest import SMALL, Cli
 
 UPLOADS = SMALL.replace("[[traffic]]", '[[traffic]]\ndirection = "reverse"')
@@ -46,22 +45,48 @@ LIMITS = (
 )
 def test_a_name_is_one_number(name: str, key: str) -> None:
     """Of summary.json."""
-    assert metric_key(name) == key
-    assert described(name) == described(key)
+    assert Quantity.read(name).key == key
+    assert Quantity.read(name).about == Quantity.read(key).about
 
 
 def test_a_link_has_to_be_named() -> None:
     """Where one number is wanted; else a name stands for every loaded direction."""
     with pytest.raises(AqmlabError, match=r"queue\.forward and queue\.reverse are of the bottle"):
-        metric_key("queue")
+        _ = Quantity.read("queue").key
     with pytest.raises(AqmlabError, match="does not say of which link and direction"):
-        metric_key("queue.upwards")
-    loaded = [("bottleneck", "reverse"), ("core-1", "forward")]
-    assert metric_keys("queue", loaded) == {
+        Quantity.read("queue.upwards")
+    loaded = [LinkDirection("bottleneck", "reverse"), LinkDirection("core-1", "forward")]
+    assert {one.name: one.key for one in Quantity.read("queue").among(loaded)} == {
         "queue.reverse": "links.bottleneck.reverse.queue_mean_packets",
         "queue.core-1.forward": "links.core-1.forward.queue_mean_packets",
     }
-    assert metric_keys("p50", loaded) == {"p50": "responses.all.p50_s"}
+    [alone] = Quantity.read("p50").among(loaded)
+    assert (alone.name, alone.key) == ("p50", "responses.all.p50_s")
+
+
+@pytest.mark.parametrize("name", ["queue.", "mos", "mos.", "p", "links.bottleneck", "queue.a.b"])
+def test_what_names_no_number_has_no_key(name: str) -> None:
+    with pytest.raises(AqmlabError):
+        _ = Quantity.read(name).key
+
+
+def test_a_number_of_a_link_is_of_its_busiest_direction() -> None:
+    """What is known of it comes from the engine."""
+    links = {
+        "a": {"forward": {"utilization": 0.2}, "reverse": {"utilization": 0.9, "loss_rate": 0.5}},
+        "b": {"forward": {"utilization": 0.95, "loss_rate": 0.25}, "reverse": {}},
+    }
+    run = Run.in_memory({}, {"links": links}, label="run")
+    for name, key, value in (
+        ("loss", "links.b.forward.loss_rate", 0.25),
+        ("links.a.loss_rate", "links.a.reverse.loss_rate", 0.5),
+        ("loss.a.forward", "links.a.forward.loss_rate", None),
+    ):
+        found = Quantity.read(name).busiest([run])
+        assert (found.key, found.of(run)) == (key, value)
+        assert (found.label, found.unit, found.scale, found.bounds) == ("loss", "%", 100, (0, 1))
+    with pytest.raises(AqmlabError, match="the results have no link c"):
+        Quantity.read("links.c.loss_rate").busiest([run])
 
 
 def test_a_sweep_shows_the_loaded_link(aqmlab: Cli) -> None:

@@ -9,7 +9,7 @@ import pytest
 from aqmlab import AqmlabError, Run
 from aqmlab.figures.findings import shown as figure_number
 from aqmlab.figures.kinds.comparison import comparison
-from aqmlab.results.metrics import described, metric_key
+from aqmlab.results.quantity import Quantity
 from conftest import Cli
 
 HOME = """\
@@ -53,14 +53,14 @@ rtt = { kind = "constant", rtt = "40 ms" }
 )
 def test_figures_of_applications_have_short_names(name: str, key: str) -> None:
     """Of one class each."""
-    assert metric_key(name) == key
-    assert described(name) is not None
+    assert Quantity.read(name).key == key
+    assert Quantity.read(name).about is not None
 
 
 def test_a_figure_of_an_application_is_of_one_class() -> None:
     """There is no opinion score of pages."""
     with pytest.raises(AqmlabError, match=r"which class of traffic; mos\.CLASS is of one"):
-        metric_key("mos")
+        _ = Quantity.read("mos").key
 
 
 def test_runs_comparisons_and_reports_show_them(aqmlab: Cli) -> None:

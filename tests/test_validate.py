@@ -11,7 +11,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.validation import disciplines as validate
 from aqmlab.validation.checks import (
     Check,
-    Quantity,
+    Measure,
     Results,
     Validation,
     expected,
@@ -151,7 +151,7 @@ def test_samples_of_the_forward_queue(elsewhere: Path) -> None:
     run = made_run(elsewhere / "run", queue=np.arange(100.0))  # 60 s to 69.9 s
 
     def value(**spec: object) -> float:
-        return Quantity("", samples={"column": "packets", **spec}).value(run)
+        return Measure("", samples={"column": "packets", **spec}).value(run)
 
     assert value(take="mean") == 49.5
     assert value(take="max", window_s=[60, 64.95]) == 49
@@ -161,7 +161,7 @@ def test_samples_of_the_forward_queue(elsewhere: Path) -> None:
     assert value(take="share-between", between=[0, 24]) == 0.25
     assert share_between(np.array([1.0, 2.0, 3.0, 4.0]), 2, 3) == 0.5
     with pytest.raises(AqmlabError, match="no column avg"):
-        Quantity("", samples={"column": "avg", "take": "mean"}).value(run)
+        Measure("", samples={"column": "avg", "take": "mean"}).value(run)
     with pytest.raises(AqmlabError, match="no samples from 80 s"):
         value(take="mean", window_s=[80, 90])
 
@@ -169,7 +169,7 @@ def test_samples_of_the_forward_queue(elsewhere: Path) -> None:
 def test_a_quotient_of_sums(elsewhere: Path) -> None:
     run = made_run(elsewhere / "run")
     side = "links.bottleneck.forward"
-    quantity = Quantity(
+    quantity = Measure(
         "distance over loss",
         terms=({"key": f"{side}.queue_mean_packets"}, {"constant": -60}),
         over=({"key": f"{side}.loss_rate", "factor": 10},),
@@ -185,7 +185,7 @@ def test_a_check_relative_to_another_variant(small_validation: Path, elsewhere: 
     loaded = validation(small_validation)
     loaded = replace(
         loaded,
-        quantities={"mean": Quantity("", terms=({"key": "responses.all.mean_s"},))},
+        quantities={"mean": Measure("", terms=({"key": "responses.all.mean_s"},))},
     )
     check = Check("", "mean", "slow", at=(10,), relative_to="fast", at_most=2.9)
     values = values_of(loaded, check, runs)

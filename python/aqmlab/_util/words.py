@@ -25,6 +25,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def lasting(seconds: float) -> str:
+    """A length of time, roughly: "40 s", "12 min", "5 h", "3.1 days"."""
+    for limit, unit, length in ((90, "s", 1), (90 * 60, "min", 60), (48 * 3600, "h", 3600)):
+        if seconds < limit:
+            return f"{max(1, round(seconds / length))} {unit}"
+    return f"{seconds / 86400:.1f} days"
+
+
 def printable(text: str) -> str:
     r"""Text that a terminal only shows: other characters stand there as ``\u001b``.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
-from aqmlab._util.words import counted
+from aqmlab._util.words import counted, lasting
 from aqmlab.cards import sealed as sealing
 from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import (
@@ -215,13 +215,8 @@ def _plan(batch: Batch[Job, Any], seconds: float) -> str:
     own = sum(job.queue == "candidate" for job in batch.missing.values())
     return (
         f"{counted(len(batch.missing), 'run')} to make, {own} of the candidate; "
-        f"{len(batch.found)} known already; about {_duration(seconds)}"
+        f"{len(batch.found)} known already; about {lasting(seconds)}"
     )
-
-
-def _duration(seconds: float) -> str:
-    """A time in words."""
-    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _taken(run: Run, cell: Cell) -> dict[str, float]:

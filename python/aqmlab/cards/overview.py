@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder, write_text
-from aqmlab._util.words import counted
+from aqmlab._util.words import counted, lasting
 from aqmlab.cards.campaign import batch_of, jobs_of, make
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control, named
 from aqmlab.cards.generator import FOLDER, Cell, cells, files_of, seconds_of, toml_of
@@ -73,7 +73,7 @@ def observe(
         batch = batch_of(planned, runs)
         if say is not None and batch.missing:
             seconds = batch.seconds(pool)
-            say(f"{counted(len(batch.missing), 'run')} to make, about {max(1, round(seconds))} s")
+            say(f"{counted(len(batch.missing), 'run')} to make, about {lasting(seconds)}")
         made = make(planned, batch, runs, pool, overview, on_progress)
     return [Observed(one.job.cell, one.job.queue, one.job.seed, one.outcome) for one in made]
 

@@ -217,9 +217,9 @@ def compared(card: Side, reference: Side) -> Comparison:
     """
     seeds = sorted({*card.seeds} & {*reference.seeds})
     if len(seeds) < 2:
+        theirs, own = (", ".join(map(str, one.seeds)) for one in (reference, card))
         raise AqmlabError(
-            f"the reference has seeds {_listed(reference.seeds)}, the card {_listed(card.seeds)}; "
-            "expected two or more in common"
+            f"the reference has seeds {theirs}, the card {own}; expected two or more in common"
         )
     frames = [_by_key(one.columns, seeds) for one in (reference, card)]
     found = []
@@ -244,10 +244,6 @@ def compared(card: Side, reference: Side) -> Comparison:
         ],
         seeds,
     )
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    return ", ".join(map(str, seeds))
 
 
 _Values = dict[tuple[str, str], dict[str, dict[int, float]]]

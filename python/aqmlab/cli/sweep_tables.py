@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from aqmlab._util.console import Progress, say
 from aqmlab._util.fields import Scalar
 from aqmlab._util.table import Cell, TableModel
+from aqmlab._util.words import lasting
 from aqmlab.results.compare import Difference
 from aqmlab.results.formats import format_change, format_estimate
-from aqmlab.results.metrics import described, metric_key
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.statistics import Estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import SweepProgress
@@ -54,7 +55,7 @@ class TerminalProgress(SweepProgress):
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
         """See :class:`SweepProgress`."""
         say(
-            f"{_number(missing, 'run')} to make, about {_duration(seconds)} with {jobs} at a time; "
+            f"{_number(missing, 'run')} to make, about {lasting(seconds)} with {jobs} at a time; "
             f"{found} in the store"
         )
 
@@ -70,14 +71,6 @@ class TerminalProgress(SweepProgress):
 def _number(count: int, thing: str) -> str:
     """A number of things in words."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def _duration(seconds: float) -> str:
-    """A length of time in words, roughly."""
-    for limit, unit, length in ((90, "s", 1), (90 * 60, "min", 60), (48 * 3600, "h", 3600)):
-        if seconds < limit:
-            return f"{max(1, round(seconds / length))} {unit}"
-    return f"{seconds / 86400:.1f} days"
 
 
 def points_table(points: Sequence[PointSummary]) -> TableModel:
@@ -101,7 +94,7 @@ def points_tsv(points: Sequence[PointSummary]) -> list[dict[str, object]]:
     for point in points:
         row: dict[str, object] = {**point.variables, "runs": point.runs, "failed": point.failed}
         for name, found in point.estimates.items():
-            key = metric_key(name)
+            key = Quantity.read(name).key
             for end, value in (("", found.mean), (".low", found.low), (".high", found.high)):
                 row[key + end] = value if math.isfinite(value) else None
         rows.append(row)
@@ -175,8 +168,7 @@ def _start(variables: Mapping[str, Scalar], title: str = "") -> TableModel:
 def _add_metrics(table: TableModel, metrics: Iterable[str]) -> None:
     """A column for each metric."""
     for name in metrics:
-        found = described(name)
-        table.add_number(f"{name} {found.unit}" if found is not None and found.unit else name)
+        table.add_number(f"{name} {Quantity.read(name).unit}".rstrip())
 
 
 def _texts(variables: Mapping[str, Scalar]) -> list[str]:
@@ -184,17 +176,14 @@ def _texts(variables: Mapping[str, Scalar]) -> list[str]:
     return [plain(value) for value in variables.values()]
 
 
-def _scale(metric: str) -> float:
-    """What turns a metric's number into the unit in which it is shown."""
-    found = described(metric)
-    return 1.0 if found is None else found.scale
-
-
 def _cells(
     metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str | Cell]
 ) -> list[str | Cell]:
     """The estimates as cells."""
-    return [show(found, _scale(name)) if found.count else "-" for name, found in metrics.items()]
+    return [
+        show(found, Quantity.read(name).scale) if found.count else "-"
+        for name, found in metrics.items()
+    ]
 
 
 def _format_mean(found: Estimate, factor: float) -> str:

@@ -61,7 +61,9 @@ def _name(found: Tuning, trial: Trial) -> str:
 
 def _head(goal: Goal, several: bool) -> str:
     """The head of a goal's column."""
-    return goal.metric if several or not goal.shown.unit else f"{goal.metric} {goal.shown.unit}"
+    return (
+        goal.metric if several or not goal.quantity.unit else f"{goal.metric} {goal.quantity.unit}"
+    )
 
 
 def _goals(found: Tuning, numbers: Numbers) -> list[str]:
@@ -70,7 +72,7 @@ def _goals(found: Tuning, numbers: Numbers) -> list[str]:
     means, worst = found.scales.mean(numbers), found.scales.worst(numbers)
     cells = []
     for goal, mean, least in zip(found.plan.goals, means, worst, strict=True):
-        scale = 1.0 if several else goal.shown.scale
+        scale = 1.0 if several else goal.quantity.scale
         cells += [f"{scale * mean:.4g}", f"{scale * least:.4g}"]
     return cells
 
@@ -122,7 +124,7 @@ def _choices(found: Tuning) -> Iterator[tuple[str, Choice]]:
 def _cells(found: Tuning, check: Check) -> list[str | Cell]:
     """The numbers of a check in the unit of its metric."""
     [goal] = [goal for goal in found.plan.goals if goal.metric == check.metric]
-    scale, change = goal.shown.scale, check.change
+    scale, change = goal.quantity.scale, check.change
     digits = 4
     if change.half_width > 0:
         digits = max(0, 1 - math.floor(math.log10(scale * change.half_width)))

@@ -11,23 +11,18 @@ from aqmlab.figures.findings import Values
 from aqmlab.results.configurations import Configuration, chosen_links
 from aqmlab.results.directions import placed
 from aqmlab.results.links import LinkDirection
-from aqmlab.results.metrics import SHORT_NAMES, bounds_of, described_in, metric_key
+from aqmlab.results.metrics import ALL
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.statistics import Estimate, Floats, estimate
 
-__all__ = ["Quantity", "by_class", "of_link", "quantity", "usual"]
-
-
-_LINK_NAMES = {
-    name: key.rpartition(".")[2] for name, key in SHORT_NAMES.items() if key.startswith("links.")
-}
+__all__ = ["Plotted", "by_class", "of_link", "quantity", "usual"]
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """A number of ``summary.json``."""
+class Plotted:
+    """A number of runs as figures show it."""
 
-    key: str
-    """Its path."""
+    number: Quantity
     label: str
     """What it is."""
     place: str
@@ -49,7 +44,7 @@ class Quantity:
 
     def values(self, entry: Configuration) -> Values:
         """Its values in a entry's runs, where it was measured."""
-        found = entry.group.values(self.key)
+        found = entry.group.values(self.number.key)
         return {seed: self.scale * value for seed, value in found.items()}
 
     def estimate(self, entry: Configuration) -> Estimate | None:
@@ -59,37 +54,37 @@ class Quantity:
 
     def of_values(self, values: Sequence[float] | Floats) -> Estimate:
         """The mean of some of its values, one for each seed."""
-        low, high = bounds_of(self.key)
+        low, high = self.number.bounds
         return estimate(values, bounds=(self.scale * low, self.scale * high))
 
     def measured(self, found: Sequence[Configuration]) -> list[Configuration]:
         """The configurations that measured it; an error if none did."""
         known = [entry for entry in found if self.values(entry)]
         if not known:
-            raise AqmlabError(f"no run measured {self.key}; `aqmlab show` lists what there is")
+            raise AqmlabError(
+                f"no run measured {self.number.key}; `aqmlab show` lists what there is"
+            )
         return known
 
 
-def quantity(name: str, found: Sequence[Configuration], link: str | None = None) -> Quantity:
+def quantity(name: str, found: Sequence[Configuration], link: str | None = None) -> Plotted:
     """A metric by its short name or its key.
 
     Short names of links, such as ``delay``, are of the busiest loaded direction of the runs.
     """
-    if name in _LINK_NAMES:
-        return of_link(_LINK_NAMES[name], chosen_links(found, link)[0], found[0].runs[0].scenario)
-    key = metric_key(name)
-    section, *middle, last = key.split(".")
-    label, unit, scale = _declared(section, last)
-    place = " ".join(middle)
-    where = {"all": "", "": ""}.get(place, f"of {place}")
-    if section == "links":
-        where = placed(LinkDirection(*middle), found[0].runs[0].scenario)
-    elif section == "responses" and last.startswith(("p", "m")):
-        label = _LONG.get(last, f"{label} response time")
-    return Quantity(key, _lower(label), where, unit, scale)
+    asked = Quantity.read(name)
+    if asked.is_of_every_link:
+        return of_link(asked.last, chosen_links(found, link)[0], found[0].runs[0].scenario)
+    place, label = " ".join(asked.key.split(".")[1:-1]), asked.label
+    where = "" if place == ALL else f"of {place}"
+    if asked.section == "links":
+        where = placed(LinkDirection(*asked.place.split(".")), found[0].runs[0].scenario)
+    elif asked.section == "responses" and asked.last.startswith(("p", "m")):
+        label = _LONG.get(asked.last, f"{label} response time")
+    return Plotted(asked, _lower(label), where, asked.unit, asked.scale)
 
 
-def usual(metric: str | None, found: Sequence[Configuration], link: str | None = None) -> Quantity:
+def usual(metric: str | None, found: Sequence[Configuration], link: str | None = None) -> Plotted:
     """A metric; by default the median response time, without responses the mean queueing delay."""
     if metric is not None:
         return quantity(metric, found, link)
@@ -98,20 +93,19 @@ def usual(metric: str | None, found: Sequence[Configuration], link: str | None =
     return times if served else quantity("delay", found, link)
 
 
-def by_class(metric: str | None, found: Sequence[Configuration]) -> dict[str, Quantity]:
+def by_class(metric: str | None, found: Sequence[Configuration]) -> dict[str, Plotted]:
     """A metric of each class of traffic that has measured it, maybe of none.
 
     The default is the median response time, or goodput where no class has responses.
     """
     for name in [metric] if metric else ["p50", "goodput"]:
-        key = SHORT_NAMES.get(name) or metric_key(name)
-        section, last = key.partition(".")[0], key.rpartition(".")[2]
-        if section not in ("responses", "flows"):
+        asked = Quantity.read(name)
+        if asked.section not in ("responses", "flows"):
             raise AqmlabError(
                 f"metric: found {name}, which is of links; expected one of classes, such as p95"
             )
         known = dict.fromkeys(one for entry in found for one in entry.runs[0].classes)
-        of = {one: quantity(f"{section}.{one}.{last}", found) for one in known}
+        of = {one: quantity(f"{asked.section}.{one}.{asked.last}", found) for one in known}
         measured = {one: q for one, q in of.items() if any(q.values(entry) for entry in found)}
         if measured:
             return measured
@@ -126,15 +120,15 @@ _LONG = {
 }
 
 
-def of_link(key: str, at: LinkDirection, scenario: Mapping[str, Any]) -> Quantity:
+def of_link(key: str, at: LinkDirection, scenario: Mapping[str, Any]) -> Plotted:
     """A number of one direction of a link; times are in milliseconds."""
-    label, unit, scale = _declared("links", key)
+    number = Quantity.read(".".join((*at.path, key)))
+    label, unit, scale = number.label, number.unit, number.scale
     if key.startswith("sojourn_"):
         rank = key.removeprefix("sojourn_").removesuffix("_s")
         label = "mean queueing delay" if rank == "mean" else f"{rank} of the queueing delay"
         unit, scale = "ms", 1e3
-    full = f"links.{at[0]}.{at[1]}.{key}"
-    return Quantity(full, _lower(label), placed(at, scenario), unit, scale)
+    return Plotted(number, _lower(label), placed(at, scenario), unit, scale)
 
 
 def _lower(label: str) -> str:
@@ -145,9 +139,3 @@ def _lower(label: str) -> str:
         if first[1:].lower() != first[1:] or first == "Jain's"
         else label[0].lower() + label[1:]
     )
-
-
-def _declared(section: str, key: str) -> tuple[str, str, float]:
-    """Label, unit and factor of a metric; the key itself where nothing is declared."""
-    about = described_in(section, key)
-    return (key, "", 1.0) if about is None else (about.label, about.unit, about.scale)

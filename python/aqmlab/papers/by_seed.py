@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.errors import AqmlabError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from aqmlab.scenario.scenario import Override
@@ -86,11 +86,7 @@ def line_of(lines: Mapping[int, Mapping[str, str]], seed: int, row: str) -> Mapp
     if seed not in lines:
         raise AqmlabError(
             f"row {row}: found no rates for seed {seed}; there are some for seeds "
-            f"{_listed(sorted(lines))}: choose one of these, or let --calibrate find them"
+            f"{', '.join(map(str, sorted(lines))) or 'none'}: choose one of these, or let "
+            "--calibrate find them"
         )
     return lines[seed]
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    """Some seeds in words."""
-    return ", ".join(map(str, seeds)) if seeds else "none"

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE",
+    "Asked",
     "Measurements",
-    "Quantity",
     "measure",
     "merged",
     "quantities",
@@ -61,7 +61,7 @@ _PLAIN = Term("")
 _Terms: TypeAlias = "tuple[Term, ...]"
 
 
-class Quantity(NamedTuple):
+class Asked(NamedTuple):
     """What a cell or a fit takes from a run."""
 
     terms: _Terms
@@ -72,7 +72,7 @@ class Quantity(NamedTuple):
     """The tolerance of that rank."""
 
     @classmethod
-    def of(cls, column: Column, published: str) -> Quantity:
+    def of(cls, column: Column, published: str) -> Asked:
         """What a cell takes."""
         points = _points(column, published)
         return cls(column.terms) if points is None else cls(column.terms, published, points)
@@ -87,16 +87,16 @@ class Measurements:
     cpu_s: float
     """CPU time of the run."""
     numbers: Mapping[_Terms, float]
-    ranks: Mapping[Quantity, Rank | None]
+    ranks: Mapping[Asked, Rank | None]
     """None: the run has no percentile of the kind."""
 
-    def covers(self, wanted: Iterable[Quantity]) -> bool:
+    def covers(self, wanted: Iterable[Asked]) -> bool:
         """Whether all of these are there."""
         return all(
             one.terms in self.numbers and (not one.published or one in self.ranks) for one in wanted
         )
 
-    def __getitem__(self, quantity: Quantity) -> tuple[float, Rank | None]:
+    def __getitem__(self, quantity: Asked) -> tuple[float, Rank | None]:
         """The number, and the rank if that is wanted and there is one."""
         rank = self.ranks[quantity] if quantity.published else None
         return self.numbers[quantity.terms], rank
@@ -113,13 +113,13 @@ def wanted(table: Table, row: Row) -> list[tuple[Column, str]]:
 
 def quantities(
     plan: Plan, tables: Sequence[Table], fits: Sequence[Fit] = ()
-) -> dict[str, set[Quantity]]:
+) -> dict[str, set[Asked]]:
     """What some tables and fits take from runs, by run name."""
-    found: dict[str, set[Quantity]] = {}
+    found: dict[str, set[Asked]] = {}
     for table in tables:
         for row in table.rows:
             of_row = {
-                Quantity.of(column, published)
+                Asked.of(column, published)
                 for column, published in wanted(table, row)
                 if not column.by_seed
             }
@@ -128,12 +128,12 @@ def quantities(
     for fit in fits:
         for row in plan.paper.table(fit.over).rows:
             for name in plan.rows.get((fit.over, row.label), ()):
-                found.setdefault(name, set()).add(Quantity(fit.terms))
+                found.setdefault(name, set()).add(Asked(fit.terms))
     return found
 
 
 def measure(
-    runs: Mapping[str, Run | AqmlabError], wanted: Mapping[str, Iterable[Quantity]]
+    runs: Mapping[str, Run | AqmlabError], wanted: Mapping[str, Iterable[Asked]]
 ) -> dict[str, Measurements]:
     """What is wanted of the runs that ended well.
 
@@ -146,7 +146,7 @@ def measure(
     }
 
 
-def _measurements(run: Run, wanted: Iterable[Quantity]) -> Measurements:
+def _measurements(run: Run, wanted: Iterable[Asked]) -> Measurements:
     """What is wanted of a run."""
     summary = numbers(run)
     return Measurements(
@@ -162,7 +162,7 @@ def rank(column: Column, published: str, run: Run) -> Rank | None:
 
     None, too, when the run has nothing of the kind.
     """
-    quantity = Quantity.of(column, published)
+    quantity = Asked.of(column, published)
     return _rank(quantity, run) if quantity.published else None
 
 
@@ -173,7 +173,7 @@ def _points(column: Column, published: str) -> float | None:
     return column.tolerance.rank or 0.0
 
 
-def _rank(quantity: Quantity, run: Run) -> Rank | None:
+def _rank(quantity: Asked, run: Run) -> Rank | None:
     """Where the published percentile of a quantity lies in a run."""
     [term] = quantity.terms
     of = Percentile.named(term.key)
@@ -183,7 +183,7 @@ def _rank(quantity: Quantity, run: Run) -> Rank | None:
 
 def reusable(
     cached: Mapping[str, Measurements],
-    quantities: Mapping[str, set[Quantity]],
+    quantities: Mapping[str, set[Asked]],
     others: Container[str],
 ) -> dict[str, Measurements]:
     """What stands in place of runs, but not of others: of this engine, and all that is wanted."""
@@ -344,7 +344,7 @@ def read(path: Path, paper: Paper) -> dict[str, Measurements]:
 def _entry(line: Mapping[str, Any], terms: Mapping[str, _Terms]) -> Measurements:
     """What the line of a run says."""
     ranks = {
-        Quantity(terms[name], _text(published), _number(points)): (
+        Asked(terms[name], _text(published), _number(points)): (
             None if place is None else Rank(*(_number(value) for value in place))
         )
         for name, given in line.get("ranks", {}).items()

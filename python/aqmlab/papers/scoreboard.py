@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._util.lazy import np
 from aqmlab._util.markup import markdown
 from aqmlab.papers.counts import Counts
-from aqmlab.papers.measured import Measurements, Quantity, wanted
+from aqmlab.papers.measured import Asked, Measurements, wanted
 from aqmlab.papers.paper import Column, Fit, Paper, Table, product
 from aqmlab.results.terms import SLACK, Rank
 
@@ -207,7 +207,7 @@ def table_cells(table: Table, plan: Plan, measurements: Mapping[str, Measurement
                     (float(line[column.by_seed]), None) for line in lines
                 ]
             else:
-                quantity = Quantity.of(column, published)
+                quantity = Asked.of(column, published)
                 given = [measurements[name][quantity] for name in done]
             ranks = tuple(rank for _, rank in given if rank is not None)
             cells.append(

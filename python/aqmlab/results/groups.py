@@ -12,7 +12,8 @@ from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import ALL, Metric, bounds_of, look_up, metric_key, number
+from aqmlab.results.metrics import ALL, Metric, bounds_of, look_up
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate, Floats, estimate, share_band, sorted_band
 
@@ -62,9 +63,9 @@ class Group:
         return replace(self, runs=tuple(run.without_tables() for run in self.runs))
 
     def values(self, metric: str) -> dict[int, float]:
-        """A metric by seed, where it was measured; its name as in :mod:`aqmlab.results.metrics`."""
-        key = metric_key(metric)
-        found = {run.seed: number(run.summary, key) for run in self.runs}
+        """A number by seed, where it was measured; its name as :class:`Quantity` reads it."""
+        quantity = Quantity.read(metric)
+        found = {run.seed: quantity.of(run) for run in self.runs}
         return {seed: value for seed, value in found.items() if value is not None}
 
     def estimate(self, *path: str) -> Estimate | None:

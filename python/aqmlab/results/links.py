@@ -9,6 +9,7 @@ __all__ = [
     "BUSY",
     "LOAD_KEYS",
     "LinkDirection",
+    "Measured",
     "is_loaded",
     "links_of",
     "loaded_links",
@@ -24,7 +25,7 @@ LOAD_KEYS = ("utilization", "loss_rate", "mark_rate", "sojourn_mean_s")
 """What shows how loaded a direction is."""
 
 
-class _Measured(Protocol):
+class Measured(Protocol):
     """A run, or whatever else has a summary."""
 
     @property
@@ -45,12 +46,17 @@ class LinkDirection(NamedTuple):
         return f"{self.link} {self.direction}"
 
     @property
+    def name(self) -> str:
+        """What names of metrics call it: of the bottleneck its direction says enough."""
+        return self.direction if self.link == "bottleneck" else f"{self.link}.{self.direction}"
+
+    @property
     def path(self) -> tuple[str, str, str]:
         """Where a summary describes it."""
         return ("links", self.link, self.direction)
 
 
-def links_of(run: _Measured) -> dict[LinkDirection, Mapping[str, Any]]:
+def links_of(run: Measured) -> dict[LinkDirection, Mapping[str, Any]]:
     """What a run measured of every direction of every link, in the order of its summary."""
     return {
         LinkDirection(link, direction): values
@@ -69,7 +75,7 @@ def is_loaded(values: Mapping[str, Any]) -> bool:
     return (values.get("utilization") or 0.0) > BUSY or any(values.get(key) for key in signals)
 
 
-def loaded_links(runs: Sequence[_Measured]) -> list[LinkDirection]:
+def loaded_links(runs: Sequence[Measured]) -> list[LinkDirection]:
     """The directions that are loaded in any of the runs, in the order of their summaries.
 
     Where none is, the busiest one; empty for runs without links.
@@ -78,7 +84,7 @@ def loaded_links(runs: Sequence[_Measured]) -> list[LinkDirection]:
     return list(dict.fromkeys(found)) or _by_load(runs)[:1]
 
 
-def main_link(runs: Sequence[_Measured]) -> LinkDirection:
+def main_link(runs: Sequence[Measured]) -> LinkDirection:
     """The direction with the most load over all of the runs: it is busy for longest.
 
     Of equally busy ones it is that whose packets wait longest, then the first.
@@ -86,7 +92,7 @@ def main_link(runs: Sequence[_Measured]) -> LinkDirection:
     return _by_load(runs)[0]
 
 
-def _by_load(runs: Sequence[_Measured]) -> list[LinkDirection]:
+def _by_load(runs: Sequence[Measured]) -> list[LinkDirection]:
     """Every direction, the most loaded one first."""
     load: dict[LinkDirection, tuple[float, float]] = {}
     for at, values in _every(runs):
@@ -98,7 +104,7 @@ def _by_load(runs: Sequence[_Measured]) -> list[LinkDirection]:
     return sorted(load, key=lambda at: load[at], reverse=True)
 
 
-def _every(runs: Sequence[_Measured]) -> Iterator[tuple[LinkDirection, Mapping[str, Any]]]:
+def _every(runs: Sequence[Measured]) -> Iterator[tuple[LinkDirection, Mapping[str, Any]]]:
     """Every direction of every run."""
     for run in runs:
         yield from links_of(run).items()

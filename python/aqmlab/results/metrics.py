@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab import _native
-from aqmlab._util.words import nearest
-from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import UNBOUNDED, Bounds
-from aqmlab.results.metric_groups import grouped, listed
+from aqmlab.results.metric_groups import grouped
 
 __all__ = [
     "ALL",
@@ -35,14 +32,10 @@ __all__ = [
     "bounds_of",
     "chosen",
     "compared",
-    "described",
     "described_in",
     "flattened",
-    "is_of_every_link",
     "known_keys",
     "look_up",
-    "metric_key",
-    "metric_keys",
     "number",
     "of_version",
 ]
@@ -213,30 +206,20 @@ MORE_IS_BETTER = frozenset(
 """Last parts of the keys of what users like to grow."""
 
 
-def _names(section: str) -> dict[str, str]:
-    """The metrics of a section that have a short name: their keys by it."""
-    return {about["name"]: key for key, about in _DECLARED[section].items() if about["name"]}
-
-
-_LINK_NAMES = _names("links")
-_QUALITY_NAMES = _names("quality")
-_CLASS_NAMES: Mapping[str, tuple[str, str]] = {
-    name: (section, key)
-    for section in ("responses", "flows")
-    for name, key in _names(section).items()
+_PATHS = {
+    "links": "links.LINK.DIRECTION",
+    "responses": "responses.all",
+    "flows": "flows.all",
+    "quality": "quality.CLASS",
 }
+"""Where the metrics of a section are whose name does not say of what they are."""
 SHORT_NAMES: Mapping[str, str] = {
-    **{name: f"links.LINK.DIRECTION.{key}" for name, key in _LINK_NAMES.items()},
-    **{name: f"{part}.all.{key}" for name, (part, key) in _CLASS_NAMES.items()},
-    **{name: f"quality.CLASS.{key}" for name, key in _QUALITY_NAMES.items()},
+    about["name"]: f"{path}.{key}"
+    for section, path in _PATHS.items()
+    for key, about in _DECLARED[section].items()
+    if about["name"]
 }
-"""Keys of ``summary.json`` by short name.
-
-``p50`` is of all classes together, ``p50.web`` of one. ``queue.reverse`` is of the bottleneck's
-reverse direction, ``queue.core-1.forward`` of another link's; ``queue`` alone stands for every
-loaded direction (see :func:`metric_keys`). ``mos.calls`` is of the class ``calls``: what users
-of an application get is of one class.
-"""
+"""Keys of ``summary.json`` by short name; :mod:`aqmlab.results.quantity` reads names."""
 
 
 GROUPED: Mapping[str, Sequence[str]] = grouped(SHORT_NAMES)
@@ -247,76 +230,15 @@ RENAMED: Mapping[str, str] = _SCHEMA["renamed"]
 """Keys of ``summary.json`` of version 1 of the results, and what they are called."""
 
 
-def metric_key(name: str) -> str:
-    """The key of a metric, given by its short name or in full, such as ``responses.web.p50_s``."""
-    if re.fullmatch(r"(links|responses|flows|quality|breakdown)(\.[\w -]+){2,}", name):
-        stem, _, last = name.rpartition(".")
-        if (renamed := RENAMED.get(last)) is not None:
-            raise AqmlabError(f'"{name}" is called {stem}.{renamed}')
-        return name
-    short, dot, place = name.partition(".")
-    if short in _CLASS_NAMES:
-        part, key = _CLASS_NAMES[short]
-        return f"{part}.{place or 'all'}.{key}"
-    if short in _QUALITY_NAMES:
-        if not place:
-            raise AqmlabError(
-                f'"{name}" does not say of which class of traffic; {short}.CLASS is of one'
-            )
-        return f"quality.{place}.{_QUALITY_NAMES[short]}"
-    if short in _LINK_NAMES and dot:
-        link, _, direction = place.rpartition(".")
-        if direction in _DIRECTIONS:
-            return f"links.{link or 'bottleneck'}.{direction}.{_LINK_NAMES[short]}"
-    if short in _LINK_NAMES:
-        raise AqmlabError(
-            f'"{name}" does not say of which link and direction; {short}.forward and '
-            f"{short}.reverse are of the bottleneck, {short}.LINK.forward is of another link"
-        )
-    raise AqmlabError(
-        f'there is no metric "{name}"{nearest(name, SHORT_NAMES)}; possible are keys of '
-        f"summary.json such as responses.web.p50_s, and {listed(GROUPED)}"
-    )
-
-
-_DIRECTIONS = ("forward", "reverse")
-
-
 def known_keys(section: str) -> list[str]:
     """What the engine measures of links, responses, flows or quality: last parts of keys."""
     return list(_DECLARED[section])
-
-
-def is_of_every_link(name: str) -> bool:
-    """Whether it is the short name of a metric of links that names none of them."""
-    return name in _LINK_NAMES
-
-
-def metric_keys(name: str, loaded: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The keys that a name stands for, by names that say which link and direction they are of.
-
-    Args:
-        name: a short name or a key.
-        loaded: the loaded links and their directions, for which a name without them stands.
-    """
-    if not is_of_every_link(name):
-        return {name: metric_key(name)}
-    places = (
-        direction if link == "bottleneck" else f"{link}.{direction}" for link, direction in loaded
-    )
-    return {f"{name}.{place}": metric_key(f"{name}.{place}") for place in places}
 
 
 def compared(key: str) -> Metric:
     """What is known of a number that comparisons are about."""
     [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY, *PROGRAM, *LINK), key)
     return metric
-
-
-def described(name: str) -> Metric | None:
-    """What is known of a metric, given by its short name or its key; None: nothing."""
-    section, *_, last = (SHORT_NAMES.get(name) or metric_key(name)).split(".")
-    return described_in(section, last)
 
 
 def described_in(section: str, last: str) -> Metric | None:

@@ -27,7 +27,7 @@ from aqmlab.errors import AqmlabError, DamagedRunError, LaterRunError, ScenarioE
 from aqmlab.results.check import check_summary
 from aqmlab.results.links import loaded_links
 from aqmlab.results.manifest import Manifest
-from aqmlab.results.metrics import SHORT_NAMES, look_up, metric_keys, of_version
+from aqmlab.results.metrics import ALL, SHORT_NAMES, look_up, of_version
 from aqmlab.results.queues import label_of
 
 __all__ = ["Run", "read_json"]
@@ -232,18 +232,16 @@ class Run:
         from html import escape
 
         rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
-        loaded = loaded_links([self])
-        applications = self.summary.get("quality", {})
-        names = [
-            name if place is None else f"{name}.{place}"
-            for name, key in SHORT_NAMES.items()
-            for place in (applications if key.startswith("quality.") else [None])
-        ]
-        keys = [pair for name in names for pair in metric_keys(name, loaded).items()]
-        for name, key in keys:
-            value = look_up(self.summary, key.split("."))
-            if value is not None:
-                rows.append((name, f"{value:.4g}"))
+        places: dict[str, list[tuple[str, Sequence[str]]]] = {
+            "links": [(at.name, at) for at in loaded_links([self])],
+            "quality": [(name, (name,)) for name in self.summary.get("quality", {})],
+        }
+        for short, key in SHORT_NAMES.items():
+            section, *_, last = key.split(".")
+            for name, place in places.get(section, [("", (ALL,))]):
+                value = look_up(self.summary, (section, *place, last))
+                if value is not None:
+                    rows.append((f"{short}.{name}".rstrip("."), f"{value:.4g}"))
         cells = "".join(
             f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows
         )

@@ -27,8 +27,8 @@ from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import Bounds
 from aqmlab.results.links import loaded_links
-from aqmlab.results.metrics import bounds_of, metric_keys
 from aqmlab.results.numbers import Numbers
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
@@ -267,7 +267,7 @@ def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
     """
     measured = _measured(precision, rows)
     return max(
-        (_seeds_for(precision, values, bounds_of(key)) for key, values in measured.items()),
+        (_seeds_for(precision, values, one.bounds) for one, values in measured.items()),
         default=0,
     )
 
@@ -288,13 +288,13 @@ def _seeds_for(precision: Precision, values: Sequence[float], bounds: Bounds) ->
     return max(1, math.ceil(len(values) * (min(ratio**2, _MOST_GROWTH) - 1)))
 
 
-def _measured(precision: Precision, rows: Iterable[Row]) -> dict[str, list[float]]:
+def _measured(precision: Precision, rows: Iterable[Row]) -> dict[Quantity, list[float]]:
     """A metric of the runs that measured it; of each loaded link if it names none."""
     finished = [row.outcome for row in rows if isinstance(row.outcome, Numbers)]
     found = {}
-    for metric in metric_keys(precision.metric, loaded_links(finished)).values():
-        if finished and not any(metric in numbers.layout.places for numbers in finished):
-            raise AqmlabError(f"precision: the results have no {metric}")
-        values = (numbers.get(metric) for numbers in finished)
-        found[metric] = [float(value) for value in values if value is not None]
+    for one in Quantity.read(precision.metric).among(loaded_links(finished)):
+        if finished and not any(one.key in numbers.layout.places for numbers in finished):
+            raise AqmlabError(f"precision: the results have no {one.key}")
+        values = (numbers.get(one.key) for numbers in finished)
+        found[one] = [float(value) for value in values if value is not None]
     return found

@@ -19,7 +19,7 @@ from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found as shipped
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
-from aqmlab.results.metrics import is_of_every_link, metric_key
+from aqmlab.results.quantity import Quantity
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario, toml_value
 from aqmlab.scenario.short import full_path, is_short
@@ -405,7 +405,7 @@ def _read_metrics(field: Field) -> tuple[str, ...]:
 def _known_metric(field: Field, name: str) -> str:
     """The column of a metric; of one of links that names none of them, its name."""
     try:
-        return name if is_of_every_link(name) else metric_key(name)
+        return Quantity.read(name).column
     except AqmlabError as error:
         field.wrong(str(error))
 

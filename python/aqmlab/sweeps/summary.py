@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._util.extras import needed
 from aqmlab._util.fields import Scalar
 from aqmlab._util.lazy import pa
-from aqmlab._util.words import nearest
+from aqmlab._util.words import counted, nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
 from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.links import LOAD_KEYS, loaded_links
-from aqmlab.results.metrics import bounds_of, is_of_every_link, metric_keys
 from aqmlab.results.numbers import link_tables
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
@@ -107,15 +107,15 @@ class SweepSummary:
         if metrics is None and sweep.shows_the_usual:
             wanted = _usual(wanted, table)
         loaded = loaded_links(_summaries(table))
-        self._metrics = {
-            name: key for one in wanted for name, key in metric_keys(one, loaded).items()
-        }
-        for name, key in self._metrics.items():
+        named = (one for name in wanted for one in Quantity.read(name).among(loaded))
+        self._metrics = list(dict.fromkeys(named))
+        keys = [one.key for one in self._metrics]
+        for one, key in zip(self._metrics, keys, strict=True):
             if key not in table.column_names and "done" in table.column("status").to_pylist():
                 raise AqmlabError(
-                    f"{name}: the results have no {key}{nearest(key, table.column_names)}"
+                    f"{one.name}: the results have no {key}{nearest(key, table.column_names)}"
                 )
-        used = [name for name in (*self._metrics.values(), *COLUMNS) if name in table.column_names]
+        used = [name for name in (*keys, *COLUMNS) if name in table.column_names]
         rows = table.select(
             [*sweep.variables, "seed", "status", "error", *dict.fromkeys(used)]
         ).to_pylist()
@@ -141,8 +141,8 @@ class SweepSummary:
             runs=len(done),
             failed=len(self._rows.get(tuple(point.variables.values()), [])) - len(done),
             estimates={
-                name: estimate(_column(done, key), bounds=bounds_of(key))
-                for name, key in self._metrics.items()
+                one.name: estimate(_column(done, one.key), bounds=one.bounds)
+                for one in self._metrics
             },
             warm_up_p=min(1.0, len(bias) * min(map(two_sided, bias))) if bias else None,
         )
@@ -162,14 +162,14 @@ class SweepSummary:
         first, second = ({row["seed"]: row for row in self._of(p)} for p in (baseline, point))
         seeds = [seed for seed in second if seed in first]
         found = []
-        for name, key in self._metrics.items():
-            pairs = [(first[seed].get(key), second[seed].get(key)) for seed in seeds]
+        for one in self._metrics:
+            pairs = [(first[seed].get(one.key), second[seed].get(one.key)) for seed in seeds]
             whole = [(float(a), float(b)) for a, b in pairs if a is not None and b is not None]
             change = paired_difference(
-                [a for a, _ in whole], [b for _, b in whole], bounds=bounds_of(key)
+                [a for a, _ in whole], [b for _, b in whole], bounds=one.bounds
             )
-            basis = f"{len(whole)} pair{'' if len(whole) == 1 else 's'} of runs"
-            found.append(Difference(point.label, baseline.label, "", name, change, True, basis))
+            basis = f"{counted(len(whole), 'pair')} of runs"
+            found.append(Difference(point.label, baseline.label, "", one.name, change, True, basis))
         return found
 
     def to_frame(self) -> pl.DataFrame:
@@ -294,7 +294,7 @@ def _usual(names: Sequence[str], table: pa.Table) -> list[str]:
     served = {name for name in classes if any(_values(table, f"responses.{name}.count"))}
     if not classes or "all" not in classes:
         return list(names)
-    shown = [name for name in names if is_of_every_link(name) or served]
+    shown = [name for name in names if Quantity.read(name).is_of_every_link or served]
     others = [name for name in classes if name != "all" and name not in served]
     moving = [name for name in others if any(_values(table, f"flows.{name}.goodput_bps"))]
     for name in moving:

@@ -19,9 +19,9 @@ from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError, RunError, is_of_the_machine
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Override, Scenario
-from aqmlab.tuning.goals import key_in, measured
 from aqmlab.tuning.outcome import Choice, Numbers, Scales, Tuning, balanced, checks, front
 from aqmlab.tuning.plan import BATCH, Plan
 from aqmlab.tuning.report import refuse_a_taken_place, write
@@ -141,15 +141,18 @@ class _Search:
     store: Store
     pool: Scheduler
     progress: OnProgress
-    keys: list[dict[str, str]] = field(default_factory=list)
-    """For each scenario the key of each metric."""
+    quantities: list[dict[str, Quantity]] = field(default_factory=list)
+    """For each scenario what each metric stands for."""
 
     def run(self, folder: Path) -> Tuning:
         """All of it: the untuned scenarios, the search, what was chosen on fresh seeds."""
         everywhere = [(None, index) for index in range(len(self.plan.scenarios))]
         plain = self._made(everywhere, self.plan.seeds, (0.0, self._share(1)))
         reference = [list(map(_succeeded, outcomes)) for outcomes in plain]
-        self.keys = [{name: key_in(name, runs) for name in self.plan.metrics} for runs in reference]
+        wanted = {name: Quantity.read(name) for name in self.plan.metrics}
+        self.quantities = [
+            {name: one.busiest(runs) for name, one in wanted.items()} for runs in reference
+        ]
         untuned = self._numbers(reference)
         scales = Scales.of(self.plan, untuned)
         folder.mkdir(parents=True, exist_ok=True)
@@ -224,12 +227,12 @@ class _Search:
         """Every metric of some runs, scenarios by seeds; an error if one was not measured."""
         found: dict[str, list[list[float]]] = {name: [] for name in self.plan.metrics}
         for index, row in enumerate(runs):
-            for name, key in self.keys[index].items():
-                values = [measured(run, key) for run in row]
+            for name, quantity in self.quantities[index].items():
+                values = [quantity.of(run) for run in row]
                 known = [value for value in values if value is not None]
                 if len(known) < len(values):
                     scenario = self.plan.scenarios[index].name
-                    raise AqmlabError(f"{name}: was not measured in {scenario} ({key})")
+                    raise AqmlabError(f"{name}: was not measured in {scenario} ({quantity.key})")
                 found[name].append(known)
         return found
 

@@ -10,25 +10,14 @@ from dataclasses import dataclass
 from aqmlab import _native
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
-from aqmlab.results.links import LinkDirection, links_of, main_link
-from aqmlab.results.metrics import (
-    ALL,
-    Metric,
-    described,
-    flattened,
-    is_of_every_link,
-    known_keys,
-    metric_key,
-)
-from aqmlab.results.run import Run
+from aqmlab.results.metrics import ALL, known_keys
+from aqmlab.results.quantity import Quantity
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = [
     "Constraint",
     "Goal",
     "check_metric",
-    "key_in",
-    "measured",
     "read_constraints",
     "read_goals",
 ]
@@ -57,9 +46,9 @@ class Goal:
         return 1.0 if self.is_minimized else -1.0
 
     @property
-    def shown(self) -> Metric:
-        """How the number is shown."""
-        return described(self.metric) or Metric(self.metric, self.metric, decimals=3)
+    def quantity(self) -> Quantity:
+        """The number."""
+        return Quantity.read(self.metric)
 
 
 @dataclass(frozen=True)
@@ -126,24 +115,25 @@ def _number(text: str) -> float | None:
 def _scale(metric: str, unit: str) -> float:
     """What turns the summary's number into a unit, which has to be that of the metric."""
     try:
-        about = described(metric)
+        found = Quantity.read(metric)
     except AqmlabError as error:
         raise AqmlabError(f"--constraint: {error}") from None
-    if about is None or about.unit != unit:
-        known = f"{about.unit}" if about is not None and about.unit else "no unit"
+    if found.unit != unit:
+        known = found.unit or "no unit"
         raise AqmlabError(f'--constraint: found the unit "{unit}" of {metric}; expected {known}')
-    return about.scale
+    return found.scale
 
 
 def check_metric(option: str, name: str, scenario: Scenario) -> None:
     """Raises an error, before any run, if the results of a scenario will have no such number."""
     try:
-        key = name if is_of_every_link(name) else metric_key(name)
+        found = Quantity.read(name)
+        _ = found.column
     except AqmlabError as error:
         raise AqmlabError(f"{option}: {error}") from None
-    if is_of_every_link(name):
+    if found.is_of_every_link:
         return
-    section, *places, last = key.split(".")
+    section, places, last = found.section, found.place.split("."), found.last
     owners = _links(scenario) if section == "links" else _classes(scenario)
     what = "link" if section == "links" else "class of traffic"
     if places[0] not in owners:
@@ -172,29 +162,3 @@ def _links(scenario: Scenario) -> list[str]:
 def _classes(scenario: Scenario) -> list[str]:
     """Names of the classes of traffic, and of all together."""
     return [ALL, *(str(entry["name"]) for entry in scenario.data["traffic"])]
-
-
-def key_in(name: str, runs: Sequence[Run]) -> str:
-    """The key of a metric in some runs of a scenario.
-
-    One of links that names no direction is of the direction with the most load in these runs.
-    """
-    if is_of_every_link(name):
-        at = main_link(runs)
-        return metric_key(f"{name}.{at.link}.{at.direction}")
-    section, *places, last = metric_key(name).split(".")
-    if section != "links" or len(places) > 1:
-        return metric_key(name)
-    busy: dict[LinkDirection, float] = {}
-    for run in runs:
-        for at, values in links_of(run).items():
-            if at.link == places[0]:
-                busy[at] = busy.get(at, 0.0) + (values.get("utilization") or 0.0)
-    if not busy:
-        raise AqmlabError(f"{name}: the results have no link {places[0]}")
-    return ".".join((*max(busy, key=lambda at: busy[at]).path, last))
-
-
-def measured(run: Run, key: str) -> float | None:
-    """A number of a run; None if nothing was measured."""
-    return flattened(run.summary).get(key)

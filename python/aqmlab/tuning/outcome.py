@@ -168,7 +168,7 @@ def checks(plan: Plan, trial: Trial, before: Numbers, untuned: Numbers, tuned: N
                     goal.is_minimized,
                     float(np.mean(first)),
                     float(np.mean(second)),
-                    paired_difference(first, second, bounds=goal.shown.bounds),
+                    paired_difference(first, second, bounds=goal.quantity.bounds),
                     float(promised.mean()),
                 )
             )

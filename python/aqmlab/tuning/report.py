@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.files import write_bytes, write_text
+from aqmlab._util.words import counted
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.files import definition, svg
 from aqmlab.figures.search import Point, search
@@ -89,9 +90,8 @@ def picture(found: Tuning, look: Look) -> Any:  # noqa: ANN401 - any of Altair's
         names["best worst case"] = found.robust.trial.number
     untuned = _shown(found.scales.mean(found.untuned), goals, several)
     titles = [_title(goal, several) for goal in goals]
-    count = len(found.plan.seeds)
     scenarios = ", ".join(one.name for one in found.plan.scenarios)
-    subtitle = f"{scenarios}; means over {count} seed{'' if count == 1 else 's'}"
+    subtitle = f"{scenarios}; means over {counted(len(found.plan.seeds), 'seed')}"
     return search(
         points,
         untuned,
@@ -106,7 +106,7 @@ def picture(found: Tuning, look: Look) -> Any:  # noqa: ANN401 - any of Altair's
 def _shown(vector: Sequence[float], goals: Sequence[Goal], several: bool) -> list[float]:
     """Numbers in the units in which they are shown; ratios unchanged."""
     return [
-        value if several else value * goal.shown.scale
+        value if several else value * goal.quantity.scale
         for value, goal in zip(vector, goals, strict=False)
     ]
 
@@ -115,5 +115,5 @@ def _title(goal: Goal, several: bool) -> str:
     """What an axis says."""
     if several:
         return f"{goal.metric}, ratio to untuned"
-    unit = goal.shown.unit
+    unit = goal.quantity.unit
     return f"{goal.metric} ({unit})" if unit else goal.metric

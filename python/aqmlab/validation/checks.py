@@ -64,8 +64,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
+    "Measure",
     "Point",
-    "Quantity",
     "Results",
     "Validation",
     "expected",
@@ -92,7 +92,7 @@ _TAKES: dict[str, Callable[[np.ndarray, np.ndarray, Mapping[str, Any]], float]] 
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Measure:
     """A number that a run gives."""
 
     title: str
@@ -161,7 +161,7 @@ class Validation:
     scenario: Path
     variants: Mapping[str, Mapping[str, Any]]
     """Overrides of each variant, by its name."""
-    quantities: Mapping[str, Quantity]
+    quantities: Mapping[str, Measure]
     checks: tuple[Check, ...]
     figures: tuple[Mapping[str, Any], ...] = ()
     set: Mapping[str, Any] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class Validation:
         """Reads a validation file."""
         source = toml_table(path, "validation")
         try:
-            quantities = {key: Quantity(**spec) for key, spec in source.pop("quantities").items()}
+            quantities = {key: Measure(**spec) for key, spec in source.pop("quantities").items()}
             checks = tuple(Check(**spec) for spec in source.pop("checks"))
             scenario = path.parent / source.pop("scenario")
             own = {name: path.parent / file for name, file in source.pop("scenarios", {}).items()}
@@ -287,7 +287,7 @@ def _time_above(times: np.ndarray, values: np.ndarray, above: float) -> float:
 
 
 def mean_value(
-    quantity: Quantity, results: Results, point: Point, window_s: Sequence[float] | None = None
+    quantity: Measure, results: Results, point: Point, window_s: Sequence[float] | None = None
 ) -> float:
     """A quantity's mean over the seeds of a point; of samples in the window if one is given."""
     return fmean(quantity.value(run, window_s) for run in results[point])

@@ -31,7 +31,8 @@ from aqmlab._util.files import write_text
 from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.compare import kolmogorov_distance
-from aqmlab.results.metrics import metric_key, metric_keys
+from aqmlab.results.links import LinkDirection
+from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
 from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.catalog import Catalog
@@ -283,15 +284,19 @@ def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Sco
                 shares = [tuple(_share(run, name) for run in runs) for runs in (simulated, live)]
                 scores.append(Score(metric, shares[0], shares[1], bound, name))
             continue
-        [key] = metric_keys(metric, [("bottleneck", "forward")]).values()
-        both = [tuple(number_at(run.summary, key) for run in runs) for runs in (simulated, live)]
+        [one] = Quantity.read(metric).among([LinkDirection("bottleneck", "forward")])
+        both = [
+            tuple(number_at(run.summary, one.key) for run in runs) for runs in (simulated, live)
+        ]
         scores.append(Score(metric, both[0], both[1], bound))
     return scores
 
 
 def _share(run: Run, name: str) -> float:
     """What a class gets of the goodput of all classes."""
-    goodput, whole = (number_at(run.summary, metric_key(f"goodput{of}")) for of in (f".{name}", ""))
+    goodput, whole = (
+        number_at(run.summary, Quantity.read(f"goodput{of}").key) for of in (f".{name}", "")
+    )
     return goodput / whole
 
 

@@ -10,7 +10,7 @@ from aqmlab.figures.axes import linear, logarithmic, name_axis
 from aqmlab.figures.compared import compared
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.grammar import Channel, Chart, inline, layer
-from aqmlab.figures.quantities import Quantity, by_class
+from aqmlab.figures.quantities import Plotted, by_class
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import Configuration, Sources, seeds_in_words
 
@@ -112,7 +112,7 @@ def _above(row: curves.Row, least: float) -> curves.Row:
     return row if low is None else {**row, "low": max(float(str(low)), least)}
 
 
-def _row(entry: Configuration, name: str, of: Quantity) -> curves.Row:
+def _row(entry: Configuration, name: str, of: Plotted) -> curves.Row:
     """A bar."""
     estimate = of.estimate(entry)
     assert estimate is not None, "only what was measured is drawn"
@@ -134,7 +134,7 @@ def _several(found: Sequence[Configuration]) -> bool:
     return any(len(entry.runs) > 1 for entry in found)
 
 
-def _title(found: Sequence[Configuration], of: dict[str, Quantity]) -> str:
+def _title(found: Sequence[Configuration], of: dict[str, Plotted]) -> str:
     """What changes most, or which class has the most."""
     if len(found) == 1:
         [entry] = found
@@ -142,7 +142,7 @@ def _title(found: Sequence[Configuration], of: dict[str, Quantity]) -> str:
         one = next(iter(of.values()))
         return finding(said, one.label if len(of) > 1 else one.words, one.unit, is_change=False)
 
-    def ratio(one: Quantity) -> float:
+    def ratio(one: Plotted) -> float:
         means = [sum(v.values()) / len(v) for entry in found if (v := one.values(entry))]
         return max(means) / max(min(means), 1e-12) if means else 0.0
 

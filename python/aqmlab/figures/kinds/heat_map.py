@@ -7,7 +7,7 @@ from aqmlab.figures import parameters
 from aqmlab.figures.axes import name_axis
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.grammar import Channel, Chart, inline, layer
-from aqmlab.figures.quantities import Quantity, usual
+from aqmlab.figures.quantities import Plotted, usual
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import (
     Configuration,
@@ -98,7 +98,7 @@ def heat_map(
 
 
 def _fields(
-    known: list[Configuration], of: Quantity, across: str, up: str
+    known: list[Configuration], of: Plotted, across: str, up: str
 ) -> list[dict[str, float | str]]:
     """The map's fields; an error if several configurations share one."""
     rows: dict[tuple[str, str], dict[str, float | str]] = {}

@@ -13,7 +13,7 @@ from aqmlab.figures.axes import Axis, linear, logarithmic, name_axis
 from aqmlab.figures.compared import check_curves
 from aqmlab.figures.findings import Finding, change, finding, is_single, shown
 from aqmlab.figures.grammar import Channel, Chart, concat, inline, layer
-from aqmlab.figures.quantities import Quantity, by_class, usual
+from aqmlab.figures.quantities import Plotted, by_class, usual
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.results.configurations import (
     Configuration,
@@ -48,7 +48,7 @@ class _Point:
     plot: str
     series: str
     entry: Configuration
-    of: Quantity
+    of: Plotted
 
     @property
     def finding(self) -> Finding:
@@ -156,7 +156,7 @@ def _view(
     check_curves(known, len(names))
     label = (
         points[0].of.words
-        if len({point.of.key for point in points}) == 1
+        if len({point.of.number.key for point in points}) == 1
         else (f"{points[0].of.label} by class")
     )
     heading = Heading(
@@ -362,12 +362,12 @@ def _title(points: Sequence[_Point], along: str) -> str:
         return _from_end_to_end(ends, of, along, [values[0], values[-1]])
     (plot, at), widest = max(groups.items(), key=lambda item: _apart(item[1]))
     where = f"{plot}, {along} {at}" if plot else f"{along} {at}"
-    if len({point.of.key for point in points}) == 1:
+    if len({point.of.number.key for point in points}) == 1:
         return f"At {where}: {finding(widest, of.words, of.unit)}"
     return f"At {where}: {_of_classes(widest, of)}"
 
 
-def _of_classes(found: Sequence[Finding], of: Quantity) -> str:
+def _of_classes(found: Sequence[Finding], of: Plotted) -> str:
     """What tells the classes of the same runs from each other."""
     ranked = sorted(found, key=lambda one: one.mean)
     least, most = ranked[0], ranked[-1]
@@ -384,7 +384,7 @@ def _apart(found: Sequence[Finding]) -> float:
     return float(np.ptp([one.mean for one in found]))
 
 
-def _from_end_to_end(ends: Sequence[Finding], of: Quantity, along: str, at: Sequence[str]) -> str:
+def _from_end_to_end(ends: Sequence[Finding], of: Plotted, along: str, at: Sequence[str]) -> str:
     """What a single curve does between its ends."""
     first, last = ends
     words = of.words[0].upper() + of.words[1:]

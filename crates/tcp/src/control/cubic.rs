@@ -108,9 +108,10 @@ impl Parameters for Params {
              Once HyStart has ended a slow start it is off until a time-out.",
             "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
              says what it is a share of, as for Reno. Of `\"cwnd\"` whole segments are left.",
-            "Linux does otherwise: it counts the window in whole segments and rounds the target up; \
-             without SACK it counts what duplicate ACKs report once only. Windows differ by a segment \
-             at most.",
+            "With `rack_rules = \"linux\"` the window is a whole number of segments, the curve is looked \
+             at every 31 ms at most while the window stays, a time-out forgets the window of the last \
+             congestion and the smallest round trip, and what was spurious gives the window back, not \
+             the curve.",
         ],
         memory: "when each segment in flight was sent",
     };
@@ -132,6 +133,10 @@ const HYSTART_SAMPLES: u32 = 8;
 const HYSTART_DELAY: (f64, f64) = (0.004, 0.016);
 /// What a share of a window may lack to the next whole segment by the arithmetic of binary fractions.
 const ROUNDING: f64 = 1e-9;
+/// For so long the curve is not looked at again while the window stays (Linux).
+const LOOKING: Time = Time::from_micros(31_250);
+/// The fewest segments acknowledged for one by which the window grows (Linux).
+const LEAST_PER_SEGMENT: u64 = 2;
 /// Before the first congestion: the least growth per round trip (Linux).
 const SEARCH_GROWTH: f64 = 0.05;
 
@@ -162,6 +167,20 @@ pub(crate) struct Cubic {
     smoothed: Option<f64>,
     /// What the last congestion took the place of.
     before: Option<Before>,
+    count: Count,
+}
+
+/// What is counted where the window is a whole number of segments.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    is_whole: bool,
+    /// Segments to be acknowledged for one more.
+    per_segment: u64,
+    /// Segments acknowledged since Reno's window has grown last.
+    acked: u64,
+    /// The window at the last look at the curve, and when that was.
+    cwnd: u64,
+    at: Time,
 }
 
 /// What congestion changes.
@@ -205,6 +224,7 @@ impl Default for Cubic {
             found: false,
             smoothed: None,
             before: None,
+            count: Count::default(),
         }
     }
 }
@@ -313,6 +333,70 @@ impl Cubic {
     }
 }
 
+/// Growth in whole segments, as Linux counts it.
+impl Cubic {
+    /// Section 4.2 to 4.5: how many segments are to be acknowledged for one more, with `acked` more now. The
+    /// curve is looked at where the window has changed, or some time has passed.
+    fn count_avoided(&mut self, params: &Params, cwnd: u64, acked: u64, now: Time) -> u64 {
+        self.count.acked += acked;
+        let looked = now.saturating_sub(self.count.at) <= LOOKING;
+        if self.count.cwnd == cwnd && looked {
+            return self.count.per_segment;
+        }
+        if self.epoch.is_none() || self.count.at != now {
+            (self.count.cwnd, self.count.at) = (cwnd, now);
+            if self.epoch.is_none() {
+                self.begin_epoch(cwnd as f64, params.c, now);
+                self.count.acked = acked;
+            }
+            self.count.per_segment = self.by_curve(params, cwnd, now);
+        }
+        let share = (1.0 + params.beta) / 3.0 / (1.0 - params.beta);
+        let of_reno = match params.reno_estimate {
+            RenoEstimate::Rfc9438 if self.w_est >= self.cwnd_prior => cwnd,
+            _ => (cwnd * (8.0 * share) as u64) >> 3,
+        };
+        let of_reno = of_reno.max(1);
+        if self.count.acked > of_reno {
+            let more = (self.count.acked - 1) / of_reno;
+            self.count.acked -= more * of_reno;
+            self.w_est += more as f64;
+        }
+        let behind = self.w_est - cwnd as f64;
+        if behind >= 1.0 {
+            let by_reno = cwnd / behind as u64;
+            self.count.per_segment = self.count.per_segment.min(by_reno);
+        }
+        self.count.per_segment = self.count.per_segment.max(LEAST_PER_SEGMENT);
+        self.count.per_segment
+    }
+
+    /// What the cubic function asks for, a round trip from now.
+    fn by_curve(&self, params: &Params, cwnd: u64, now: Time) -> u64 {
+        let rtt = match (params.rtt, self.smoothed) {
+            (TargetRtt::Smoothed, Some(smoothed)) => smoothed,
+            _ if self.min_rtt.is_finite() => self.min_rtt,
+            _ => 0.0,
+        };
+        let since = now.saturating_sub(self.epoch.unwrap_or(now));
+        let x = since.as_secs_f64() + rtt - self.k;
+        // The way to the plateau is rounded down.
+        let way = libm::floor(params.c * (x * x * x).abs());
+        let target = self.origin + if x < 0.0 { -way } else { way };
+        let missing = target - cwnd as f64;
+        let per_segment = if missing >= 1.0 {
+            cwnd / missing as u64
+        } else {
+            100 * cwnd
+        };
+        let most = match self.w_max == 0.0 && params.search_growth > 0.0 {
+            true => (1.0 / params.search_growth) as u64,
+            false => u64::MAX,
+        };
+        per_segment.min(most)
+    }
+}
+
 impl CongestionControl for Cubic {
     type Params = Params;
 
@@ -330,12 +414,26 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         let rtt = self.measure(ack);
         self.last_ack = ack.now;
+        let mut acked = ack.acked / ack.profile.mss.0;
         if window.in_slow_start(ack.profile) {
             if !params.hystart || self.found || !self.ends_slow_start(window, ack, rtt) {
-                window.slow_start(ack.acked, ack.profile);
-                return;
+                if ack.counted.is_none() {
+                    window.slow_start(ack.acked, ack.profile);
+                    return;
+                }
+                acked = window.slow_start_whole(ack);
+                if acked == 0 {
+                    return;
+                }
+            } else {
+                window.ssthresh = window.cwnd;
             }
-            window.ssthresh = window.cwnd;
+        }
+        if let Some(counted) = ack.counted {
+            let cwnd = window.segments(ack.profile);
+            let per_segment = self.count_avoided(params, cwnd, acked, ack.now);
+            window.avoid_whole(per_segment, acked, counted, ack.profile);
+            return;
         }
         let mss = ack.profile.mss.0 as f64;
         let step = self.avoid(params, window.cwnd / mss, ack.acked as f64 / mss, ack.now);
@@ -367,8 +465,11 @@ impl CongestionControl for Cubic {
             at: congestion.now,
         });
         let cwnd = window.cwnd / congestion.profile.mss.0 as f64;
+        let is_whole = congestion.whole;
+        self.count.is_whole = is_whole;
         self.w_max = if cwnd < self.w_max {
-            cwnd * (1.0 + beta) / 2.0
+            let less = cwnd * (1.0 + beta) / 2.0;
+            if is_whole { libm::floor(less) } else { less }
         } else {
             cwnd
         };
@@ -376,6 +477,13 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         self.from_plateau = congestion.cause == Cause::Timeout;
         self.found &= congestion.cause != Cause::Timeout;
+        if is_whole && congestion.cause == Cause::Timeout {
+            (self.w_max, self.min_rtt) = (0.0, f64::INFINITY);
+            self.count = Count {
+                is_whole,
+                ..Count::default()
+            };
+        }
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
         Decrease::Bytes(match congestion.profile.multiplicative_decrease_base {
             DecreaseBase::FlightSize => beta * congestion.flight as f64,
@@ -406,7 +514,10 @@ impl CongestionControl for Cubic {
     /// Section 4.9: what a spurious congestion has changed is restored; the time since then does
     /// not count.
     fn on_undo(&mut self, _: &Params, _: &mut Window) {
-        if let Some(before) = self.before.take() {
+        // Linux restores the window alone.
+        if !self.count.is_whole
+            && let Some(before) = self.before.take()
+        {
             (self.w_max, self.cwnd_prior) = (before.w_max, before.cwnd_prior);
             (self.origin, self.k, self.w_est) = before.curve;
             self.from_plateau = before.from_plateau;
@@ -446,6 +557,7 @@ mod tests {
             flight: segments * MSS,
             window: segments * MSS,
             cause: Cause::Loss,
+            whole: false,
         }
     }
 
@@ -488,6 +600,7 @@ mod tests {
                     acked: MSS,
                     una,
                     max,
+                    counted: None,
                 };
                 cubic.on_ack(&Params::default(), window, &ack);
             }
@@ -727,6 +840,7 @@ mod tests {
                     acked: MSS,
                     una,
                     max: una,
+                    counted: None,
                 };
                 cubic.on_ack(&Params::default(), &mut window, &ack);
             }
@@ -778,6 +892,7 @@ mod tests {
                     acked: MSS,
                     una: una + MSS,
                     max: 1 + 1000 * MSS,
+                    counted: None,
                 };
                 cubic.on_ack(&Params::default(), &mut window, &ack);
             }

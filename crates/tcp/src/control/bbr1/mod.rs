@@ -17,7 +17,7 @@ use crate::control::congestion_control::{
 use crate::control::policer::{Policer, Seen};
 use crate::control::window::Window;
 use crate::filter::ThreeLargest;
-use crate::profile::Profile;
+use crate::profile::{Profile, RackRules};
 use crate::recovery::RecoveryState;
 use crate::sender::rack::pace;
 
@@ -394,7 +394,10 @@ impl Bbr1 {
             } else if window.cwnd < target || (sample.delivered as f64) < INITIAL_SEGMENTS * mss {
                 window.cwnd += acked;
             }
-            window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
+            // What is conserved is no more than what has arrived (Linux).
+            if !(self.packet_conservation && sample.profile.rack_rules == RackRules::Linux) {
+                window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
+            }
         }
         if self.mode == Mode::ProbeRtt {
             window.cwnd = window.cwnd.min(MIN_SEGMENTS * mss);

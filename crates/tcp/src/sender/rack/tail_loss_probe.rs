@@ -3,6 +3,7 @@
 use aqmlab_net::Time;
 
 use super::RackSender;
+use super::linux;
 use super::probe::pto;
 use crate::context::Context;
 use crate::control::Cause;
@@ -13,7 +14,7 @@ use crate::sender::space::Space;
 
 impl RackSender {
     /// After new data has left, or an ACK of new data: section 7.2.
-    pub(super) fn schedule_probe(&mut self, space: &mut Space, cx: &Context<'_>) {
+    pub(super) fn schedule_probe(&mut self, space: &mut Space, sends: bool, cx: &Context<'_>) {
         let srtt = space.rto.smoothed(cx.profile);
         let is_open = space.is_open();
         let is_out = space.una < space.max && space.sacks() && is_open;
@@ -26,8 +27,22 @@ impl RackSender {
             return;
         };
         let free = self.probe.end.is_none() && !self.probe.used;
-        if is_out && free && !self.log.has_gaps() {
-            let left = self.rto_at.saturating_sub(cx.now);
+        // New data that leaves while a mark is answered puts the probe in the place of RACK's timer (Linux).
+        let reducing = sends && self.is_reducing && linux::applies(cx);
+        if is_out && free && (reducing || !self.log.has_gaps()) {
+            if reducing {
+                self.reo_at = Time::NEVER;
+            }
+            let mut left = self.rto_at.saturating_sub(cx.now);
+            // Where new data leaves, Linux counts from when the oldest segment was sent.
+            if let Some(oldest) = self.log.oldest_sent_at()
+                && linux::applies(cx)
+                && sends
+            {
+                let due = oldest + space.rto.timeout(cx.profile);
+                let rest = due.saturating_sub(cx.now);
+                left = if rest > Time::ZERO { rest } else { Time::NEVER };
+            }
             let segments = self.log.segments();
             self.pto_at = cx.now + pto(srtt, segments, (max_ack_delay, margin), left);
         }
@@ -71,6 +86,10 @@ impl RackSender {
             return;
         };
         if ack < end {
+            return;
+        }
+        if linux::applies(cx) {
+            self.end_probe_as_linux(space, (ack, end), advances, cx);
             return;
         }
         let delivers = self.log.news.segments > 0;

@@ -3,6 +3,7 @@
 use aqmlab_net::Time;
 
 use super::RackSender;
+use super::linux;
 use crate::context::Context;
 use crate::receiver::Receiver;
 use crate::segment::Outbox;
@@ -21,7 +22,7 @@ impl RackSender {
     pub(super) fn restart_timers(&mut self, space: &mut Space, advances: bool, cx: &Context<'_>) {
         if advances || self.overtakes_repair(cx) {
             self.restart_rto(space, cx);
-            self.schedule_probe(space, cx);
+            self.schedule_probe(space, false, cx);
         }
         let is_open = space.is_open();
         if !is_open || self.reo_at < Time::NEVER {
@@ -59,9 +60,13 @@ impl RackSender {
         space.ecn.release();
         let before = self.pipe(space, cx);
         if self.reo_at <= cx.now {
-            self.log.begin();
-            self.find_losses(space, false, cx);
-            if space.is_open() && self.log.holes() > 0 {
+            if linux::applies(cx) {
+                self.repair_overdue(space, cx);
+            } else {
+                self.log.begin();
+                self.find_losses(space, false, cx);
+            }
+            if !linux::applies(cx) && space.is_open() && self.log.holes() > 0 {
                 self.enter_recovery(space, before, cx);
                 self.reduce(space, false, cx);
             }

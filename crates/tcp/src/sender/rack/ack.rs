@@ -118,6 +118,7 @@ impl RackSender {
         rack.begin(echoed, cx.profile.rack_rules);
         let una = una.max(segment.ack);
         let mut dsack = false;
+        let mut late = None;
         if sacking {
             let full = |(from, to)| (Segment::unwrap_seq(from, una), Segment::unwrap_seq(to, una));
             let mut blocks = segment.options.sack_blocks().map(full);
@@ -131,9 +132,7 @@ impl RackSender {
                     self.duplicate_end = Some(to);
                     if cx.profile.rack_rules == RackRules::Linux {
                         log.on_duplicate(cx.profile.mss.0);
-                        if log.has_repaired_and_seen(from) {
-                            rack.on_late(from, cx.profile.mss.0);
-                        }
+                        late = Some(from).filter(|&from| log.has_repaired_and_seen(from));
                     }
                 }
             }
@@ -158,6 +157,9 @@ impl RackSender {
         let of_probe = linux::applies(cx) && probed.is_some() && self.duplicate_end == probed;
         let delivers = log.news.segments > 0;
         rack.on_ack(una, max, dsack && !of_probe, delivers);
+        if let Some(from) = late {
+            rack.on_late(from);
+        }
         dsack
     }
 
@@ -285,7 +287,9 @@ impl RackSender {
         } else if segment.ack == space.una && space.una < space.max && pure {
             let linux = linux::applies(cx);
             // While a time-out is repaired Linux counts them if new data is out.
-            if linux && space.recovery_state == RecoveryState::Loss && space.max <= space.recover {
+            let (una, max, recover) = (space.una, space.max, space.recover);
+            let passes = max <= recover || una >= recover;
+            if linux && passes && space.recovery_state == RecoveryState::Loss {
                 return;
             }
             self.dup_acks += 1;

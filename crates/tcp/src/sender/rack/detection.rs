@@ -82,9 +82,9 @@ impl Rack {
         u64::from(self.latest)
     }
 
-    /// What came at `from` was late, if other segments of `mss` bytes had been reported beyond it.
-    pub(crate) fn on_late(&mut self, from: u64, mss: u64) {
-        let late = self.fack.saturating_sub(from + mss);
+    /// What came at `from` was late.
+    pub(crate) fn on_late(&mut self, from: u64) {
+        let late = self.fack.saturating_sub(from);
         self.latest = self.latest.max(u32::try_from(late).unwrap_or(u32::MAX));
     }
 
@@ -93,11 +93,13 @@ impl Rack {
         self.rules == RackRules::Linux
     }
 
-    /// Whether a segment is late by `now` that is due then: of those that left at the same moment Linux has
-    /// sent the ones behind it a little later, and counts from the one whose round trip is the latest.
+    /// Whether a segment is late by `now` that is due then. Of those that an application writes at once Linux
+    /// sends each a little later than the one before it, and counts from the one whose round trip is the latest.
     #[inline]
     pub(crate) fn is_late(&self, sent: &Sent, due: Time, now: Time) -> bool {
-        due < now || (due == now && (self.rules != RackRules::Linux || sent.end < self.rtt_end))
+        due < now
+            || (due == now
+                && (self.rules != RackRules::Linux || !sent.apart || sent.end < self.rtt_end))
     }
 
     /// The round trip of the segment that has arrived last.

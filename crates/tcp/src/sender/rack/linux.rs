@@ -9,7 +9,7 @@ use aqmlab_net::Time;
 use super::RackSender;
 use super::undo::{Spurious, Undo};
 use crate::context::Context;
-use crate::control::{Ack, Cause};
+use crate::control::{Ack, Cause, CongestionControlKind};
 use crate::profile::{Frto, RackRules, RateReduction};
 use crate::recovery::RecoveryState;
 use crate::sender::prr::Prr;
@@ -75,7 +75,7 @@ impl RackSender {
         match repairs {
             RecoveryState::Recovery => {
                 if said.advances && cx.profile.undo && self.is_delayed(space) {
-                    self.rack.on_late(said.from, cx.profile.mss.0);
+                    self.rack.on_late(said.from);
                     if self.log.repairs() > 0 {
                         return; // What comes late goes on to come; nothing more is sent again.
                     }
@@ -166,14 +166,18 @@ impl RackSender {
         if unmark {
             self.log.unmark();
         }
-        self.rack.on_undo();
         self.spurious = Spurious::Settled;
         space.recovery_state = RecoveryState::Open;
         if undo.marker.is_some() && !undo.is_forbidden {
             if undo.ssthresh > space.control.ssthresh() {
                 space.ecn.take_cwr();
             }
-            space.control.on_undo(undo.cwnd, undo.ssthresh, cx.profile);
+            // Linux's BBR takes its own window back when the repair is over.
+            let cwnd = match cx.profile.congestion_control {
+                CongestionControlKind::Bbr1(_) => 0,
+                _ => undo.cwnd,
+            };
+            space.control.on_undo(cwnd, undo.ssthresh, cx.profile);
         }
     }
 
@@ -207,7 +211,8 @@ impl RackSender {
                 self.spurious = Spurious::Settled;
             }
         }
-        if recovered && self.leaves_loss(space, cx) {
+        if recovered {
+            self.leave_loss(space, cx);
             return;
         }
         if !space.sacks() && said.advances {
@@ -215,17 +220,15 @@ impl RackSender {
         }
     }
 
-    fn leaves_loss(&mut self, space: &mut Space, cx: &Context<'_>) -> bool {
+    fn leave_loss(&mut self, space: &mut Space, cx: &Context<'_>) {
         if self.shows_delay(space, true, cx) {
             self.take_back(space, false, cx);
             space.recovery_state = RecoveryState::Loss;
         }
-        if space.una == space.recover && !space.sacks() {
-            return false;
+        if space.una > space.recover || space.sacks() {
+            space.recovery_state = RecoveryState::Open;
+            self.spurious = Spurious::Settled;
         }
-        space.recovery_state = RecoveryState::Open;
-        self.spurious = Spurious::Settled;
-        true
     }
 
     /// An ACK up to `end`, where the probe of the tail ended, or beyond it: what became of the probe.

@@ -46,6 +46,7 @@ impl RackSender {
         if space.una == space.max && space.end > space.nxt {
             self.restart(space, cx);
         }
+        self.log.apart = space.last_received < cx.now;
         let max = space.max;
         if self.sends_bursts(space, receiver) {
             self.send_burst(space, receiver, cx, out);

@@ -28,6 +28,8 @@ pub(crate) struct Sent {
     pub(crate) resent: bool,
     /// RACK has found it lost: in Linux it looks at it no more before it is sent again, whatever is taken back.
     forgotten: bool,
+    /// It left a little later than the one before it.
+    pub(crate) apart: bool,
     /// What the connection was like when it was sent last.
     then: Then,
 }
@@ -54,6 +56,7 @@ impl Sent {
             repaired: false,
             resent,
             forgotten: false,
+            apart: false,
             then: Then::default(),
         }
     }
@@ -113,6 +116,8 @@ pub(crate) struct SegmentLog {
     /// Segments that are lost, whether sent again or not; and how often a repair was lost.
     pub(crate) lost_segments: u64,
     pub(crate) lost_repairs: u64,
+    /// What is sent now leaves one by one: the application writes it. What an ACK releases has one time.
+    pub(crate) apart: bool,
     /// Behind the highest segment that was sent again.
     resent_end: u64,
     /// There is no hole below.
@@ -207,6 +212,7 @@ impl SegmentLog {
             repaired: false,
             resent: false,
             forgotten: false,
+            apart: self.apart,
             then,
         });
     }

@@ -15,7 +15,7 @@ use crate::sender::prr::Prr;
 use crate::sender::space::Space;
 
 /// Duplicate ACKs that mean a loss where the peer sends no SACK (RFC 5681, section 3.2).
-const DUP_THRESH: u32 = 3;
+pub(super) const DUP_THRESH: u32 = 3;
 
 /// Blocks that the options of a segment have room for.
 const MOST_BLOCKS: usize = 4;
@@ -314,7 +314,7 @@ impl RackSender {
         self.reo_at = Time::NEVER;
         if !sacking {
             let free = una >= recover || linux::applies(cx);
-            let third = dup_acks >= DUP_THRESH && !recovering && free;
+            let third = dup_acks >= self.dup_thresh(cx) && !recovering && free;
             if third || (in_recovery && advances) {
                 self.log.lose_oldest();
             }

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use aqmlab_net::Time;
 
 use super::RackSender;
+use super::ack::DUP_THRESH;
 use super::undo::{Spurious, Undo};
 use crate::context::Context;
 use crate::control::{Ack, Cause, CongestionControlKind};
@@ -347,6 +348,23 @@ impl RackSender {
             Spurious::Probing(_) | Spurious::Second => Spurious::Paced,
             other => other,
         };
+    }
+
+    /// Duplicate ACKs that mean a loss where the peer sends no SACK: as many as segments have come late.
+    pub(super) fn dup_thresh(&self, cx: &Context<'_>) -> u32 {
+        let late = match applies(cx) {
+            true => self.rack.latest().div_ceil(cx.profile.mss.0) as u32,
+            false => 0,
+        };
+        DUP_THRESH.max(late)
+    }
+
+    /// A timer that stood in the place of that of retransmissions is over: this one runs from when the oldest
+    /// segment was sent.
+    pub(super) fn count_from_oldest(&mut self, space: &Space, cx: &Context<'_>) {
+        if let Some(oldest) = self.log.oldest_sent_at() {
+            self.rto_at = (oldest + space.rto.timeout(cx.profile)).max(cx.now);
+        }
     }
 
     /// RACK's timer has expired: what is lost by now goes again.

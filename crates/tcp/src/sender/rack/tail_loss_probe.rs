@@ -26,7 +26,8 @@ impl RackSender {
         else {
             return;
         };
-        let free = self.probe.end.is_none() && !self.probe.used;
+        // Linux sets the timer all the same, and then sends nothing.
+        let free = (self.probe.end.is_none() && !self.probe.used) || linux::applies(cx);
         // New data that leaves while a mark is answered puts the probe in the place of RACK's timer (Linux).
         let reducing = sends && self.is_reducing && linux::applies(cx);
         if is_out && free && (reducing || !self.log.has_gaps()) {
@@ -45,6 +46,9 @@ impl RackSender {
             }
             let segments = self.log.segments();
             self.pto_at = cx.now + pto(srtt, segments, (max_ack_delay, margin), left);
+            if linux::applies(cx) {
+                self.rto_at = self.rto_at.max(self.pto_at); // One timer runs.
+            }
         }
     }
 
@@ -57,6 +61,10 @@ impl RackSender {
         out: &mut impl Outbox,
     ) {
         self.pto_at = Time::NEVER;
+        if linux::applies(cx) && self.probe.end.is_some() {
+            self.count_from_oldest(space, cx);
+            return;
+        }
         let is_new = self.send_new(space, true, receiver, cx, out);
         if !is_new {
             let newest = self.log.newest();

@@ -20,9 +20,13 @@ impl RackSender {
     }
 
     pub(super) fn restart_timers(&mut self, space: &mut Space, advances: bool, cx: &Context<'_>) {
-        if advances || self.overtakes_repair(cx) {
+        let by_rack = self.reo_at < Time::NEVER && linux::applies(cx);
+        if (advances || self.overtakes_repair(cx)) && !by_rack {
             self.restart_rto(space, cx);
             self.schedule_probe(space, false, cx);
+        }
+        if by_rack {
+            self.rto_at = self.rto_at.max(self.reo_at); // One timer runs.
         }
         let is_open = space.is_open();
         if !is_open || self.reo_at < Time::NEVER {
@@ -62,6 +66,7 @@ impl RackSender {
         if self.reo_at <= cx.now {
             if linux::applies(cx) {
                 self.repair_overdue(space, cx);
+                self.count_from_oldest(space, cx);
             } else {
                 self.log.begin();
                 self.find_losses(space, false, cx);

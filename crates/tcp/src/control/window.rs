@@ -75,7 +75,7 @@ impl Window {
             SlowStart::PerAck => 1,
             SlowStart::ByteCounting { limit } => (ack.acked / mss).min(limit.into()),
         };
-        let room = libm::ceil((self.ssthresh - self.cwnd) / mss as f64) as u64;
+        let room = ((self.ssthresh - self.cwnd) as i64 as u64).div_ceil(mss);
         let opened = acked.min(room.max(1));
         self.cwnd += (opened * mss) as f64;
         acked - opened

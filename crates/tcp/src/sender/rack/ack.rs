@@ -62,6 +62,7 @@ impl RackSender {
         let had = self.dup_acks;
         self.count_duplicates(space, segment, advances, cx);
         self.end_probe(space, segment.ack, advances, dsack, before.pipe, cx);
+        self.duplicate_end = None;
         if linux {
             self.count_arrived(space, had, advances, cx);
             let duplicate = self.dup_acks > had;
@@ -109,7 +110,6 @@ impl RackSender {
     fn take_arrivals(&mut self, space: &mut Space, segment: &Segment, cx: &Context<'_>) -> bool {
         let (una, max, recover) = (space.una, space.max, space.recover);
         let (sacking, echoed) = (space.sacks(), space.echoed(segment, cx));
-        self.duplicate_end = None;
         let probed = self.probe.end.filter(|_| self.probe.is_resend);
         let Self {
             log, rack, undo, ..

@@ -4,7 +4,8 @@ use aqmlab_net::Time;
 
 use super::RackSender;
 use super::hystart::{Arrival, LIMIT};
-use super::linux::{self, Said};
+use super::linux::Said;
+use super::rules::{self, DUP_THRESH};
 use crate::agreed::Agreed;
 use crate::context::Context;
 use crate::control::{Cause, CongestionControlKind, Marks, Sample};
@@ -13,9 +14,6 @@ use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, Segment, Stamps};
 use crate::sender::prr::Prr;
 use crate::sender::space::Space;
-
-/// Duplicate ACKs that mean a loss where the peer sends no SACK (RFC 5681, section 3.2).
-pub(super) const DUP_THRESH: u32 = 3;
 
 /// Blocks that the options of a segment have room for.
 const MOST_BLOCKS: usize = 4;
@@ -54,7 +52,7 @@ impl RackSender {
         };
         let dsack = self.take_arrivals(space, segment, cx);
         self.measure_arrivals(space, segment, cx, out);
-        let linux = linux::applies(cx);
+        let linux = rules::applies(cx);
         let (marks, echo) = self.take_marks(space, segment, linux, cx);
         space.una = space.una.max(segment.ack);
         space.nxt = space.nxt.max(space.una);
@@ -98,7 +96,7 @@ impl RackSender {
     /// Whether the ACK reports what was sent before the oldest segment was sent last, so that this one is not
     /// late yet (Linux).
     pub(super) fn overtakes_repair(&self, cx: &Context<'_>) -> bool {
-        linux::applies(cx)
+        rules::applies(cx)
             && self
                 .log
                 .news
@@ -154,7 +152,7 @@ impl RackSender {
             log.acknowledge(segment.ack, recover, cx.now, rack);
         }
         // A duplicate of the probe is no sign of reordering (Linux).
-        let of_probe = linux::applies(cx) && probed.is_some() && self.duplicate_end == probed;
+        let of_probe = rules::applies(cx) && probed.is_some() && self.duplicate_end == probed;
         let delivers = log.news.segments > 0;
         rack.on_ack(una, max, dsack && !of_probe, delivers);
         if let Some(from) = late {
@@ -174,7 +172,7 @@ impl RackSender {
         let advances = segment.ack > space.una;
         let echoed = self.rack.echoed.filter(|_| advances);
         let by_stamp = echoed.map(|echoed| cx.now.saturating_sub(echoed));
-        let longest = self.log.news.longest_rtt(linux::applies(cx));
+        let longest = self.log.news.longest_rtt(rules::applies(cx));
         if let Some(time) = longest.or(by_stamp) {
             self.probe.on_round_trip();
             let (sent, cwnd) = (cx.now.saturating_sub(time), space.control.window());
@@ -285,7 +283,7 @@ impl RackSender {
                 _ => 0,
             };
         } else if segment.ack == space.una && space.una < space.max && pure {
-            let linux = linux::applies(cx);
+            let linux = rules::applies(cx);
             // While a time-out is repaired Linux counts them if new data is out.
             let (una, max, recover) = (space.una, space.max, space.recover);
             let passes = max <= recover || una >= recover;
@@ -313,7 +311,7 @@ impl RackSender {
         let in_recovery = space.recovery_state == RecoveryState::Recovery;
         self.reo_at = Time::NEVER;
         if !sacking {
-            let free = una >= recover || linux::applies(cx);
+            let free = una >= recover || rules::applies(cx);
             let third = dup_acks >= self.dup_thresh(cx) && !recovering && free;
             if third || (in_recovery && advances) {
                 self.log.lose_oldest();
@@ -369,7 +367,7 @@ impl RackSender {
         let srtt = space.rto.smoothed(cx.profile);
         // Lost once more, the same data is the same congestion; and what a recovery has cut for.
         let repeated = std::mem::replace(&mut self.timed_out_at, una) == una;
-        let linux = linux::applies(cx);
+        let linux = rules::applies(cx);
         let (cut, judged) = match state {
             _ if linux => self.judges_timeout(space, repeated),
             RecoveryState::Open => (true, true),

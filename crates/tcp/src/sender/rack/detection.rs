@@ -93,8 +93,8 @@ impl Rack {
         self.rules == RackRules::Linux
     }
 
-    /// Whether a segment is late by `now` that is due then. Of those that an application writes at once Linux
-    /// sends each a little later than the one before it, and counts from the one whose round trip is the latest.
+    /// Whether a segment is late by `now` that is due then. Linux sends each segment of one write a little later
+    /// than the one before it, and counts from the one whose round trip is the latest.
     #[inline]
     pub(crate) fn is_late(&self, sent: &Sent, due: Time, now: Time) -> bool {
         due < now

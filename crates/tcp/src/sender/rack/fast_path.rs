@@ -5,7 +5,7 @@ use aqmlab_net::{Ecn, Time};
 
 use super::RackSender;
 use super::ack::Before;
-use super::linux;
+use super::rules;
 use crate::accecn;
 use crate::agreed::Agreed;
 use crate::context::Context;
@@ -107,7 +107,7 @@ impl RackSender {
             space.una = segment.ack;
             space.nxt = space.nxt.max(segment.ack);
         }
-        let linux = linux::applies(cx);
+        let linux = rules::applies(cx);
         if linux {
             self.arrived = self.log.news.segments;
             self.log.recount(self.arrived * cx.profile.mss.0, cx.now);

@@ -7,11 +7,11 @@ use std::cell::Cell;
 use aqmlab_net::Time;
 
 use super::RackSender;
-use super::ack::DUP_THRESH;
+use super::rules::{self, DUP_THRESH};
 use super::undo::{Spurious, Undo};
 use crate::context::Context;
 use crate::control::{Ack, Cause, CongestionControlKind};
-use crate::profile::{Frto, RackRules, RateReduction};
+use crate::profile::{Frto, RateReduction};
 use crate::recovery::RecoveryState;
 use crate::sender::prr::Prr;
 use crate::sender::space::Space;
@@ -26,12 +26,6 @@ pub(super) struct Said {
     pub(super) echo: bool,
     /// It advances nothing, and without SACK stands for a segment that has arrived.
     pub(super) duplicate: bool,
-}
-
-/// Whether a profile has the rules of Linux.
-#[inline]
-pub(super) fn applies(cx: &Context<'_>) -> bool {
-    cx.profile.rack_rules == RackRules::Linux
 }
 
 impl RackSender {
@@ -155,7 +149,7 @@ impl RackSender {
     }
 
     /// What is acknowledged was sent before anything was sent again: a time stamp says so, or nothing has been
-    /// sent again by now.
+    /// sent again yet.
     fn is_delayed(&self, space: &Space) -> bool {
         let waits = self.undo.has_resent_nothing() && (space.sacks() || space.una < space.recover);
         self.undo.marker.is_some() && (waits || self.undo.is_shown_by_stamp(self.rack.echoed))
@@ -352,7 +346,7 @@ impl RackSender {
 
     /// Duplicate ACKs that mean a loss where the peer sends no SACK: as many as segments have come late.
     pub(super) fn dup_thresh(&self, cx: &Context<'_>) -> u32 {
-        let late = match applies(cx) {
+        let late = match rules::applies(cx) {
             true => self.rack.latest().div_ceil(cx.profile.mss.0) as u32,
             false => 0,
         };
@@ -367,7 +361,7 @@ impl RackSender {
         }
     }
 
-    /// RACK's timer has expired: what is lost by now goes again.
+    /// RACK's timer has expired: what it finds lost goes again.
     pub(super) fn repair_overdue(&mut self, space: &mut Space, cx: &Context<'_>) {
         let before = self.log.holes();
         self.log.begin();

@@ -17,6 +17,7 @@ mod output;
 pub(crate) mod pace;
 mod pacing;
 mod probe;
+mod rules;
 pub(crate) mod segment_log;
 mod spurious;
 mod tail_loss_probe;
@@ -108,7 +109,7 @@ impl RackSender {
             self.rack.on_handshake(took, cx.now);
             self.keep_deviation(space, (took, None), 1, cx);
         }
-        if linux::applies(cx) {
+        if rules::applies(cx) {
             self.pace.catch_up();
         }
         self.set_pace(space, cx);

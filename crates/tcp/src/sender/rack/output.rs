@@ -4,7 +4,7 @@
 use aqmlab_net::Time;
 
 use super::RackSender;
-use super::linux;
+use super::rules;
 use super::spurious::NEW_SEGMENTS;
 use super::undo::Spurious;
 use crate::context::Context;
@@ -71,7 +71,7 @@ impl RackSender {
     #[inline(never)]
     fn restart(&mut self, space: &mut Space, cx: &Context<'_>) {
         if !cx.profile.congestion_control.owns_window() {
-            if linux::applies(cx) {
+            if rules::applies(cx) {
                 self.restart_as_linux(space, cx);
             } else {
                 space.restart_after_idle(cx);
@@ -168,7 +168,7 @@ impl RackSender {
         let first = in_recovery && self.prr.out == 0;
         let hole = self.log.first_hole();
         let hole = hole.filter(|_| repairing && probing == 0);
-        let linux = linux::applies(cx);
+        let linux = rules::applies(cx);
         let may = match hole {
             Some(_) if linux => pipe < cwnd,
             Some((seq, end)) => first || pipe + (end - seq) <= cwnd,
@@ -331,7 +331,7 @@ impl RackSender {
 
 /// What a segment of `len` bytes takes of what proportional rate reduction allows: Linux counts segments.
 fn reduced_by(len: u64, cx: &Context<'_>) -> u64 {
-    if linux::applies(cx) {
+    if rules::applies(cx) {
         cx.profile.mss.0
     } else {
         len

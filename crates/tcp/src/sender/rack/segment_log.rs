@@ -77,8 +77,8 @@ pub(crate) struct News {
     pub(crate) resent: bool,
     /// The round trip of the newest segment that was sent once.
     pub(crate) rtt: Option<Time>,
-    /// The same of the oldest: with the time for which the peer has delayed its ACK. Of those beyond a gap,
-    /// and of those acknowledged.
+    /// The same of the oldest one beyond a gap, and of the oldest one acknowledged: with the time for which the
+    /// peer has delayed its ACK.
     pub(crate) sacked_rtt: Option<Time>,
     pub(crate) acked_rtt: Option<Time>,
     /// A segment that was sent once, before the last congestion, has arrived.

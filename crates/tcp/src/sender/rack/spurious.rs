@@ -1,7 +1,7 @@
 //! When a time-out or a reduction is taken back ([`super::undo`]).
 
 use super::RackSender;
-use super::linux;
+use super::rules;
 use super::undo::{Spurious, Undo};
 use crate::context::Context;
 use crate::profile::Frto;
@@ -14,7 +14,7 @@ pub(super) const NEW_SEGMENTS: u8 = 2;
 impl RackSender {
     /// Keeps what a reduction that begins now may have to give back.
     pub(super) fn remember_window(&mut self, space: &mut Space, cx: &Context<'_>) {
-        if linux::applies(cx) {
+        if rules::applies(cx) {
             self.undo = self.memory(space, self.probe.is_undecided().into());
             return;
         }

@@ -3,8 +3,8 @@
 use aqmlab_net::Time;
 
 use super::RackSender;
-use super::linux;
 use super::probe::pto;
+use super::rules;
 use crate::context::Context;
 use crate::control::Cause;
 use crate::profile::TailLossProbe;
@@ -27,9 +27,9 @@ impl RackSender {
             return;
         };
         // Linux sets the timer all the same, and then sends nothing.
-        let free = (self.probe.end.is_none() && !self.probe.used) || linux::applies(cx);
+        let free = (self.probe.end.is_none() && !self.probe.used) || rules::applies(cx);
         // New data that leaves while a mark is answered puts the probe in the place of RACK's timer (Linux).
-        let reducing = sends && self.is_reducing && linux::applies(cx);
+        let reducing = sends && self.is_reducing && rules::applies(cx);
         if is_out && free && (reducing || !self.log.has_gaps()) {
             if reducing {
                 self.reo_at = Time::NEVER;
@@ -37,7 +37,7 @@ impl RackSender {
             let mut left = self.rto_at.saturating_sub(cx.now);
             // Where new data leaves, Linux counts from when the oldest segment was sent.
             if let Some(oldest) = self.log.oldest_sent_at()
-                && linux::applies(cx)
+                && rules::applies(cx)
                 && sends
             {
                 let due = oldest + space.rto.timeout(cx.profile);
@@ -46,7 +46,7 @@ impl RackSender {
             }
             let segments = self.log.segments();
             self.pto_at = cx.now + pto(srtt, segments, (max_ack_delay, margin), left);
-            if linux::applies(cx) {
+            if rules::applies(cx) {
                 self.rto_at = self.rto_at.max(self.pto_at); // One timer runs.
             }
         }
@@ -61,7 +61,7 @@ impl RackSender {
         out: &mut impl Outbox,
     ) {
         self.pto_at = Time::NEVER;
-        if linux::applies(cx) && self.probe.end.is_some() {
+        if rules::applies(cx) && self.probe.end.is_some() {
             self.count_from_oldest(space, cx);
             return;
         }
@@ -96,7 +96,7 @@ impl RackSender {
         if ack < end {
             return;
         }
-        if linux::applies(cx) {
+        if rules::applies(cx) {
             self.end_probe_as_linux(space, (ack, end), advances, cx);
             return;
         }

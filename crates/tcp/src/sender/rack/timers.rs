@@ -3,7 +3,7 @@
 use aqmlab_net::Time;
 
 use super::RackSender;
-use super::linux;
+use super::rules;
 use crate::context::Context;
 use crate::receiver::Receiver;
 use crate::segment::Outbox;
@@ -20,7 +20,7 @@ impl RackSender {
     }
 
     pub(super) fn restart_timers(&mut self, space: &mut Space, advances: bool, cx: &Context<'_>) {
-        let by_rack = self.reo_at < Time::NEVER && linux::applies(cx);
+        let by_rack = self.reo_at < Time::NEVER && rules::applies(cx);
         if (advances || self.overtakes_repair(cx)) && !by_rack {
             self.restart_rto(space, cx);
             self.schedule_probe(space, false, cx);
@@ -64,14 +64,14 @@ impl RackSender {
         space.ecn.release();
         let before = self.pipe(space, cx);
         if self.reo_at <= cx.now {
-            if linux::applies(cx) {
+            if rules::applies(cx) {
                 self.repair_overdue(space, cx);
                 self.count_from_oldest(space, cx);
             } else {
                 self.log.begin();
                 self.find_losses(space, false, cx);
             }
-            if !linux::applies(cx) && space.is_open() && self.log.holes() > 0 {
+            if !rules::applies(cx) && space.is_open() && self.log.holes() > 0 {
                 self.enter_recovery(space, before, cx);
                 self.reduce(space, false, cx);
             }

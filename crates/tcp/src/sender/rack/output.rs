@@ -28,8 +28,14 @@ impl RackSender {
         // When all that was written has left, FIN included, only a repair has more to send.
         if !space.has_sent_all() || !space.is_open() {
             self.send(space, receiver, cx, out);
+            self.log.apart = false;
         }
         space.ack_if_due(receiver, cx, out);
+    }
+
+    /// What follows is sent by a write.
+    pub(in crate::sender) fn begin_write(&mut self) {
+        self.log.apart = true;
     }
 
     #[inline(never)]
@@ -46,7 +52,6 @@ impl RackSender {
         if space.una == space.max && space.end > space.nxt {
             self.restart(space, cx);
         }
-        self.log.apart = space.last_received < cx.now;
         let max = space.max;
         if self.sends_bursts(space, receiver) {
             self.send_burst(space, receiver, cx, out);

@@ -12,7 +12,7 @@ use aqmlab_net::{Bytes, Ecn, Time};
 use crate::control::{
     Ack, Cause, Congestion, CongestionControlKind, Control, ControlMetrics, Marks, Restart, Sample,
 };
-use crate::profile::{DecreaseBase, Ect, Pacing, Profile, SlowStart, SlowStartExit};
+use crate::profile::{DecreaseBase, Ect, Pacing, Profile, RackRules, SlowStart, SlowStartExit};
 use crate::rate::{Delivery, Loss, Then};
 use crate::recovery::RecoveryState;
 use crate::sender::rack::hystart::{Arrival, HyStart};
@@ -87,6 +87,7 @@ impl Law {
             pacing: Pacing::Linux,
             // Bytes, and no whole segments.
             multiplicative_decrease_base: DecreaseBase::FlightSize,
+            rack_rules: RackRules::Rfc8985,
             ecn: true,
             ..linux
         })
@@ -239,6 +240,7 @@ impl Law {
             flight: window,
             window,
             cause,
+            whole: false,
         })
     }
 
@@ -294,6 +296,7 @@ impl Law {
             acked: if opens { opening } else { acked },
             una: self.una,
             max: self.max,
+            counted: None,
         };
         if opens {
             self.control.on_ack(&news);

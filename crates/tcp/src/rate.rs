@@ -67,6 +67,11 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
+    /// When the packet was sent whose arrival is known last.
+    pub(crate) fn last_sent(&self) -> Time {
+        self.first_sent
+    }
+
     /// A packet of `len` bytes is sent, with `in_flight` bytes on their way before it.
     #[inline]
     pub(crate) fn on_send(&mut self, in_flight: u64, len: u64, now: Time) -> Then {

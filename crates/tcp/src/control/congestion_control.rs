@@ -1,5 +1,7 @@
 //! What a congestion control gets, and what it answers.
 
+use std::cell::Cell;
+
 use aqmlab_declare::Parameters;
 use aqmlab_net::Time;
 
@@ -21,6 +23,9 @@ pub(crate) struct Ack<'a> {
     pub(crate) una: u64,
     /// Behind the highest byte sent.
     pub(crate) max: u64,
+    /// Where the window is a whole number of segments (Linux): how many have been acknowledged on the way to
+    /// the next one.
+    pub(crate) counted: Option<&'a Cell<u32>>,
 }
 
 /// What an ACK reports of marks.
@@ -84,6 +89,8 @@ pub(crate) struct Congestion<'a> {
     /// The smaller of the window in use and the peer's, in bytes.
     pub(crate) window: u64,
     pub(crate) cause: Cause,
+    /// The window is a whole number of segments (Linux).
+    pub(crate) whole: bool,
 }
 
 /// A sign of congestion.

@@ -1,6 +1,8 @@
 //! CUBIC. RFC 9438 (L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, 2023), with the constants of Linux and
 //! HyStart (S. Ha, I. Rhee, 2008). Departures: [`Parameters::ABOUT`].
 
+mod whole;
+
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
@@ -12,6 +14,7 @@ use super::congestion_control::{
 use super::history::History;
 use super::window::Window;
 use crate::profile::{DecreaseBase, Pacing, Profile};
+use whole::Count;
 
 /// Parameters of CUBIC.
 #[parameters]
@@ -108,9 +111,10 @@ impl Parameters for Params {
              Once HyStart has ended a slow start it is off until a time-out.",
             "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
              says what it is a share of, as for Reno. Of `\"cwnd\"` whole segments are left.",
-            "Linux does otherwise: it counts the window in whole segments and rounds the target up; \
-             without SACK it counts what duplicate ACKs report once only. Windows differ by a segment \
-             at most.",
+            "With `rack_rules = \"linux\"` the window is a whole number of segments, the curve is looked \
+             at every 31 ms at most while the window stays, a time-out forgets the window of the last \
+             congestion and the smallest round trip, and what was spurious gives the window back, not \
+             the curve.",
         ],
         memory: "when each segment in flight was sent",
     };
@@ -162,6 +166,7 @@ pub(crate) struct Cubic {
     smoothed: Option<f64>,
     /// What the last congestion took the place of.
     before: Option<Before>,
+    count: Count,
 }
 
 /// What congestion changes.
@@ -205,6 +210,7 @@ impl Default for Cubic {
             found: false,
             smoothed: None,
             before: None,
+            count: Count::default(),
         }
     }
 }
@@ -330,12 +336,26 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         let rtt = self.measure(ack);
         self.last_ack = ack.now;
+        let mut acked = ack.acked / ack.profile.mss.0;
         if window.in_slow_start(ack.profile) {
             if !params.hystart || self.found || !self.ends_slow_start(window, ack, rtt) {
-                window.slow_start(ack.acked, ack.profile);
-                return;
+                if ack.counted.is_none() {
+                    window.slow_start(ack.acked, ack.profile);
+                    return;
+                }
+                acked = window.slow_start_whole(ack);
+                if acked == 0 {
+                    return;
+                }
+            } else {
+                window.ssthresh = window.cwnd;
             }
-            window.ssthresh = window.cwnd;
+        }
+        if let Some(counted) = ack.counted {
+            let cwnd = window.segments(ack.profile);
+            let per_segment = self.count_avoided(params, cwnd, acked, ack.now);
+            window.avoid_whole(per_segment, acked, counted, ack.profile);
+            return;
         }
         let mss = ack.profile.mss.0 as f64;
         let step = self.avoid(params, window.cwnd / mss, ack.acked as f64 / mss, ack.now);
@@ -367,8 +387,11 @@ impl CongestionControl for Cubic {
             at: congestion.now,
         });
         let cwnd = window.cwnd / congestion.profile.mss.0 as f64;
+        let is_whole = congestion.whole;
+        self.count.is_whole = is_whole;
         self.w_max = if cwnd < self.w_max {
-            cwnd * (1.0 + beta) / 2.0
+            let less = cwnd * (1.0 + beta) / 2.0;
+            if is_whole { libm::floor(less) } else { less }
         } else {
             cwnd
         };
@@ -376,6 +399,13 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         self.from_plateau = congestion.cause == Cause::Timeout;
         self.found &= congestion.cause != Cause::Timeout;
+        if is_whole && congestion.cause == Cause::Timeout {
+            (self.w_max, self.min_rtt) = (0.0, f64::INFINITY);
+            self.count = Count {
+                is_whole,
+                ..Count::default()
+            };
+        }
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
         Decrease::Bytes(match congestion.profile.multiplicative_decrease_base {
             DecreaseBase::FlightSize => beta * congestion.flight as f64,
@@ -406,7 +436,10 @@ impl CongestionControl for Cubic {
     /// Section 4.9: what a spurious congestion has changed is restored; the time since then does
     /// not count.
     fn on_undo(&mut self, _: &Params, _: &mut Window) {
-        if let Some(before) = self.before.take() {
+        // Linux restores the window alone.
+        if !self.count.is_whole
+            && let Some(before) = self.before.take()
+        {
             (self.w_max, self.cwnd_prior) = (before.w_max, before.cwnd_prior);
             (self.origin, self.k, self.w_est) = before.curve;
             self.from_plateau = before.from_plateau;
@@ -446,6 +479,7 @@ mod tests {
             flight: segments * MSS,
             window: segments * MSS,
             cause: Cause::Loss,
+            whole: false,
         }
     }
 
@@ -488,6 +522,7 @@ mod tests {
                     acked: MSS,
                     una,
                     max,
+                    counted: None,
                 };
                 cubic.on_ack(&Params::default(), window, &ack);
             }
@@ -727,6 +762,7 @@ mod tests {
                     acked: MSS,
                     una,
                     max: una,
+                    counted: None,
                 };
                 cubic.on_ack(&Params::default(), &mut window, &ack);
             }
@@ -778,6 +814,7 @@ mod tests {
                     acked: MSS,
                     una: una + MSS,
                     max: 1 + 1000 * MSS,
+                    counted: None,
                 };
                 cubic.on_ack(&Params::default(), &mut window, &ack);
             }

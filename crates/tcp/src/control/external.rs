@@ -97,6 +97,7 @@ mod tests {
                 flight: 10_000,
                 window: 20_000,
                 cause: Cause::Loss,
+                whole: false,
             };
             let kept = control.on_congestion(&params, &window, &congestion);
             let bytes = cwnd * Feed::MSS as f64;

@@ -270,6 +270,7 @@ mod tests {
             acked: count * Feed::MSS,
             una: feed.una,
             max: feed.max,
+            counted: None,
         }
     }
 

@@ -152,7 +152,7 @@ impl Running {
     }
 
     /// The window that it has set; none if it is no window.
-    fn window(&self, callback: Callback) -> Option<Window> {
+    fn window(&self, callback: Callback) -> Option<(f64, f64)> {
         let AqmlabAck {
             cwnd,
             ssthresh,
@@ -162,7 +162,7 @@ impl Running {
         if cwnd.is_finite() && ssthresh >= 0.0 {
             // A sender never waits for ever: a segment can be in flight.
             let cwnd = cwnd.max(mss as f64);
-            return Some(Window { cwnd, ssthresh });
+            return Some((cwnd, ssthresh));
         }
         let problem =
             format!("set cwnd to {cwnd} and ssthresh to {ssthresh}; expected numbers of bytes");
@@ -227,7 +227,7 @@ impl CongestionControl for PluginControl {
         if !running.tell(Callback::OnAck) {
             *window = reno;
         } else if let Some(set) = running.window(Callback::OnAck) {
-            *window = set;
+            (window.cwnd, window.ssthresh) = set;
         }
     }
 
@@ -273,7 +273,7 @@ impl CongestionControl for PluginControl {
         match running.tell(callback) {
             true => running
                 .window(callback)
-                .map_or(Decrease::HALF, |set| Decrease::Bytes(set.ssthresh)),
+                .map_or(Decrease::HALF, |set| Decrease::Bytes(set.1)),
             false => Decrease::HALF,
         }
     }
@@ -286,7 +286,7 @@ impl CongestionControl for PluginControl {
         if running.tell(Callback::OnUndo)
             && let Some(set) = running.window(Callback::OnUndo)
         {
-            *window = set;
+            (window.cwnd, window.ssthresh) = set;
         }
     }
 

@@ -301,6 +301,7 @@ mod tests {
                 flight: 20 * Feed::MSS,
                 window: 20 * Feed::MSS,
                 cause,
+                whole: false,
             };
             let mut prague = Prague::default();
             let _ = prague.on_congestion(&Params::default(), &segments(20.0), &congestion);

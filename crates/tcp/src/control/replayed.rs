@@ -178,6 +178,7 @@ fn replay<C: Shown>(text: &'static str, params: &C::Params, unseen: u32) -> Vec<
                 flight: table.bytes(row, "in_flight_before"),
                 window: window.cwnd as u64,
                 cause,
+                whole: false,
             };
             control.on_congestion(params, &window, &congestion);
         }
@@ -341,6 +342,7 @@ fn cubic_grows_after_hystart_as_in_linux() {
                 acked: table.bytes(row, "acked"),
                 una: 1 + table.bytes(row, "una"),
                 max: 1 + table.bytes(row, "max"),
+                counted: None,
             },
         );
         let cwnd = window.cwnd / MSS as f64;
@@ -377,6 +379,7 @@ fn a_share_of_whole_segments_is_whole() {
             flight: bytes,
             window: bytes,
             cause: Cause::Loss,
+            whole: false,
         };
         let found = Cubic::default().on_congestion(&cubic::Params::default(), &window, &congestion);
         assert_eq!(found, Decrease::Bytes(table.bytes(row, "right") as f64));

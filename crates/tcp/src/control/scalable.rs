@@ -94,6 +94,7 @@ mod tests {
             acked: count * Feed::MSS,
             una: 1,
             max: 1,
+            counted: None,
         }
     }
 
@@ -104,6 +105,7 @@ mod tests {
             flight: window.cwnd as u64,
             window: window.cwnd as u64,
             cause: Cause::Loss,
+            whole: false,
         };
         Scalable.on_congestion(&Params::default(), window, &congestion)
     }

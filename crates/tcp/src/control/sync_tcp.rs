@@ -380,6 +380,7 @@ mod tests {
                     acked: MSS,
                     una,
                     max,
+                    counted: None,
                 },
             );
             close(f64::from(sync.min.unwrap()), "min_ott_us");
@@ -460,6 +461,7 @@ mod tests {
                     acked: mss,
                     una,
                     max: una,
+                    counted: None,
                 },
             );
         }

@@ -139,16 +139,15 @@ impl Endpoint {
 
     /// The application writes `bytes`.
     pub fn write(&mut self, bytes: u64, cx: Context<'_>, out: &mut impl Outbox) {
-        self.sender.space_mut().write(bytes);
+        self.sender.write(bytes);
         self.output(&cx, out);
     }
 
     /// The application writes its last `bytes`, and closes, in one call. The connection is
     /// established.
     pub fn write_last(&mut self, bytes: u64, cx: Context<'_>, out: &mut impl Outbox) {
-        let space = self.sender.space_mut();
-        space.write(bytes);
-        space.close();
+        self.sender.write(bytes);
+        self.sender.space_mut().close();
         self.output(&cx, out);
     }
 

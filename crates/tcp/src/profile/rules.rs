@@ -386,12 +386,16 @@ pub enum RackRules {
     /// section 6.2).
     #[default]
     Rfc8985,
-    /// Linux: A D-SACK widens the reordering window only after a segment has come late, and counts as
-    /// delivered. The reordering timer waits 2 ms longer. A report of what was sent before the oldest segment was
-    /// sent last starts the retransmission timer anew. After segments that came more than three late, what
-    /// arrives beyond a gap opens the window, too; so does the ACK that takes a reduction back. Proportional
-    /// rate reduction starts from the window, not from what was in flight. With `rto_min_bounds = "variance"` the
-    /// deviation of round trips falls once a round trip only.
+    /// Linux. Reno's and CUBIC's window is a whole number of segments, with a count of those acknowledged;
+    /// slow start ends at ssthresh, and what is left of the ACK counts. Proportional rate reduction counts
+    /// segments from the window, not from what was in flight. One point ends reductions for marks, recoveries and
+    /// the repair after a time-out; the ACK that ends one opens the window; an echo behind it reduces anew; so
+    /// does a loss while a repair is under way. After an idle time the window halves for each time-out. A D-SACK
+    /// widens the reordering window only after a segment has come late, and counts as delivered. One timer runs:
+    /// RACK's, which waits 2 ms longer, the probe's, or that of retransmissions. A report of what was sent before
+    /// the oldest segment was sent last starts that one anew. After segments that came more than three late, what
+    /// arrives beyond a gap opens the window, too. A paced segment that leaves late shortens the next gap, by half
+    /// at most. With `rto_min_bounds = "variance"` the deviation of round trips falls once a round trip only.
     Linux,
 }
 

@@ -5,7 +5,7 @@ use super::space::Space;
 use crate::agreed::Agreed;
 use crate::context::Context;
 use crate::control::{Cause, Congestion};
-use crate::profile::EcnReaction;
+use crate::profile::{EcnReaction, RackRules};
 
 /// The sender's side of RFC 3168, section 6.1.2.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +58,7 @@ impl Space {
             flight,
             window: self.control.window().min(cx.profile.peer_window()),
             cause,
+            whole: cx.profile.rack_rules == RackRules::Linux,
         });
         self.cut_until = self.max;
         self.ecn.cut_by_echo = false;

@@ -136,6 +136,14 @@ impl Sender {
         }
     }
 
+    /// The application writes `bytes`.
+    pub(crate) fn write(&mut self, bytes: u64) {
+        self.space.write(bytes);
+        if let Kind::Rack(sender) = &mut self.kind {
+            sender.begin_write();
+        }
+    }
+
     /// Seeds the draws of the random delay before segments.
     pub(crate) fn seed(&mut self, seed: u64) {
         if let Kind::Classic(sender) = &mut self.kind {

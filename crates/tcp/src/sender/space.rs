@@ -370,6 +370,7 @@ impl Space {
             acked,
             una: self.una,
             max: self.max,
+            counted: None,
         }
     }
 

@@ -54,6 +54,7 @@ WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # What a kernel does anyway.
     "window_counts": {"packets": {}},
     "rack_rules": {"linux": {}},
+    "backoff_ends_with": {"sample": {}, "new-ack": {}},
     "pacing_burst": {"linux": {}},
     "pacing": {"linux": {}, "control": {}},
     "nagle": {"true": {}, "false": {}},

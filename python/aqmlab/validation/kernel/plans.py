@@ -67,6 +67,8 @@ class Plan:
         recovery = "" if self.sack else ', recovery = "new-reno", rack_rules = "rfc8985"'
         client = "" if self.sack else ', window_counts = "bytes"'
         own = f', congestion_control = "{self.control}", initial_window = {self.initial_window}'
+        # What is sent again gives a round trip, and ends the back-off, with time stamps alone.
+        own += "" if self.stamps else ', backoff_ends_with = "sample"'
         acks = f", ack_every = {self.ack_every}, quick_acks = {self.quick_acks}"
         lines = [
             f"server = {{ {shared}{own} }}",

@@ -17,7 +17,7 @@ use crate::control::congestion_control::{
 use crate::control::policer::{Policer, Seen};
 use crate::control::window::Window;
 use crate::filter::ThreeLargest;
-use crate::profile::Profile;
+use crate::profile::{Profile, RackRules};
 use crate::recovery::RecoveryState;
 use crate::sender::rack::pace;
 
@@ -109,6 +109,8 @@ pub(crate) struct Bbr1 {
     /// Something was sent after nothing was out, and none of it has arrived.
     idle_restart: bool,
     recovering: bool,
+    /// They are those of a time-out.
+    timed_out: bool,
     aggregation: Aggregation,
     /// Bytes of payload per second; 0: not set yet.
     pacing: f64,
@@ -394,7 +396,10 @@ impl Bbr1 {
             } else if window.cwnd < target || (sample.delivered as f64) < INITIAL_SEGMENTS * mss {
                 window.cwnd += acked;
             }
-            window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
+            // What is conserved is no more than what has arrived (Linux).
+            if !(self.packet_conservation && sample.profile.rack_rules == RackRules::Linux) {
+                window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
+            }
         }
         if self.mode == Mode::ProbeRtt {
             window.cwnd = window.cwnd.min(MIN_SEGMENTS * mss);
@@ -409,7 +414,10 @@ impl Bbr1 {
             window.cwnd = (window.cwnd - lost as f64).max(mss);
         }
         let repairing = sample.state != RecoveryState::Open;
-        if sample.state == RecoveryState::Recovery && !self.recovering {
+        // Losses that RACK finds while a time-out is repaired begin a recovery of their own (Linux).
+        let linux = sample.profile.rack_rules == RackRules::Linux;
+        let begins = !self.recovering || (linux && self.timed_out);
+        if sample.state == RecoveryState::Recovery && begins {
             self.packet_conservation = true;
             self.next_round_delivered = sample.delivered;
             window.cwnd = (sample.in_flight + sample.acked) as f64;
@@ -418,6 +426,7 @@ impl Bbr1 {
             self.packet_conservation = false;
         }
         self.recovering = repairing;
+        self.timed_out = sample.state == RecoveryState::Loss;
     }
 }
 
@@ -469,7 +478,7 @@ impl CongestionControl for Bbr1 {
     ) -> Decrease {
         self.save(window);
         if congestion.cause == Cause::Timeout {
-            self.recovering = true;
+            (self.recovering, self.timed_out) = (true, true);
             self.full_bw = 0.0;
         }
         Decrease::Bytes(window.ssthresh)

@@ -160,6 +160,7 @@ fn b106_the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_w
         flight: 12_000,
         window: 20_000,
         cause: Cause::Loss,
+        whole: false,
     };
     let _ = bbr.on_congestion(&params, &window, &congestion);
     let loss = [Loss {

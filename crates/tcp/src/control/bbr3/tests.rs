@@ -353,6 +353,7 @@ fn b316_a_loss_that_was_none_leaves_the_bounds_as_they_were_and_probing_begins_a
         flight: 40_000,
         window: 40_000,
         cause: Cause::Loss,
+        whole: false,
     };
     for (state, then, after) in [
         (State::Startup, State::Startup, State::Startup),
@@ -411,6 +412,7 @@ fn after_a_time_out_the_branch_looks_for_a_full_pipe_anew_and_bounds_what_is_in_
             flight: 40_000,
             window: 40_000,
             cause: Cause::Timeout,
+            whole: false,
         };
         let _ = bbr.on_congestion(&Params { constants }, &segments(40.0), &congestion);
         assert_eq!(bbr.bounds.inflight_shortterm, shortterm, "{state:?}");

@@ -4,17 +4,16 @@ use aqmlab_net::Time;
 
 use super::RackSender;
 use super::hystart::{Arrival, LIMIT};
+use super::linux::Said;
+use super::rules::{self, DUP_THRESH};
 use crate::agreed::Agreed;
 use crate::context::Context;
-use crate::control::{Cause, Marks, Sample};
+use crate::control::{Cause, CongestionControlKind, Marks, Sample};
 use crate::profile::{BackoffEnd, RackRules, RateReduction, RtoMinBounds, SlowStartExit};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, Segment, Stamps};
 use crate::sender::prr::Prr;
 use crate::sender::space::Space;
-
-/// Duplicate ACKs that mean a loss where the peer sends no SACK (RFC 5681, section 3.2).
-const DUP_THRESH: u32 = 3;
 
 /// Blocks that the options of a segment have room for.
 const MOST_BLOCKS: usize = 4;
@@ -53,12 +52,31 @@ impl RackSender {
         };
         let dsack = self.take_arrivals(space, segment, cx);
         self.measure_arrivals(space, segment, cx, out);
-        let marks = self.take_marks(space, segment, cx);
+        let linux = rules::applies(cx);
+        let (marks, echo) = self.take_marks(space, segment, linux, cx);
         space.una = space.una.max(segment.ack);
         space.nxt = space.nxt.max(space.una);
         let advances = space.una > before.una;
+        let had = self.dup_acks;
         self.count_duplicates(space, segment, advances, cx);
         self.end_probe(space, segment.ack, advances, dsack, before.pipe, cx);
+        self.duplicate_end = None;
+        if linux {
+            self.count_arrived(space, had, advances, cx);
+            let duplicate = self.dup_acks > had;
+            let said = Said {
+                from: before.una,
+                advances,
+                echo,
+                duplicate,
+            };
+            self.take_as_linux(space, said, cx);
+            self.sample_control(space, &before, marks, cx);
+            self.move_as_linux(space, advances, cx);
+            self.set_pace(space, cx);
+            self.restart_timers(space, advances, cx);
+            return;
+        }
         match space.recovery_state {
             RecoveryState::Recovery if space.una >= space.recover => self.end_recovery(space, cx),
             RecoveryState::Loss => self.judge_timeout(space, advances, cx),
@@ -78,22 +96,27 @@ impl RackSender {
     /// Whether the ACK reports what was sent before the oldest segment was sent last, so that this one is not
     /// late yet (Linux).
     pub(super) fn overtakes_repair(&self, cx: &Context<'_>) -> bool {
-        let rtt = self.log.news.longest_rtt;
-        cx.profile.rack_rules == RackRules::Linux
-            && rtt.is_some_and(|rtt| self.log.oldest_sent_at() > Some(cx.now.saturating_sub(rtt)))
+        rules::applies(cx)
+            && self
+                .log
+                .news
+                .longest_rtt(true)
+                .is_some_and(|rtt| self.log.oldest_sent_at() > Some(cx.now.saturating_sub(rtt)))
     }
 
     /// What has arrived by this ACK; whether it reports a duplicate (D-SACK: RFC 2883).
     fn take_arrivals(&mut self, space: &mut Space, segment: &Segment, cx: &Context<'_>) -> bool {
         let (una, max, recover) = (space.una, space.max, space.recover);
         let (sacking, echoed) = (space.sacks(), space.echoed(segment, cx));
+        let probed = self.probe.end.filter(|_| self.probe.is_resend);
         let Self {
             log, rack, undo, ..
         } = self;
         log.begin();
-        rack.begin(echoed);
+        rack.begin(echoed, cx.profile.rack_rules);
         let una = una.max(segment.ack);
         let mut dsack = false;
+        let mut late = None;
         if sacking {
             let full = |(from, to)| (Segment::unwrap_seq(from, una), Segment::unwrap_seq(to, una));
             let mut blocks = segment.options.sack_blocks().map(full);
@@ -104,8 +127,10 @@ impl RackSender {
                 dsack = to <= segment.ack || is_inside;
                 if dsack {
                     undo.on_duplicate(from);
+                    self.duplicate_end = Some(to);
                     if cx.profile.rack_rules == RackRules::Linux {
                         log.on_duplicate(cx.profile.mss.0);
+                        late = Some(from).filter(|&from| log.has_repaired_and_seen(from));
                     }
                 }
             }
@@ -126,7 +151,13 @@ impl RackSender {
         if segment.ack > space.una {
             log.acknowledge(segment.ack, recover, cx.now, rack);
         }
-        rack.on_ack(una, max, dsack, cx.profile.rack_rules);
+        // A duplicate of the probe is no sign of reordering (Linux).
+        let of_probe = rules::applies(cx) && probed.is_some() && self.duplicate_end == probed;
+        let delivers = log.news.segments > 0;
+        rack.on_ack(una, max, dsack && !of_probe, delivers);
+        if let Some(from) = late {
+            rack.on_late(from);
+        }
         dsack
     }
 
@@ -141,7 +172,8 @@ impl RackSender {
         let advances = segment.ack > space.una;
         let echoed = self.rack.echoed.filter(|_| advances);
         let by_stamp = echoed.map(|echoed| cx.now.saturating_sub(echoed));
-        if let Some(time) = self.log.news.longest_rtt.or(by_stamp) {
+        let longest = self.log.news.longest_rtt(rules::applies(cx));
+        if let Some(time) = longest.or(by_stamp) {
             self.probe.on_round_trip();
             let (sent, cwnd) = (cx.now.saturating_sub(time), space.control.window());
             let srtt = space.rto.smoothed(cx.profile);
@@ -172,7 +204,14 @@ impl RackSender {
 
     /// The marks that the ACK reports, for the congestion control; the stack answers marks that the control
     /// leaves to it.
-    fn take_marks(&mut self, space: &mut Space, segment: &Segment, cx: &Context<'_>) -> Marks {
+    /// Whether it is left: in Linux it has its place among losses.
+    fn take_marks(
+        &mut self,
+        space: &mut Space,
+        segment: &Segment,
+        linux: bool,
+        cx: &Context<'_>,
+    ) -> (Marks, bool) {
         let news = &self.log.news;
         let reported = Marks {
             bytes: news.delivered,
@@ -185,18 +224,23 @@ impl RackSender {
         } else if space.agreed.has(Agreed::ECN) && segment.flags.has(Flags::ECE) {
             reported
         } else {
-            return Marks::default();
+            return (Marks::default(), false);
         };
-        let answers = cx.profile.congestion_control.answers_marks();
+        let control = &cx.profile.congestion_control;
+        // Linux's BBR, which marks do not concern, leaves them to the stack.
+        let is_deaf = linux && matches!(control, CongestionControlKind::Bbr1(_));
+        let answers = control.answers_marks() && !is_deaf;
         if answers && !space.falls_back(cx) {
             space.answer_echo(segment.ack);
-            return marks;
+            return (marks, false);
         }
-        if marks.segments > 0 {
+        let is_classic = !space.agreed.has(Agreed::ACCURATE);
+        let echo = linux && (marks.segments > 0 || is_classic);
+        if marks.segments > 0 && !linux {
             self.reduce_for_echo(space, segment.ack, cx);
         }
         // Without accurate feedback it is Reno: marks are no concern of its own.
-        if answers { Marks::default() } else { marks }
+        (if answers { Marks::default() } else { marks }, echo)
     }
 
     /// An echo takes the window down to ssthresh as a loss does, over a round trip (RFC 9937; the state CWR
@@ -215,7 +259,7 @@ impl RackSender {
     }
 
     /// Whether the window falls over a round trip.
-    fn spreads_reductions(&self, cx: &Context<'_>) -> bool {
+    pub(super) fn spreads_reductions(&self, cx: &Context<'_>) -> bool {
         !cx.profile.congestion_control.owns_window()
             && cx.profile.rate_reduction == RateReduction::Proportional
     }
@@ -239,9 +283,20 @@ impl RackSender {
                 _ => 0,
             };
         } else if segment.ack == space.una && space.una < space.max && pure {
+            let linux = rules::applies(cx);
+            // While a time-out is repaired Linux counts them if new data is out.
+            let (una, max, recover) = (space.una, space.max, space.recover);
+            let passes = max <= recover || una >= recover;
+            if linux && passes && space.recovery_state == RecoveryState::Loss {
+                return;
+            }
             self.dup_acks += 1;
             let most = space.in_flight().div_ceil(cx.profile.mss.0) as u32;
-            self.dup_acks = self.dup_acks.min(most.saturating_sub(1));
+            let missing = match linux {
+                true => self.log.lost_segments.max(1) as u32,
+                false => 1,
+            };
+            self.dup_acks = self.dup_acks.min(most.saturating_sub(missing));
         }
     }
 
@@ -256,7 +311,8 @@ impl RackSender {
         let in_recovery = space.recovery_state == RecoveryState::Recovery;
         self.reo_at = Time::NEVER;
         if !sacking {
-            let third = dup_acks >= DUP_THRESH && !recovering && una >= recover;
+            let free = una >= recover || rules::applies(cx);
+            let third = dup_acks >= self.dup_thresh(cx) && !recovering && free;
             if third || (in_recovery && advances) {
                 self.log.lose_oldest();
             }
@@ -277,11 +333,7 @@ impl RackSender {
     /// A loss was found: the window is cut once, and what is lost goes again. `pipe`: bytes on
     /// their way before.
     pub(super) fn enter_recovery(&mut self, space: &mut Space, pipe: u64, cx: &Context<'_>) {
-        self.remember_window(space);
-        let base = match cx.profile.rack_rules {
-            RackRules::Rfc8985 => pipe,
-            RackRules::Linux => space.control.window(),
-        };
+        self.remember_window(space, cx);
         let cwnd = space.cut_for_loss(pipe, cx);
         self.counts.fast_retransmits += 1;
         space.recover = space.max;
@@ -293,7 +345,7 @@ impl RackSender {
         }
         // What an echo has begun goes on.
         if !std::mem::take(&mut self.is_reducing) {
-            self.prr = Prr::begin(base.max(cx.profile.mss.0));
+            self.prr = Prr::begin(pipe.max(cx.profile.mss.0));
         }
         self.restart_rto(space, cx);
     }
@@ -315,12 +367,14 @@ impl RackSender {
         let srtt = space.rto.smoothed(cx.profile);
         // Lost once more, the same data is the same congestion; and what a recovery has cut for.
         let repeated = std::mem::replace(&mut self.timed_out_at, una) == una;
-        let cut = match state {
-            RecoveryState::Open => true,
-            _ => una >= space.recover && !repeated,
+        let linux = rules::applies(cx);
+        let (cut, judged) = match state {
+            _ if linux => self.judges_timeout(space, repeated),
+            RecoveryState::Open => (true, true),
+            _ => (una >= space.recover && !repeated, false),
         };
         if cut {
-            self.remember_window(space);
+            self.remember_window(space, cx);
         }
         let outstanding = self.pipe(space, cx);
         self.log.begin();
@@ -328,13 +382,16 @@ impl RackSender {
             self.log.forget_sacks();
         }
         let sacked = self.log.sacked_segments;
-        let patience = self.rack.patience(srtt, true, sacked);
+        let patience = match linux {
+            true => Some(self.rack.rtt()),
+            false => sacking.then(|| self.rack.patience(srtt, true, sacked)),
+        };
         self.log.lose_oldest();
-        self.log.lose_overdue(sacking.then_some(patience), cx.now);
+        self.log.lose_overdue(patience, cx.now);
         self.reo_at = Time::NEVER;
         self.pto_at = Time::NEVER;
         self.probe.forget();
-        self.begin_judging(state, cx);
+        self.begin_judging(judged, cx);
         if cut {
             space.cut(outstanding, Cause::Timeout, cx);
         }
@@ -344,6 +401,7 @@ impl RackSender {
         space.recover = space.max;
         let window = self.pipe(space, cx) + cx.profile.mss.0;
         space.control.set_window(window);
+        self.counted = 0;
         self.restart_rto(space, cx);
     }
 
@@ -379,15 +437,12 @@ impl RackSender {
             self.reduce(space, advances && !lost, cx);
             return;
         }
-        let arrives = advances || (delivered > 0 && self.opens_by_sack(cx));
-        if !arrives {
+        if !advances {
             return;
         }
         let echoed = marks.segments > 0 && !cx.profile.congestion_control.answers_marks();
-        let linux = cx.profile.rack_rules == RackRules::Linux;
-        let opens = before.state != RecoveryState::Recovery
-            || cx.profile.recovery_exit_opens_window
-            || (linux && before.undone);
+        let opens =
+            before.state != RecoveryState::Recovery || cx.profile.recovery_exit_opens_window;
         let opens = before.window_limited && opens && !echoed;
         if opens && !self.open_by_hystart(space, delivered, cx) {
             space.open(delivered, cx);
@@ -398,9 +453,8 @@ impl RackSender {
 
     /// Whether what arrives beyond a gap opens the window like the rest: where segments come late, Linux
     /// does not wait for the gap to close.
-    fn opens_by_sack(&self, cx: &Context<'_>) -> bool {
-        cx.profile.rack_rules == RackRules::Linux
-            && self.rack.latest() > u64::from(DUP_THRESH) * cx.profile.mss.0
+    pub(super) fn opens_by_sack(&self, cx: &Context<'_>) -> bool {
+        self.rack.latest() > u64::from(DUP_THRESH) * cx.profile.mss.0
     }
 
     /// Proportional rate reduction (RFC 9937): the window is what is on its way and what the ACK

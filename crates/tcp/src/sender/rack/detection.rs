@@ -39,6 +39,11 @@ pub(crate) struct Rack {
     reo_wnd_persist: u8,
     /// What was out when a D-SACK came last: a further one below it is of the same round trip.
     dsack_round: Option<u64>,
+    rules: RackRules,
+    /// A D-SACK is to widen the reordering window.
+    dsack_waits: bool,
+    /// Where the segment ends whose round trip is the latest.
+    rtt_end: u64,
     /// When the segment was sent that the peer's time stamp echoes, to the millisecond; none without
     /// time stamps.
     pub(crate) echoed: Option<Time>,
@@ -58,6 +63,9 @@ impl Default for Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: PERSISTENCE,
             dsack_round: None,
+            rules: RackRules::default(),
+            dsack_waits: false,
+            rtt_end: 0,
             echoed: None,
         }
     }
@@ -74,13 +82,39 @@ impl Rack {
         u64::from(self.latest)
     }
 
+    /// What came at `from` was late.
+    pub(crate) fn on_late(&mut self, from: u64) {
+        let late = self.fack.saturating_sub(from);
+        self.latest = self.latest.max(u32::try_from(late).unwrap_or(u32::MAX));
+    }
+
+    /// Whether what it has found lost is looked at no more.
+    pub(crate) fn forgets(&self) -> bool {
+        self.rules == RackRules::Linux
+    }
+
+    /// Whether a segment is late by `now` that is due then. Linux sends each segment of one write a little later
+    /// than the one before it, and counts from the one whose round trip is the latest.
+    #[inline]
+    pub(crate) fn is_late(&self, sent: &Sent, due: Time, now: Time) -> bool {
+        due < now
+            || (due == now
+                && (self.rules != RackRules::Linux || !sent.apart || sent.end < self.rtt_end))
+    }
+
+    /// The round trip of the segment that has arrived last.
+    pub(crate) fn rtt(&self) -> Time {
+        self.rtt
+    }
+
     fn has_reordering(&self) -> bool {
         self.latest > 0
     }
 
     /// An ACK begins, which echoes a time stamp of that time.
-    pub(crate) fn begin(&mut self, echoed: Option<Time>) {
+    pub(crate) fn begin(&mut self, echoed: Option<Time>, rules: RackRules) {
         (self.echoed, self.fack_before) = (echoed, self.fack);
+        self.rules = rules;
     }
 
     /// The handshake took so long: the first sample of the round trip.
@@ -101,7 +135,9 @@ impl Rack {
         let rtt = now - sent.at;
         if sent.resent {
             // What was sent first may have arrived, and not what was sent last.
-            let is_older = self.echoed.is_some_and(|echoed| echoed < sent.at);
+            // Linux goes by the round trip alone.
+            let by_stamp = self.rules == RackRules::Rfc8985;
+            let is_older = by_stamp && self.echoed.is_some_and(|echoed| echoed < sent.at);
             if is_older || self.min_rtt().is_some_and(|least| rtt < least) {
                 return;
             }
@@ -112,7 +148,7 @@ impl Rack {
                 self.sure = (sent.at, sent.end, rtt);
             }
         }
-        self.rtt = rtt;
+        (self.rtt, self.rtt_end) = (rtt, sent.end);
         if (sent.at, sent.end) > (self.at, self.end) {
             (self.at, self.end) = (sent.at, sent.end);
         }
@@ -121,11 +157,18 @@ impl Rack {
     /// Step 4: what a D-SACK says of the reordering window, with all below `una` acknowledged and all
     /// below `max` out.
     #[inline]
-    pub(crate) fn on_ack(&mut self, una: u64, max: u64, dsack: bool, rules: RackRules) {
+    pub(crate) fn on_ack(&mut self, una: u64, max: u64, mut dsack: bool, delivers: bool) {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
         }
-        let widens = rules == RackRules::Rfc8985 || self.has_reordering();
+        let mut widens = true;
+        if self.rules == RackRules::Linux {
+            // It waits for an ACK that delivers something, and for a sign of reordering.
+            self.dsack_waits |= dsack && self.has_reordering();
+            widens = delivers;
+            dsack = self.dsack_waits;
+            self.dsack_waits &= !delivers;
+        }
         if dsack && widens && self.dsack_round.is_none() {
             self.dsack_round = Some(max);
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
@@ -220,10 +263,10 @@ mod tests {
     #[test]
     fn rk05_a_dsack_widens_the_window_once_a_round_trip() {
         let mut rack = Rack::default();
-        rack.on_ack(1000, 5000, true, RackRules::Rfc8985);
-        rack.on_ack(2000, 6000, true, RackRules::Rfc8985);
+        rack.on_ack(1000, 5000, true, true);
+        rack.on_ack(2000, 6000, true, true);
         assert_eq!(rack.reo_wnd_mult, 2, "the same round trip");
-        rack.on_ack(5000, 9000, true, RackRules::Rfc8985);
+        rack.on_ack(5000, 9000, true, true);
         assert_eq!(rack.reo_wnd_mult, 3, "the next one");
         for _ in 0..15 {
             rack.on_recovered();

@@ -5,6 +5,7 @@ use aqmlab_net::{Ecn, Time};
 
 use super::RackSender;
 use super::ack::Before;
+use super::rules;
 use crate::accecn;
 use crate::agreed::Agreed;
 use crate::context::Context;
@@ -94,26 +95,36 @@ impl RackSender {
             undone: false,
         };
         self.log.begin();
-        self.rack.begin(None);
+        self.rack.begin(None, cx.profile.rack_rules);
         if advances {
             self.log
                 .acknowledge(segment.ack, recover, cx.now, &mut self.rack);
         }
-        self.rack
-            .on_ack(segment.ack, max, false, cx.profile.rack_rules);
+        self.rack.on_ack(segment.ack, max, false, advances);
         self.reo_at = Time::NEVER;
         if advances {
             self.measure_arrivals(space, segment, cx, out);
             space.una = segment.ack;
             space.nxt = space.nxt.max(segment.ack);
         }
+        let linux = rules::applies(cx);
+        if linux {
+            self.arrived = self.log.news.segments;
+            self.log.recount(self.arrived * cx.profile.mss.0, cx.now);
+        }
         let marks = Marks::default();
         let is_idle = una == max && space.nxt >= space.end && space.hold_until == Time::NEVER;
         if !advances && is_idle && !space.control.samples_when_idle(cx.profile, cx.now) {
             return; // Pace and timers are as they were, too.
         }
-        self.sample_control(space, &before, marks, cx);
-        self.move_window(space, &before, advances, marks, cx);
+        if linux {
+            self.end_reduction(space, cx);
+            self.sample_control(space, &before, marks, cx);
+            self.move_as_linux(space, advances, cx);
+        } else {
+            self.sample_control(space, &before, marks, cx);
+            self.move_window(space, &before, advances, marks, cx);
+        }
         self.set_pace(space, cx);
         self.restart_timers(space, advances, cx);
     }

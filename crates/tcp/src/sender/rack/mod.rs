@@ -11,11 +11,13 @@ mod detection;
 mod deviation;
 mod fast_path;
 pub(crate) mod hystart;
+mod linux;
 mod marks;
 mod output;
 pub(crate) mod pace;
 mod pacing;
 mod probe;
+mod rules;
 pub(crate) mod segment_log;
 mod spurious;
 mod tail_loss_probe;
@@ -56,6 +58,12 @@ pub(crate) struct RackSender {
     marks: MarkReader,
     /// Duplicate ACKs, where the peer sends no SACK.
     dup_acks: u32,
+    /// Segments that the ACK at hand delivers, as Linux counts them.
+    arrived: u64,
+    /// Segments acknowledged on the way to the next one that the window holds, as Linux counts them.
+    counted: u32,
+    /// Behind the segment that the ACK at hand reports as a duplicate (D-SACK).
+    duplicate_end: Option<u64>,
     /// Behind the last segment sent that was not full.
     small_end: u64,
     /// `una` at the last time-out: a further one with the same value repeats it.
@@ -82,6 +90,9 @@ impl Default for RackSender {
             hystart: HyStart::default(),
             marks: MarkReader::default(),
             dup_acks: 0,
+            arrived: 0,
+            counted: 0,
+            duplicate_end: None,
             small_end: 0,
             timed_out_at: 0,
             rto_at: Time::NEVER,
@@ -97,6 +108,9 @@ impl RackSender {
         if let Some(took) = took {
             self.rack.on_handshake(took, cx.now);
             self.keep_deviation(space, (took, None), 1, cx);
+        }
+        if rules::applies(cx) {
+            self.pace.catch_up();
         }
         self.set_pace(space, cx);
     }

@@ -4,6 +4,8 @@
 use aqmlab_net::Time;
 
 use super::RackSender;
+use super::rules;
+use super::spurious::NEW_SEGMENTS;
 use super::undo::Spurious;
 use crate::context::Context;
 use crate::control::Restart;
@@ -26,8 +28,14 @@ impl RackSender {
         // When all that was written has left, FIN included, only a repair has more to send.
         if !space.has_sent_all() || !space.is_open() {
             self.send(space, receiver, cx, out);
+            self.log.apart = false;
         }
         space.ack_if_due(receiver, cx, out);
+    }
+
+    /// What follows is sent by a write.
+    pub(in crate::sender) fn begin_write(&mut self) {
+        self.log.apart = true;
     }
 
     #[inline(never)]
@@ -59,7 +67,7 @@ impl RackSender {
             if self.rto_at == Time::NEVER {
                 self.restart_rto(space, cx);
             }
-            self.schedule_probe(space, cx);
+            self.schedule_probe(space, true, cx);
         }
         self.set_timer(space, cx);
     }
@@ -68,7 +76,11 @@ impl RackSender {
     #[inline(never)]
     fn restart(&mut self, space: &mut Space, cx: &Context<'_>) {
         if !cx.profile.congestion_control.owns_window() {
-            space.restart_after_idle(cx);
+            if rules::applies(cx) {
+                self.restart_as_linux(space, cx);
+            } else {
+                space.restart_after_idle(cx);
+            }
             return;
         }
         let srtt = space.rto.smoothed(cx.profile);
@@ -161,13 +173,15 @@ impl RackSender {
         let first = in_recovery && self.prr.out == 0;
         let hole = self.log.first_hole();
         let hole = hole.filter(|_| repairing && probing == 0);
+        let linux = rules::applies(cx);
         let may = match hole {
+            Some(_) if linux => pipe < cwnd,
             Some((seq, end)) => first || pipe + (end - seq) <= cwnd,
-            None if probing > 0 => true,
+            None if probing > 0 && !linux => true,
             None => pipe < cwnd,
         };
         if !may {
-            return false;
+            return probing > 0 && self.end_probing();
         }
         let room = if probing > 0 {
             u64::MAX
@@ -179,6 +193,9 @@ impl RackSender {
         }
         if let Some(next) = self.pace.wait(cx.now) {
             space.hold_until = next;
+            if linux {
+                self.put_off();
+            }
             return false;
         }
         match hole {
@@ -205,8 +222,8 @@ impl RackSender {
         let spurious = &mut self.spurious;
         let was = *spurious;
         match was {
-            Spurious::Probing(1) => *spurious = Spurious::Second,
-            Spurious::Probing(_) => *spurious = Spurious::Settled,
+            Spurious::Probing(NEW_SEGMENTS | u8::MAX) => *spurious = Spurious::Settled,
+            Spurious::Probing(_) => *spurious = Spurious::Second,
             _ => {}
         }
         was != *spurious && *spurious == Spurious::Settled
@@ -239,7 +256,7 @@ impl RackSender {
         self.log.on_send(seq, end, pipe, cx.now);
         self.pace.on_send(bytes, cx.now);
         if in_recovery || self.is_reducing {
-            self.prr.out += end - seq;
+            self.prr.out += reduced_by(end - seq, cx);
         }
         if len < cx.profile.mss.0 {
             self.small_end = end;
@@ -266,7 +283,7 @@ impl RackSender {
         self.log.on_resend(end, pipe, cx.now);
         self.pace.on_send(len + cx.profile.header.0, cx.now);
         if in_recovery {
-            self.prr.out += end - seq;
+            self.prr.out += reduced_by(end - seq, cx);
         }
         self.emit_out_of_line(space, seq, (len, fin), receiver, cx, out);
         if is_oldest {
@@ -314,6 +331,15 @@ impl RackSender {
         if !space.emit(seq, candidate, receiver, cx, out) {
             self.counts.on_resend(candidate.0, out);
         }
+    }
+}
+
+/// What a segment of `len` bytes takes of what proportional rate reduction allows: Linux counts segments.
+fn reduced_by(len: u64, cx: &Context<'_>) -> u64 {
+    if rules::applies(cx) {
+        cx.profile.mss.0
+    } else {
+        len
     }
 }
 

@@ -18,6 +18,10 @@ pub(super) struct Pace {
     free: u32,
     /// What the free segments of the present burst would have made others wait.
     owed: Time,
+    /// How late the present burst has left, as far as it has not shortened a gap yet.
+    late: Time,
+    /// Whether that shortens gaps, by half at most (Linux).
+    catches_up: bool,
 }
 
 /// Segments at the beginning of a connection that make no other wait (Linux).
@@ -44,6 +48,11 @@ impl Pace {
     /// Whether segments leave at a rate.
     pub(super) fn is_set(&self) -> bool {
         self.rate.is_some()
+    }
+
+    /// A segment that leaves late shortens the next gap.
+    pub(super) fn catch_up(&mut self) {
+        self.catches_up = true;
     }
 
     /// Bytes per second, and how many segments leave with the first one of a burst.
@@ -74,12 +83,22 @@ impl Pace {
         } else {
             (self.burst_at, self.left) = (now, self.followers);
             self.owed = Time::ZERO;
+            self.late = match self.catches_up {
+                true => now.saturating_sub(self.next),
+                false => Time::ZERO,
+            };
         }
         let gap = Time::from_secs_f64(bytes as f64 / rate);
         if is_free {
             self.owed += gap;
+            if self.catches_up {
+                self.next = self.next.max(now);
+            }
         } else {
-            self.next = self.next.max(now) + std::mem::take(&mut self.owed) + gap;
+            let gap = std::mem::take(&mut self.owed) + gap;
+            let shorter = self.late.min(Time::from_nanos(gap.as_nanos() / 2));
+            self.late = self.late.saturating_sub(shorter);
+            self.next = self.next.max(now) + gap.saturating_sub(shorter);
         }
     }
 }

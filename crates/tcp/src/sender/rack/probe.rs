@@ -23,6 +23,11 @@ impl Probe {
         self.used = false;
     }
 
+    /// Whether a segment that was sent again is out, and no ACK has shown its fate.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.end.is_some() && self.is_resend
+    }
+
     /// A time-out takes over.
     pub(super) fn forget(&mut self) {
         self.end = None;

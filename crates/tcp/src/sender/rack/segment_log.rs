@@ -26,6 +26,10 @@ pub(crate) struct Sent {
     repaired: bool,
     /// It was sent more than once.
     pub(crate) resent: bool,
+    /// RACK has found it lost: in Linux it looks at it no more before it is sent again, whatever is taken back.
+    forgotten: bool,
+    /// It left a little later than the one before it.
+    pub(crate) apart: bool,
     /// What the connection was like when it was sent last.
     then: Then,
 }
@@ -51,6 +55,8 @@ impl Sent {
             lost: false,
             repaired: false,
             resent,
+            forgotten: false,
+            apart: false,
             then: Then::default(),
         }
     }
@@ -63,16 +69,38 @@ pub(crate) struct News {
     pub(crate) delivered: u64,
     /// Segments delivered.
     pub(crate) segments: u64,
+    /// Segments that have arrived once more.
+    pub(crate) duplicates: u64,
+    /// Something has been reported beyond a gap.
+    pub(crate) sacked: bool,
+    /// Something has been acknowledged that was sent more than once.
+    pub(crate) resent: bool,
     /// The round trip of the newest segment that was sent once.
     pub(crate) rtt: Option<Time>,
-    /// The same of the oldest: with the time for which the peer has delayed its ACK.
-    pub(crate) longest_rtt: Option<Time>,
+    /// The same of the oldest one beyond a gap, and of the oldest one acknowledged: with the time for which the
+    /// peer has delayed its ACK.
+    pub(crate) sacked_rtt: Option<Time>,
+    pub(crate) acked_rtt: Option<Time>,
     /// A segment that was sent once, before the last congestion, has arrived.
     pub(crate) original: bool,
     /// The segment sent last of those that have arrived.
     newest: Option<Sent>,
     /// Segments found lost.
     pub(crate) losses: Vec<Loss>,
+}
+
+impl News {
+    /// The longest round trip of an ACK. `linux`: what it acknowledges comes first, and counts only if all
+    /// of it was sent once.
+    #[inline]
+    pub(crate) fn longest_rtt(&self, linux: bool) -> Option<Time> {
+        if linux {
+            let acked = self.acked_rtt.filter(|_| !self.resent);
+            acked.or(self.sacked_rtt)
+        } else {
+            self.sacked_rtt.or(self.acked_rtt)
+        }
+    }
 }
 
 /// The segments that are out, oldest first, and what follows from them.
@@ -85,6 +113,11 @@ pub(crate) struct SegmentLog {
     sacked: u64,
     holes: u64,
     hole_segments: u64,
+    /// Segments that are lost, whether sent again or not; and how often a repair was lost.
+    pub(crate) lost_segments: u64,
+    pub(crate) lost_repairs: u64,
+    /// What is sent now leaves one by one: the application writes it. What an ACK releases has one time.
+    pub(crate) apart: bool,
     /// Behind the highest segment that was sent again.
     resent_end: u64,
     /// There is no hole below.
@@ -178,6 +211,8 @@ impl SegmentLog {
             lost: false,
             repaired: false,
             resent: false,
+            forgotten: false,
+            apart: self.apart,
             then,
         });
     }
@@ -197,6 +232,7 @@ impl SegmentLog {
             self.hole_segments -= 1;
         }
         (sent.at, sent.resent, sent.then) = (now, true, then);
+        sent.forgotten = false;
         sent.repaired = sent.lost;
         self.no_hole_below = end;
         self.resent_end = self.resent_end.max(end);
@@ -217,9 +253,10 @@ impl SegmentLog {
     /// An ACK begins.
     pub(crate) fn begin(&mut self) {
         let news = &mut self.news;
-        (news.delivered, news.segments) = (0, 0);
-        (news.rtt, news.longest_rtt) = (None, None);
-        news.original = false;
+        (news.delivered, news.segments, news.duplicates) = (0, 0, 0);
+        news.rtt = None;
+        (news.sacked_rtt, news.acked_rtt) = (None, None);
+        (news.original, news.sacked, news.resent) = (false, false, false);
         news.newest = None;
         news.losses.clear();
     }
@@ -232,13 +269,14 @@ impl SegmentLog {
                 break;
             }
             self.sent.pop_front();
+            self.news.resent |= first.resent;
             if first.sacked {
                 self.sacked -= first.len;
                 self.sacked_segments -= 1;
             } else {
                 self.arrive(first, recover, now, rack, rack.fack_before);
-                if !first.resent && self.news.longest_rtt.is_none() {
-                    self.news.longest_rtt = Some(now - first.at);
+                if !first.resent && self.news.acked_rtt.is_none() {
+                    self.news.acked_rtt = Some(now - first.at);
                 }
             }
         }
@@ -291,8 +329,9 @@ impl SegmentLog {
                 self.sacked += before.len;
                 self.sacked_segments += 1;
                 self.arrive(before, recover, now, rack, rack.fack);
-                if !before.resent && self.news.longest_rtt.is_none() {
-                    self.news.longest_rtt = Some(now - before.at);
+                self.news.sacked = true;
+                if !before.resent && self.news.sacked_rtt.is_none() {
+                    self.news.sacked_rtt = Some(now - before.at);
                 }
             }
             index += 1;
@@ -303,6 +342,30 @@ impl SegmentLog {
     pub(crate) fn on_duplicate(&mut self, mss: u64) {
         self.delivery.delivered += mss;
         self.news.delivered += mss;
+        self.news.duplicates += 1;
+    }
+
+    /// What the ACK at hand delivers is so many bytes.
+    pub(crate) fn recount(&mut self, delivered: u64, now: Time) {
+        let other = self.delivery.delivered - self.news.delivered;
+        self.delivery.delivered = other;
+        self.news.delivered = delivered;
+        if delivered > 0 {
+            self.delivery.on_arrival(delivered, now);
+        }
+    }
+
+    /// Whether the segment at `seq` has been sent again and reported: a further report of it shows that the
+    /// first one was late.
+    pub(crate) fn has_repaired_and_seen(&self, seq: u64) -> bool {
+        let found = self.sent.get(self.below(seq));
+        found.is_some_and(|sent| sent.start() == seq && sent.resent && sent.sacked)
+    }
+
+    /// Repairs that are under way.
+    pub(crate) fn repairs(&self) -> u32 {
+        let is_repair = |sent: &&Sent| sent.repaired && !sent.sacked;
+        self.sent.iter().filter(is_repair).count() as u32
     }
 
     /// When the oldest segment that is out was sent last.
@@ -327,9 +390,12 @@ impl SegmentLog {
     /// A segment has arrived.
     #[inline(never)]
     fn arrive(&mut self, sent: Sent, recover: u64, now: Time, rack: &mut Rack, fack: u64) {
-        if sent.is_hole() {
-            self.holes -= sent.len;
-            self.hole_segments -= 1;
+        if sent.lost {
+            self.lost_segments -= 1;
+            if !sent.repaired {
+                self.holes -= sent.len;
+                self.hole_segments -= 1;
+            }
         }
         self.delivery.on_arrival(sent.len, now);
         let news = &mut self.news;
@@ -357,6 +423,8 @@ impl SegmentLog {
 
     fn mark_lost(&mut self, index: usize) {
         let sent = &mut self.sent[index];
+        self.lost_segments += u64::from(!sent.lost);
+        self.lost_repairs += u64::from(sent.repaired);
         (sent.lost, sent.repaired) = (true, false);
         self.holes += sent.len;
         self.hole_segments += 1;
@@ -380,10 +448,11 @@ impl SegmentLog {
                 index = self.below(to).max(index + 1);
                 continue;
             }
-            if is_before && !sent.is_hole() {
+            if is_before && !sent.is_hole() && !sent.forgotten {
                 let due = sent.at + patience;
-                if due <= now {
+                if rack.is_late(sent, due, now) {
                     self.mark_lost(index);
+                    self.sent[index].forgotten = rack.forgets();
                 } else {
                     next = next.max(Some(due));
                 }
@@ -420,7 +489,7 @@ impl SegmentLog {
         for sent in &mut self.sent {
             (sent.lost, sent.repaired) = (false, false);
         }
-        (self.holes, self.hole_segments) = (0, 0);
+        (self.holes, self.hole_segments, self.lost_segments) = (0, 0, 0);
     }
 }
 

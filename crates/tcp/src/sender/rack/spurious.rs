@@ -1,6 +1,7 @@
 //! When a time-out or a reduction is taken back ([`super::undo`]).
 
 use super::RackSender;
+use super::rules;
 use super::undo::{Spurious, Undo};
 use crate::context::Context;
 use crate::profile::Frto;
@@ -8,19 +9,23 @@ use crate::recovery::RecoveryState;
 use crate::sender::space::Space;
 
 /// New segments that the first ACK after a time-out releases.
-const NEW_SEGMENTS: u8 = 2;
+pub(super) const NEW_SEGMENTS: u8 = 2;
 
 impl RackSender {
     /// Keeps what a reduction that begins now may have to give back.
-    pub(super) fn remember_window(&mut self, space: &mut Space) {
+    pub(super) fn remember_window(&mut self, space: &mut Space, cx: &Context<'_>) {
+        if rules::applies(cx) {
+            self.undo = self.memory(space, self.probe.is_undecided().into());
+            return;
+        }
         let control = &space.control;
         self.undo = Undo::new(space.una, control.window(), control.ssthresh());
     }
 
     /// A time-out: whether the next ACKs are to decide if it was spurious. Not while an earlier one
     /// is repaired (RFC 5682, section 3.1).
-    pub(super) fn begin_judging(&mut self, state: RecoveryState, cx: &Context<'_>) {
-        let wanted = cx.profile.frto != Frto::Off && state == RecoveryState::Open;
+    pub(super) fn begin_judging(&mut self, may: bool, cx: &Context<'_>) {
+        let wanted = cx.profile.frto != Frto::Off && may;
         self.spurious = if wanted {
             Spurious::First
         } else {
@@ -36,7 +41,7 @@ impl RackSender {
         let news = &self.log.news;
         let (original, delivers) = (news.original, news.segments > 0);
         match self.spurious {
-            Spurious::Settled => {}
+            Spurious::Settled | Spurious::Paced => {}
             Spurious::First | Spurious::Probing(_) if linux && original => {
                 self.undo(space, cx);
                 return;

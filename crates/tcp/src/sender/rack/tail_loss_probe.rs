@@ -4,6 +4,7 @@ use aqmlab_net::Time;
 
 use super::RackSender;
 use super::probe::pto;
+use super::rules;
 use crate::context::Context;
 use crate::control::Cause;
 use crate::profile::TailLossProbe;
@@ -13,7 +14,7 @@ use crate::sender::space::Space;
 
 impl RackSender {
     /// After new data has left, or an ACK of new data: section 7.2.
-    pub(super) fn schedule_probe(&mut self, space: &mut Space, cx: &Context<'_>) {
+    pub(super) fn schedule_probe(&mut self, space: &mut Space, sends: bool, cx: &Context<'_>) {
         let srtt = space.rto.smoothed(cx.profile);
         let is_open = space.is_open();
         let is_out = space.una < space.max && space.sacks() && is_open;
@@ -25,11 +26,29 @@ impl RackSender {
         else {
             return;
         };
-        let free = self.probe.end.is_none() && !self.probe.used;
-        if is_out && free && !self.log.has_gaps() {
-            let left = self.rto_at.saturating_sub(cx.now);
+        // Linux sets the timer all the same, and then sends nothing.
+        let free = (self.probe.end.is_none() && !self.probe.used) || rules::applies(cx);
+        // New data that leaves while a mark is answered puts the probe in the place of RACK's timer (Linux).
+        let reducing = sends && self.is_reducing && rules::applies(cx);
+        if is_out && free && (reducing || !self.log.has_gaps()) {
+            if reducing {
+                self.reo_at = Time::NEVER;
+            }
+            let mut left = self.rto_at.saturating_sub(cx.now);
+            // Where new data leaves, Linux counts from when the oldest segment was sent.
+            if let Some(oldest) = self.log.oldest_sent_at()
+                && rules::applies(cx)
+                && sends
+            {
+                let due = oldest + space.rto.timeout(cx.profile);
+                let rest = due.saturating_sub(cx.now);
+                left = if rest > Time::ZERO { rest } else { Time::NEVER };
+            }
             let segments = self.log.segments();
             self.pto_at = cx.now + pto(srtt, segments, (max_ack_delay, margin), left);
+            if rules::applies(cx) {
+                self.rto_at = self.rto_at.max(self.pto_at); // One timer runs.
+            }
         }
     }
 
@@ -42,6 +61,10 @@ impl RackSender {
         out: &mut impl Outbox,
     ) {
         self.pto_at = Time::NEVER;
+        if rules::applies(cx) && self.probe.end.is_some() {
+            self.count_from_oldest(space, cx);
+            return;
+        }
         let is_new = self.send_new(space, true, receiver, cx, out);
         if !is_new {
             let newest = self.log.newest();
@@ -71,6 +94,10 @@ impl RackSender {
             return;
         };
         if ack < end {
+            return;
+        }
+        if rules::applies(cx) {
+            self.end_probe_as_linux(space, (ack, end), advances, cx);
             return;
         }
         let delivers = self.log.news.segments > 0;

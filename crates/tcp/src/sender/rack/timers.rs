@@ -3,6 +3,7 @@
 use aqmlab_net::Time;
 
 use super::RackSender;
+use super::rules;
 use crate::context::Context;
 use crate::receiver::Receiver;
 use crate::segment::Outbox;
@@ -19,9 +20,13 @@ impl RackSender {
     }
 
     pub(super) fn restart_timers(&mut self, space: &mut Space, advances: bool, cx: &Context<'_>) {
-        if advances || self.overtakes_repair(cx) {
+        let by_rack = self.reo_at < Time::NEVER && rules::applies(cx);
+        if (advances || self.overtakes_repair(cx)) && !by_rack {
             self.restart_rto(space, cx);
-            self.schedule_probe(space, cx);
+            self.schedule_probe(space, false, cx);
+        }
+        if by_rack {
+            self.rto_at = self.rto_at.max(self.reo_at); // One timer runs.
         }
         let is_open = space.is_open();
         if !is_open || self.reo_at < Time::NEVER {
@@ -59,9 +64,14 @@ impl RackSender {
         space.ecn.release();
         let before = self.pipe(space, cx);
         if self.reo_at <= cx.now {
-            self.log.begin();
-            self.find_losses(space, false, cx);
-            if space.is_open() && self.log.holes() > 0 {
+            if rules::applies(cx) {
+                self.repair_overdue(space, cx);
+                self.count_from_oldest(space, cx);
+            } else {
+                self.log.begin();
+                self.find_losses(space, false, cx);
+            }
+            if !rules::applies(cx) && space.is_open() && self.log.holes() > 0 {
                 self.enter_recovery(space, before, cx);
                 self.reduce(space, false, cx);
             }

@@ -15,6 +15,8 @@ pub(super) struct Undo {
     duplicates: u32,
     /// When the first of them was sent again.
     first_resent: Option<Time>,
+    /// A mark has come: the window does not come back (Linux).
+    pub(super) is_forbidden: bool,
 }
 
 impl Undo {
@@ -26,6 +28,28 @@ impl Undo {
             ssthresh,
             ..Self::default()
         }
+    }
+
+    /// So many segments have been sent again before, and are out.
+    pub(super) fn with_resent(mut self, resent: u32) -> Self {
+        self.resent = resent;
+        self
+    }
+
+    /// When the first segment was sent again.
+    pub(super) fn first_resent(&self) -> Option<Time> {
+        self.first_resent
+    }
+
+    /// Something has been sent again since `first` already.
+    pub(super) fn since(mut self, first: Option<Time>) -> Self {
+        self.first_resent = first;
+        self
+    }
+
+    /// The window of before does not come back.
+    pub(super) fn forbid(&mut self) {
+        self.is_forbidden = true;
     }
 
     /// A segment is sent again.
@@ -44,6 +68,11 @@ impl Undo {
     /// Everything that was sent again had arrived.
     pub(super) fn is_shown_by_duplicates(&self) -> bool {
         self.resent > 0 && self.duplicates >= self.resent
+    }
+
+    /// Nothing has been sent again since.
+    pub(super) fn has_resent_nothing(&self) -> bool {
+        self.first_resent.is_none()
     }
 
     /// What the peer has acknowledged was sent before anything was sent again.
@@ -68,4 +97,6 @@ pub(super) enum Spurious {
     Probing(u8),
     /// The second ACK is awaited.
     Second,
+    /// It is awaited, and what is lost goes again all the same: pacing has put it off (Linux).
+    Paced,
 }

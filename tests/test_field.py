@@ -270,6 +270,45 @@ def test_uploads_have_times(aqmlab: Cli) -> None:
     assert "3 of them are uploads" in " ".join(shown.out.split())
 
 
+def test_replay_compares_how_long_uploads_take(aqmlab: Cli) -> None:
+    file(plain(talks(3, every=0.4, request=400_000, response=0, gap=0.0012)))
+    answer = aqmlab("replay", "link.pcap")
+    assert answer.status == 0, answer.err
+    assert "3 uploads that only ACKs answer are replayed" in answer.err
+    assert "captured: half of 3 uploads take up to 409 ms" in answer.err
+    assert "median (s)" in answer.out
+    assert "fq-codel against droptail" in answer.out
+    [traffic] = Scenario.load("runs/replay/link.toml").data["traffic"]
+    assert (traffic["name"], traffic["direction"]) == ("uploads", "reverse")
+
+
+def test_replay_takes_a_baseline(aqmlab: Cli) -> None:
+    file(plain(talks(4)))
+    words = ("--discipline", "pie,fq-codel", "--baseline", "fq-codel")
+    answer = aqmlab("replay", "link.pcap", *words)
+    assert answer.status == 0, answer.err
+    assert "against fq-codel" in answer.out
+
+
+def test_what_is_not_tcp_is_a_load_in_the_background(aqmlab: Cli) -> None:
+    """QUIC is UDP: half of these bytes."""
+    segs = talks(6)
+    udp = struct.pack(">HHHH", 443, 50_000, 1208, 0) + bytes(20)
+    head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 1228, 0, 0x4000, 64, 17, 0, FAR, HOME)
+    frames = [(seg.at, ether(packet(seg), seg.out), seg.size) for seg in segs]
+    frames += [(0.1 + 0.003 * one, ether(head + udp, False), 1180) for one in range(250)]
+    answer = aqmlab("replay", file(pcap(sorted(frames))))
+    assert answer.status == 0, answer.err
+    share = int(answer.err.partition(" % of the bytes are TCP")[0].rpartition(" ")[2])
+    assert 50 <= share <= 62
+    assert "what is not TCP is replayed at its mean rate" in answer.err
+    kinds = [one["kind"] for one in Scenario.load("runs/replay/link.toml").data["traffic"]]
+    assert kinds[0] == "vectors"
+    assert "cbr" in kinds
+    clean = aqmlab("replay", file(plain(segs)))
+    assert "100 % of the bytes are TCP" in clean.err
+
+
 def test_what_is_not_read_is_named(aqmlab: Cli) -> None:
     frames = [(seg.at, ether(packet(seg), seg.out, 0x88E5), seg.size) for seg in talks(1)]
     answer = aqmlab("replay", file(pcap(frames)), "--rate", "10")

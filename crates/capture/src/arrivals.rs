@@ -4,8 +4,8 @@ use std::io::Read;
 
 use aqmlab_net::Time;
 
-use crate::convert::PROGRESS;
 use crate::error::CaptureError;
+use crate::reader::PROGRESS;
 use crate::tidy::{Plan, Tidy};
 
 /// More bins of an interface than this are put together two by two: a longer capture has wider ones.

@@ -8,6 +8,7 @@ use aqmlab_traffic::vector::{ConnectionVector, write_alternate, write_original};
 
 use crate::error::CaptureError;
 use crate::extract::{Extractor, Options};
+use crate::reader::PROGRESS;
 use crate::report::Report;
 use crate::sort::Sorter;
 use crate::tidy::{Plan, Tidy};
@@ -70,9 +71,6 @@ impl From<CaptureError> for ConvertError {
         Self::Capture(error)
     }
 }
-
-/// How many packets pass between two reports of progress.
-pub(crate) const PROGRESS: u64 = 1 << 17;
 
 /// Reads a capture as its plan says and writes its connections in the order of their starts.
 ///

@@ -8,6 +8,9 @@ use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
 use crate::record::Record;
 
+/// How many packets pass between two reports of progress.
+pub(crate) const PROGRESS: u64 = 1 << 17;
+
 /// Reads pcap (micro- and nanoseconds) and pcapng files of either byte order, in constant memory.
 pub struct CaptureReader<R> {
     input: Buffer<R>,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::convert::PROGRESS;
 use crate::decode::{ACK, Endpoint, SYN, Skip, Skipped, TcpHeader};
 use crate::error::CaptureError;
 use crate::packet::Packet;
+use crate::reader::PROGRESS;
 use crate::tidy::{Notes, Plan, Tidy};
 
 /// Numbers of a segment, see [`SegmentList::words`].

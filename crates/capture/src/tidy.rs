@@ -11,13 +11,12 @@ use std::io::Read;
 use aqmlab_net::Time;
 use serde::Serialize;
 
-use crate::convert::PROGRESS;
 use crate::decode::Endpoint;
 use crate::error::CaptureError;
 use crate::hash::Map;
 use crate::order::Order;
 use crate::packet::Packet;
-use crate::reader::CaptureReader;
+use crate::reader::{CaptureReader, PROGRESS};
 use crate::sides::{Evidence, Shown, Sides};
 use crate::twins::{Sight, Twins, renamed};
 

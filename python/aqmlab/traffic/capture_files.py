@@ -15,7 +15,7 @@ from typing import IO, Any
 from aqmlab._util.files import size_of, special
 from aqmlab.errors import AqmlabError
 
-__all__ = ["is_capture", "notes_in_words", "unpacked"]
+__all__ = ["is_capture", "notes_in_words", "replaced", "unpacked"]
 
 
 _MAGIC = (
@@ -84,6 +84,18 @@ def unpacked(path: Path) -> Iterator[Path]:
             yield plain
         except AqmlabError as error:
             raise type(error)(str(error).replace(str(plain), str(path))) from None
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[IO[str]]:
+    """A text file that takes its place when it is complete."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("w", encoding="ascii") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _opener(path: Path) -> Callable[[Path], Any] | None:

@@ -15,11 +15,13 @@ from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import rate_text
 
-__all__ = ["Load", "Rate", "loads", "rates"]
+__all__ = ["Load", "Rate", "Shares", "loads", "rates", "shares"]
 
 
 _FRAMING_BYTES = 38
 """What Ethernet adds to a packet on the wire."""
+_HEADERS = 66
+"""Bytes of Ethernet, IP and TCP with time stamps."""
 _FINE_S = 0.01
 """Windows in which a burst shows that the link is faster than its load."""
 _FASTER = 5.0
@@ -57,6 +59,39 @@ class Rate:
 
     bps: float
     why: str
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What of a capture is TCP, and what else passes, by direction."""
+
+    octets: tuple[float, float]
+    """Towards home, and away from it."""
+    other: tuple[float, float]
+    """Of these what is not TCP."""
+    seconds: float
+
+    @property
+    def tcp(self) -> float:
+        """TCP's share of the bytes."""
+        total = sum(self.octets)
+        return 1 - sum(self.other) / total if total else 1.0
+
+
+def shares(capture: Path) -> Shares:
+    """The shares of a capture's bytes; TCP's are those of its headers and payload."""
+    words, _ = _native.capture_segments(str(capture))
+    rows = np.frombuffer(words, dtype="<u8").reshape(-1, 6)
+    down, up = loads(capture)
+    tcp = float((rows[:, 5] >> np.uint64(8)).sum()) + _HEADERS * len(rows)
+    total = down.octets + up.octets
+    packets = down.packets + up.packets
+    # Where all packets are TCP, what is left are options of headers.
+    rest = max(0.0, total - tcp) if len(rows) < packets else 0.0
+    part = rest / total if total else 0.0
+    return Shares(
+        (down.octets, up.octets), (part * down.octets, part * up.octets), max(down.seconds, 1.0)
+    )
 
 
 def loads(capture: Path) -> tuple[Load, Load]:

@@ -19,7 +19,9 @@ from aqmlab.scenario.scenario import Scenario, inline
 from aqmlab.traffic.capture_files import notes_in_words, unpacked
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import example
-from aqmlab.traffic.rates import rates
+from aqmlab.traffic.rates import Shares, rates, shares
+from aqmlab.traffic.tapped import read_exchanges
+from aqmlab.traffic.uploads import part_uploads
 
 __all__ = ["Replay", "replay"]
 
@@ -70,8 +72,10 @@ def replay(
     _refuse_unknown(disciplines)
     stem = capture.stem or capture.name
     vectors, outside = folder / f"{stem}.cvec", folder / f"{stem}-outside.cvec"
+    uploads = folder / f"{stem}-uploads.cvec"
     with unpacked(capture) as plain:
         found_rates = None if rates_bps else rates(plain)
+        passed = shares(plain)
     report = from_capture(capture, vectors, outside=outside, progress=progress)
     made = report["connections"]["made"]
     seconds = max(report["packets"]["duration_s"], 1.0)
@@ -98,6 +102,8 @@ def replay(
             f"({up.why}); --rate says it better"
         )
     assert rates_bps is not None
+    if 1 - passed.tcp >= _WORTH:
+        assumed.append("what is not TCP is replayed at its mean rate and answers nothing")
     if rtt_s is None:
         without = made - report["vectors"]["with_rtt"]
         fallback = f"; 100 ms for {without:,} that show none" if without else ""
@@ -115,16 +121,77 @@ def replay(
         )
     chosen = tuple(_sized(name, buffer) for name in disciplines)
     classes = []
+    stay, moved = (0, 0)
     if opened_outside < made:
+        stay, moved = part_uploads(vectors, uploads)
+    if stay:
         classes.append(("capture", vectors.name, "forward"))
+    if moved:
+        classes.append(("uploads", uploads.name, "reverse"))
+        assumed.append(
+            f"{moved:,} uploads that only ACKs answer are replayed as responses of hosts at home: "
+            "their times count from the SYN to the last byte"
+        )
     if opened_outside:
         classes.append(("opened-from-outside", outside.name, "reverse"))
     text = _scenario_text(capture.name, classes, seconds, rates_bps, rtt_s, chosen[0])
+    text += "".join(_background(passed))
     Scenario.from_toml(text, folder=folder)  # what is written is right
     file = folder / f"{stem}.toml"
     write_text(file, text)
-    notes = tuple(notes_in_words(report["packets"]))
+    notes = (*notes_in_words(report["packets"]), _load(passed), *_own_times(capture))
     return Replay(file, chosen, tuple(assumed), tuple(_left_out(report)), notes)
+
+
+def _load(passed: Shares) -> str:
+    """What passed in each direction, in words."""
+    down, up = (8e-6 * octets / passed.seconds for octets in passed.octets)
+    return (
+        f"captured: {down:.3g} Mbit/s down and {up:.3g} Mbit/s up on average; "
+        f"{100 * passed.tcp:.0f} % of the bytes are TCP, which the answer judges"
+    )
+
+
+def _own_times(capture: Path) -> Iterator[str]:
+    """The capture's own response times, to be read beside the replayed ones."""
+    try:
+        found = read_exchanges(capture).exchanges
+    except AqmlabError:
+        return
+    for what, is_upload in (("responses", False), ("uploads", True)):
+        times = sorted(one.response_s for one in found if (one.response_bytes == 0) is is_upload)
+        if times:
+            half, most = times[len(times) // 2], times[min(len(times) - 1, 9 * len(times) // 10)]
+            yield (
+                f"captured: half of {len(times):,} {what} take up to {1e3 * half:,.0f} ms, 90 % up "
+                f"to {1e3 * most:,.0f} ms; if the present queue's are far from that, an assumption "
+                "is wrong: --rate, --rtt, or the queue"
+            )
+
+
+def _background(passed: Shares) -> Iterator[str]:
+    """What is not TCP, as a constant load that answers nothing."""
+    if 1 - passed.tcp < _WORTH:
+        return
+    for direction, octets in zip(("forward", "reverse"), passed.other, strict=True):
+        rate = 8 * octets / passed.seconds
+        if rate >= _LEAST_BPS:
+            yield f"""
+[[traffic]]
+name = "not-tcp-{direction}"    # QUIC, UDP and the rest: their mean rate, which answers nothing
+kind = "cbr"
+flows = 1
+rate = "{rate_text(rounded(rate))}"
+packet = "1200 bytes"
+direction = "{direction}"
+rtt = {{ kind = "constant", rtt = "40 ms" }}
+"""
+
+
+_WORTH = 0.02
+"""A smaller share of bytes that are not TCP is left out."""
+_LEAST_BPS = 1000.0
+"""A smaller load, too."""
 
 
 def _sized(name: str, buffer: int) -> str:

@@ -15,7 +15,7 @@ from aqmlab.scenario.scenario import Scenario
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.rates import rates
 from aqmlab.traffic.tapped import read_exchanges
-from conftest import Cli
+from conftest import SMALL, Cli
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -317,3 +317,23 @@ def test_what_is_not_read_is_named(aqmlab: Cli) -> None:
     why = aqmlab("why", "link.pcap")
     assert why.status == 2
     assert "found no TCP packet" in why.err
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_a_run_says_which_side_is_home(aqmlab: Cli, small: Path, direction: str) -> None:
+    """Its downloads stay downloads, and its uploads uploads."""
+    text = SMALL.replace("[measure]", '[measure]\ncapture = "bottleneck"')
+    small.write_text(text.replace("[[traffic]]", f'[[traffic]]\ndirection = "{direction}"'))
+    assert aqmlab("run", small, "--out", "original").status == 0
+    answer = aqmlab("replay", "original/capture.pcapng", "--rate", "2")
+    assert answer.status == 0, answer.err
+    assert "forward is the way home, as the file says" in answer.err
+    captured = answer.err.partition("captured: ")[2].split(" Mbit/s")
+    down, up = float(captured[0]), float(captured[1].rpartition(" ")[2])
+    assert (down > 5 * up) is (direction == "forward")
+    links = [json.loads(path.read_text()) for path in Path("runs").glob("*/summary.json")]
+    assert len(links) == 2
+    for one in links:
+        ways = one["links"]["bottleneck"]
+        busier = ways["forward"]["throughput_bps"] > ways["reverse"]["throughput_bps"]
+        assert busier is (direction == "forward")

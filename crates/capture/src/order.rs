@@ -116,11 +116,11 @@ impl Order {
             false => 0,
         };
         if by > 0 {
-            self.shift += by;
+            self.shift = self.shift.saturating_add(by);
             self.shifts.push((trial.at, by));
         }
         for time in trial.times {
-            self.place(time + by);
+            self.place(time.saturating_add(by));
         }
     }
 

@@ -230,7 +230,7 @@ impl<'a, R: Read> Tidy<'a, R> {
                 if at > number {
                     break;
                 }
-                self.shift += by;
+                self.shift = self.shift.saturating_add(by);
                 self.next_shift += 1;
             }
             let Some(time) = packet.time else {

@@ -130,7 +130,7 @@ def test_options_reach_the_engine(aqmlab: Cli, elsewhere: Path) -> None:
     [
         (b"", "link.pcap: packet 1: the file is empty"),
         (b"GIF89a is a picture", "neither a pcap nor a pcapng file"),
-        (pcap(CONNECTION)[:-3], "packet 10: the file ends inside this packet"),
+        (pcap(CONNECTION)[:30], "packet 1: the file ends inside the header of this packet"),
         (pcap([]), "no connection vector can be made of its 0 packets"),
     ],
 )

@@ -144,26 +144,34 @@ def vectors_from_capture(
     out: str,
     scratch_dir: str,
     settings: tuple[str, str, str, str],
+    outside: str | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> str:
     """Writes the TCP connections of a capture as connection vectors; returns a report as JSON.
+
+    With `outside`, connections that were opened from beyond the link go to that file.
 
     `settings` are the idle time, the time-out, what happens to partial connections (keep or drop)
     and the format (original or alternate). `progress` is called with the number of bytes read.
     """
 
 def capture_arrivals(
-    capture: str, bin_s: float, progress: Callable[[int], object] | None = None
+    capture: str,
+    bin_s: float,
+    by_direction: bool = False,
+    progress: Callable[[int], object] | None = None,
 ) -> tuple[float, list[tuple[bytes, bytes]]]:
     """Packets and bytes of each interface of a capture in bins of time, and the bins' width.
+
+    Or of each direction: 0 towards home, 1 away from it, 2 not known.
 
     Columns of little-endian doubles. Bins are wider than asked for if there would be too many.
     """
 
 def capture_segments(
     capture: str, progress: Callable[[int], object] | None = None
-) -> tuple[bytes, int]:
-    """The TCP segments of a capture, and how many packets were none.
+) -> tuple[bytes, str]:
+    """The TCP segments of a capture, and as JSON what was put right in front of that.
 
     Six little-endian words of 64 bits for each segment: nanoseconds since 1970, the connection, the
     sender (0: who opened it), sequence number, acknowledgement number, and payload times 256 plus

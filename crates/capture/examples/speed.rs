@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use aqmlab_capture::{
-    ACK, CaptureWriter, Checksums, FIN, Format, Options, PacketImage, SYN, TcpImage, Transport,
-    convert,
+    ACK, CaptureWriter, Checksums, FIN, Format, Options, PacketImage, Plan, SYN, TcpImage,
+    Transport, convert,
 };
 use aqmlab_net::{Ecn, Time};
 
@@ -86,9 +86,12 @@ fn main() {
         let mut out = Vec::new();
         let scratch = || Ok(Cursor::new(Vec::new()));
         let options = Options::default();
+        let plan = Plan::read(&file[..], &mut |_| true).unwrap();
         let report = convert(
             &file[..],
+            &plan,
             &mut out,
+            None,
             scratch,
             options,
             Format::Original,

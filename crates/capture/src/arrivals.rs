@@ -4,9 +4,9 @@ use std::io::Read;
 
 use aqmlab_net::Time;
 
-use crate::convert::PROGRESS;
 use crate::error::CaptureError;
-use crate::reader::CaptureReader;
+use crate::reader::PROGRESS;
+use crate::tidy::{Plan, Tidy};
 
 /// More bins of an interface than this are put together two by two: a longer capture has wider ones.
 const MOST_BINS: usize = 1 << 23;
@@ -19,7 +19,7 @@ const MOST_BINS_IN_ALL: usize = 2 * MOST_BINS;
 pub struct Arrivals {
     /// Width of a bin.
     pub bin: Time,
-    /// By number of the interface; all have the same number of bins.
+    /// By number of the interface, or of the direction; all have the same number of bins.
     pub interfaces: Vec<Series>,
     /// How many bins they have.
     bins: u64,
@@ -76,24 +76,39 @@ impl Arrivals {
     }
 }
 
+/// What packets are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The interface that captured them.
+    Interface,
+    /// Where they go: 0 home, 1 away from it, 2 not known.
+    Direction,
+}
+
 /// Counts the packets of a capture in bins of that width, wider ones if there would be more than
 /// eight million for an interface or sixteen million in all. Packets without a time are left out; those before the first are in the first
 /// bin. `progress` gets the number of bytes read and returns whether to go on.
 pub fn arrivals(
     input: impl Read,
+    plan: &Plan,
     bin: Time,
+    by: By,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Arrivals, CaptureError> {
-    let mut reader = CaptureReader::new(input)?;
+    let mut reader = Tidy::new(input, plan)?;
     let mut found = Arrivals {
         bin,
         ..Arrivals::default()
     };
     let (mut first, mut packets) = (None, 0_u64);
-    while let Some(record) = reader.next_packet()? {
-        if let Some(time) = record.time {
+    while let Some(packet) = reader.next_packet()? {
+        if let Some(time) = packet.time {
             let since_first = time.saturating_sub(*first.get_or_insert(time));
-            found.add(since_first, record.interface as usize, record.original);
+            let series = match by {
+                By::Interface => packet.interface as usize,
+                By::Direction => plan.leaves(&packet).map_or(2, usize::from),
+            };
+            found.add(since_first, series, packet.original);
         }
         packets += 1;
         if packets % PROGRESS == 0 && !progress(reader.consumed()) {

@@ -48,9 +48,9 @@ impl<R: Read> Buffer<R> {
             self.fill(len)?;
             let left = self.to - self.from;
             if left < len {
-                return Flaw::content(format!(
+                return Err(Flaw::Cut(format!(
                     "the file ends inside {what}, with {left} of {len} bytes; the capture was cut short"
-                ));
+                )));
             }
         }
         Ok(&self.bytes[self.from..self.from + len])

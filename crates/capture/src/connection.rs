@@ -204,6 +204,8 @@ pub(crate) struct Made {
     pub(crate) vector: ConnectionVector,
     pub(crate) parts: Vec<Part>,
     pub(crate) origin: Origin,
+    /// Initiator and acceptor.
+    pub(crate) ends: [Endpoint; 2],
 }
 
 impl Connection {
@@ -475,6 +477,7 @@ impl Connection {
             },
             parts,
             origin: shown_by,
+            ends: order.map(|side| self.ends.0[side]),
         })
     }
 

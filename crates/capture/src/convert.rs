@@ -1,5 +1,6 @@
 //! From a capture file to a file of connection vectors.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, Read, Seek, Write};
 
@@ -7,9 +8,10 @@ use aqmlab_traffic::vector::{ConnectionVector, write_alternate, write_original};
 
 use crate::error::CaptureError;
 use crate::extract::{Extractor, Options};
-use crate::reader::CaptureReader;
+use crate::reader::PROGRESS;
 use crate::report::Report;
 use crate::sort::Sorter;
+use crate::tidy::{Plan, Tidy};
 
 /// The two text formats of connection vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,11 +48,14 @@ impl fmt::Display for ConvertError {
                     "no connection vector can be made of its {} packets and {} TCP connections",
                     packets.read, connections.seen
                 )?;
-                let packets = packets.skipped.named().map(|entry| (entry, "packets"));
-                let connections = connections.skipped.named();
-                let connections = connections.map(|entry| (entry, "connections"));
-                for ((reason, count), what) in packets.chain(connections) {
-                    write!(f, "; {count} {what}: {reason}")?;
+                for (found, count) in packets.skipped.kinds() {
+                    write!(f, "; {count} packets: {found}")?;
+                }
+                for (reason, count) in connections.skipped.named() {
+                    write!(f, "; {count} connections: {reason}")?;
+                }
+                if let Some(cut) = &packets.notes.cut {
+                    write!(f, "; {cut}")?;
                 }
                 Ok(())
             }
@@ -67,33 +72,45 @@ impl From<CaptureError> for ConvertError {
     }
 }
 
-/// How many packets pass between two reports of progress.
-pub(crate) const PROGRESS: u64 = 1 << 17;
-
-/// Reads a capture and writes its connections in the order of their starts.
+/// Reads a capture as its plan says and writes its connections in the order of their starts.
+///
+/// With `outside`, connections that were opened from beyond the link go there.
 ///
 /// `scratch` opens an empty file whenever vectors exceed the memory set aside for them. `progress`
 /// gets the number of bytes read and returns whether to go on.
+#[expect(clippy::too_many_arguments, reason = "two files in, two out, and how")]
 pub fn convert<S: Read + Write + Seek>(
     input: impl Read,
+    plan: &Plan,
     out: &mut impl Write,
+    outside: Option<&mut dyn Write>,
     scratch: impl FnMut() -> io::Result<S>,
     options: Options,
     format: Format,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Report, ConvertError> {
-    let mut reader = CaptureReader::new(input)?;
+    let mut reader = Tidy::new(input, plan)?;
     let mut extractor = Extractor::new(options);
-    let mut sorter = Sorter::new(scratch);
+    let scratch = RefCell::new(scratch);
+    let mut sorter = Sorter::new(|| (scratch.borrow_mut())());
+    let mut beyond = Sorter::new(|| (scratch.borrow_mut())());
+    let (splits, mut opened_outside) = (outside.is_some(), 0);
     let mut hand_over = |extractor: &mut Extractor| {
-        extractor
-            .ready()
-            .try_for_each(|vector| sorter.push(vector.start, |text| write(text, &vector, format)))
+        extractor.ready_with_ends().try_for_each(|(vector, ends)| {
+            let [initiator, acceptor] = ends.map(|end| end.address);
+            let comes = plan.sides.leaves(initiator, acceptor) == Some(false);
+            opened_outside += u64::from(comes);
+            let text = |text: &mut Vec<u8>| write(text, &vector, format);
+            match comes && splits {
+                true => beyond.push(vector.start, text),
+                false => sorter.push(vector.start, text),
+            }
             .map_err(ConvertError::Write)
+        })
     };
     let mut packets = 0;
-    while let Some(record) = reader.next_packet()? {
-        extractor.on_record(&record);
+    while let Some(packet) = reader.next_packet()? {
+        extractor.on_packet(&packet);
         hand_over(&mut extractor)?;
         packets += 1;
         if packets % PROGRESS == 0 && !progress(reader.consumed()) {
@@ -102,11 +119,18 @@ pub fn convert<S: Read + Write + Seek>(
     }
     extractor.finish();
     hand_over(&mut extractor)?;
+    let mut notes = plan.notes.clone();
+    notes.second_sights = reader.second_sights;
+    notes.cut = reader.cut().map(str::to_owned);
+    extractor.note(notes, opened_outside);
     let report = extractor.report().clone();
     if report.connections.made == 0 {
         return Err(ConvertError::NoVectors(Box::new(report)));
     }
     sorter.finish(out).map_err(ConvertError::Write)?;
+    if let Some(mut outside) = outside {
+        beyond.finish(&mut outside).map_err(ConvertError::Write)?;
+    }
     Ok(report)
 }
 

@@ -4,11 +4,16 @@
 //! lengths come from the IP header, so a snap length of 96 bytes is enough. Checksums are not
 //! checked: network cards fill them in behind the tap.
 
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
 use crate::counts::{Counts, Reason};
+use crate::layers::{Datagram, datagram, u16_at};
 
 /// The sender or receiver of packets: address (IPv4 ones mapped into IPv6, RFC 4291, section
 /// 2.5.5.2) and port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// The address, in two big-endian halves.
     pub address: [u64; 2],
@@ -55,15 +60,30 @@ pub struct SynOptions {
     pub window_scale: Option<u8>,
 }
 
+/// What a frame carries that is not IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Inside {
+    /// By its EtherType.
+    EtherType(u16),
+    /// By its number in the point-to-point protocol.
+    Ppp(u16),
+    /// By its service access point.
+    Sap(u8),
+    /// In words.
+    Frame(&'static str),
+    /// Where a version of IP should be.
+    Version(u8),
+}
+
 /// Why a packet is not used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skip {
     /// The format of the link's headers is none of ours.
-    UnknownLink,
+    UnknownLink(u16),
     /// Neither IPv4 nor IPv6.
-    NotIp,
-    /// Neither TCP nor a header in front of it.
-    NotTcp,
+    NotIp(Inside),
+    /// Neither TCP nor a header in front of it: the number of the protocol.
+    NotTcp(u8),
     /// Part of a fragmented datagram.
     Fragment,
     /// Headers are not wholly captured.
@@ -86,137 +106,93 @@ impl Reason for Skip {
     ];
 
     fn index(self) -> usize {
-        self as usize
+        match self {
+            Self::UnknownLink(_) => 0,
+            Self::NotIp(_) => 1,
+            Self::NotTcp(_) => 2,
+            Self::Fragment => 3,
+            Self::SnapTooShort => 4,
+            Self::Malformed => 5,
+            Self::NoTime => 6,
+        }
     }
 }
 
 /// How many packets were skipped, and why.
-pub type Skipped = Counts<Skip>;
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    counts: Counts<Skip>,
+    kinds: BTreeMap<Skip, u64>,
+}
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const TCP: u8 = 6;
+/// So many kinds are told apart: a made-up capture may hold any number.
+const MOST_KINDS: usize = 64;
+
+impl Skipped {
+    #[inline]
+    pub(crate) fn add(&mut self, reason: Skip) {
+        self.counts.add(reason);
+        if let Some(count) = self.kinds.get_mut(&reason) {
+            *count += 1;
+        } else if self.kinds.len() < MOST_KINDS {
+            self.kinds.insert(reason, 1);
+        }
+    }
+
+    /// How many packets were skipped for this very reason.
+    pub fn of(&self, reason: Skip) -> u64 {
+        self.kinds.get(&reason).copied().unwrap_or_default()
+    }
+
+    /// Of all reasons.
+    pub fn total(&self) -> u64 {
+        self.counts.total()
+    }
+
+    /// What has been counted, by the name of its reason.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.counts.named()
+    }
+
+    /// What has been counted, by what was found: numbers of link types and protocols.
+    pub fn kinds(&self) -> impl Iterator<Item = (Skip, u64)> {
+        self.kinds.iter().map(|(skip, count)| (*skip, *count))
+    }
+
+    /// The kinds in words.
+    pub(crate) fn in_words(&self) -> BTreeMap<String, u64> {
+        self.kinds()
+            .map(|(skip, count)| (skip.to_string(), count))
+            .collect()
+    }
+}
+
+impl Serialize for Skipped {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.counts.serialize(serializer)
+    }
+}
+
+pub(crate) const TCP: u8 = 6;
 
 /// The TCP header of a packet whose captured bytes are `data`.
 #[inline]
 pub fn decode(link: u16, data: &[u8], original: u32) -> Result<TcpHeader, Skip> {
-    let (protocol, offset) = network_layer(link, data)?;
-    let packet = data.get(offset..).ok_or(Skip::SnapTooShort)?;
-    let on_wire = (original as usize).max(data.len()) - offset;
-    let version = *packet.first().ok_or(Skip::SnapTooShort)? >> 4;
-    match (protocol, version) {
-        (IPV4, 4) => ipv4(packet, on_wire),
-        (IPV6, 6) => ipv6(packet, on_wire),
-        (IPV4 | IPV6, _) => Err(Skip::Malformed),
-        _ => Err(Skip::NotIp),
-    }
+    transport(&datagram(link, data, original)?)
 }
 
-/// The EtherType of what the frame carries, and where that begins.
+/// The TCP header of an IP packet.
 #[inline]
-fn network_layer(link: u16, data: &[u8]) -> Result<(u16, usize), Skip> {
-    const NULL: u16 = 0;
-    const ETHERNET: u16 = 1;
-    const RAW: [u16; 5] = [101, 12, 14, 228, 229];
-    const LOOP: u16 = 108;
-    const LINUX_SLL: u16 = 113;
-    const LINUX_SLL2: u16 = 276;
-    match link {
-        ETHERNET => behind_tags(data, 12, 14),
-        LINUX_SLL => behind_tags(data, 14, 16),
-        LINUX_SLL2 => behind_tags(data, 0, 20),
-        // Four bytes name the address family, whose numbers differ between systems.
-        NULL | LOOP => by_version(data, 4),
-        _ if RAW.contains(&link) => by_version(data, 0),
-        _ => Err(Skip::UnknownLink),
+pub(crate) fn transport(packet: &Datagram<'_>) -> Result<TcpHeader, Skip> {
+    if packet.protocol != TCP {
+        return Err(Skip::NotTcp(packet.protocol));
     }
-}
-
-/// Passes over VLAN tags (IEEE 802.1Q and 802.1ad), any number of them.
-#[inline]
-fn behind_tags(data: &[u8], at: usize, offset: usize) -> Result<(u16, usize), Skip> {
-    const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-    let mut protocol = u16_at(data, at)?;
-    let mut offset = offset;
-    while TAGS.contains(&protocol) {
-        protocol = u16_at(data, offset + 2)?;
-        offset += 4;
-    }
-    Ok((protocol, offset))
-}
-
-/// Where nothing else says so, the first bits of the IP header tell its version.
-fn by_version(data: &[u8], offset: usize) -> Result<(u16, usize), Skip> {
-    match data.get(offset).ok_or(Skip::SnapTooShort)? >> 4 {
-        4 => Ok((IPV4, offset)),
-        6 => Ok((IPV6, offset)),
-        _ => Err(Skip::NotIp),
-    }
-}
-
-#[inline]
-fn ipv4(packet: &[u8], on_wire: usize) -> Result<TcpHeader, Skip> {
-    let header = packet.get(..20).ok_or(Skip::SnapTooShort)?;
-    let header_len = usize::from(header[0] & 15) * 4;
-    // Captured before the network card cuts it into segments, a packet may state no length.
-    let total = match usize::from(u16_at(header, 2)?) {
-        0 => on_wire,
-        total => total,
-    };
-    // More fragments follow, or this is not the first.
-    let fragment = u16_at(header, 6)? & 0x3fff != 0;
-    if fragment {
-        return Err(Skip::Fragment);
-    }
-    if header[9] != TCP {
-        return Err(Skip::NotTcp);
-    }
-    if header_len < 20 || total < header_len {
-        return Err(Skip::Malformed);
-    }
-    let mapped = |at| [0, 0xffff_0000_0000 | u64::from(u32_of(header, at))];
-    let segment = packet.get(header_len..).ok_or(Skip::SnapTooShort)?;
-    tcp(segment, total - header_len, mapped(12), mapped(16))
-}
-
-fn ipv6(packet: &[u8], on_wire: usize) -> Result<TcpHeader, Skip> {
-    let header = packet.get(..40).ok_or(Skip::SnapTooShort)?;
-    let end = match usize::from(u16_at(header, 4)?) {
-        0 => on_wire,
-        payload => 40 + payload,
-    };
-    let offset = behind_extensions(packet, header[6])?;
-    let segment = packet.get(offset..).ok_or(Skip::SnapTooShort)?;
-    let len = end.checked_sub(offset).ok_or(Skip::Malformed)?;
-    let address = |at| {
-        let half = |at| u64::from(u32_of(header, at)) << 32 | u64::from(u32_of(header, at + 4));
-        [half(at), half(at + 8)]
-    };
-    tcp(segment, len, address(8), address(24))
-}
-
-/// Where the TCP header begins behind IPv6 extension headers (RFC 8200, section 4).
-fn behind_extensions(packet: &[u8], next: u8) -> Result<usize, Skip> {
-    const FRAGMENT: u8 = 44;
-    const AUTHENTICATION: u8 = 51;
-    let (mut next, mut offset) = (next, 40);
-    loop {
-        match next {
-            TCP => return Ok(offset),
-            // Hop-by-hop, routing, destination options, mobility, HIP, Shim6.
-            0 | 43 | 60 | 135 | 139 | 140 | FRAGMENT | AUTHENTICATION => {}
-            _ => return Err(Skip::NotTcp),
-        }
-        let header = packet.get(offset..offset + 8).ok_or(Skip::SnapTooShort)?;
-        offset += match next {
-            // A fragment that is the whole packet (RFC 6946) may pass.
-            FRAGMENT if u16_at(header, 2)? & 0xfff9 != 0 => return Err(Skip::Fragment),
-            FRAGMENT => 8,
-            AUTHENTICATION => (usize::from(header[1]) + 2) * 4,
-            _ => (usize::from(header[1]) + 1) * 8,
-        };
-        next = header[0];
-    }
+    tcp(
+        packet.payload,
+        packet.len,
+        packet.source,
+        packet.destination,
+    )
 }
 
 #[inline]
@@ -273,14 +249,6 @@ impl SynOptions {
                 _ => return found,
             }
         }
-    }
-}
-
-#[inline]
-fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Skip> {
-    match bytes.get(at..at + 2) {
-        Some(&[high, low]) => Ok(u16::from_be_bytes([high, low])),
-        _ => Err(Skip::SnapTooShort),
     }
 }
 

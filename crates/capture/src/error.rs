@@ -37,6 +37,8 @@ impl From<io::Error> for CaptureError {
 pub(crate) enum Flaw {
     Io(io::Error),
     Content(String),
+    /// The file ends too early.
+    Cut(String),
 }
 
 impl Flaw {
@@ -47,7 +49,7 @@ impl Flaw {
     pub(crate) fn at_packet(self, packet: u64) -> CaptureError {
         match self {
             Self::Io(error) => CaptureError::Io(error),
-            Self::Content(message) => CaptureError::Format { packet, message },
+            Self::Content(message) | Self::Cut(message) => CaptureError::Format { packet, message },
         }
     }
 }

@@ -4,11 +4,13 @@ use aqmlab_net::Time;
 use aqmlab_traffic::vector::{Body, ConnectionVector};
 
 use crate::connection::{Connection, Ending, Ends, Phase};
-use crate::decode::{FIN, RST, SYN, TcpHeader, decode};
+use crate::decode::{Endpoint, FIN, RST, SYN, TcpHeader};
+use crate::packet::Packet;
 use crate::reasons::Part;
 use crate::record::Record;
 use crate::report::Report;
 use crate::table::{Place, Table};
+use crate::tidy::Notes;
 use crate::{Omission, Skip};
 
 /// What to do with connections of which the capture lacks the beginning, the end or a direction.
@@ -61,7 +63,7 @@ pub struct Extractor {
     origin: Option<Time>,
     last: Time,
     expired_at: Time,
-    ready: Vec<ConnectionVector>,
+    ready: Vec<(ConnectionVector, [Endpoint; 2])>,
 }
 
 impl Extractor {
@@ -87,13 +89,19 @@ impl Extractor {
     /// Takes a packet of a capture.
     #[inline]
     pub fn on_record(&mut self, record: &Record<'_>) {
+        self.on_packet(&Packet::read(record));
+    }
+
+    /// Takes a packet whose headers have been read.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet) {
         self.report.packets.read += 1;
-        let Some(now) = record.time else {
+        let Some(now) = packet.time else {
             self.report.packets.skipped.add(Skip::NoTime);
             return;
         };
         self.on_time(now);
-        match decode(record.link, record.data, record.original) {
+        match packet.header {
             Ok(header) => self.on_header(now, &header),
             Err(skip) => self.report.packets.skipped.add(skip),
         }
@@ -101,7 +109,21 @@ impl Extractor {
 
     /// Vectors of connections that have ended, in no order; they are handed out once.
     pub fn ready(&mut self) -> impl Iterator<Item = ConnectionVector> {
+        self.ready.drain(..).map(|made| made.0)
+    }
+
+    /// The same with who opened each and who accepted it.
+    pub(crate) fn ready_with_ends(
+        &mut self,
+    ) -> impl Iterator<Item = (ConnectionVector, [Endpoint; 2])> {
         self.ready.drain(..)
+    }
+
+    /// Adds what the pass in front of this has found.
+    pub(crate) fn note(&mut self, notes: Notes, outside: u64) {
+        self.report.packets.found = self.report.packets.skipped.in_words();
+        self.report.packets.notes = notes;
+        self.report.connections.opened_outside = outside;
     }
 
     /// Ends all connections. Their vectors are then [`Extractor::ready`].
@@ -220,6 +242,6 @@ impl Extractor {
         vectors.initiator_bytes += initiator;
         vectors.acceptor_bytes += acceptor;
         vectors.with_rtt += u64::from(made.vector.rtt.is_some());
-        self.ready.push(made.vector);
+        self.ready.push((made.vector, made.ends));
     }
 }

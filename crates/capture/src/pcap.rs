@@ -89,6 +89,7 @@ impl Pcap {
             time: Some(Time::from_nanos(nanos)),
             link: self.link,
             interface: 0,
+            outward: None,
             data,
             original,
         }))

@@ -19,6 +19,10 @@ pub(crate) const ENHANCED_PACKET: u32 = 6;
 
 pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
+/// Option of an interface: its name.
+const IF_NAME: u16 = 2;
+/// Option of a packet: flags, whose lowest two bits say whether it came in or went out.
+const EPB_FLAGS: u16 = 2;
 /// Option of an interface: units of its time stamps.
 pub(crate) const IF_TSRESOL: u16 = 9;
 /// Option of an interface: seconds to add to its time stamps.
@@ -39,6 +43,8 @@ struct Interface {
     link: u16,
     snap: u32,
     clock: Clock,
+    /// What its name says: a link's way back leaves home.
+    outward: Option<bool>,
 }
 
 /// How time stamps become nanoseconds.
@@ -162,10 +168,16 @@ impl Pcapng {
         let interface = self.interface(index)?;
         let [high, low, captured, original] = [4, 8, 12, 16].map(|at| order.u32(head, at));
         let stamp = u64::from(high) << 32 | u64::from(low);
+        let behind = (captured as usize).next_multiple_of(4);
+        let outward = interface.outward.or_else(|| match kind {
+            ENHANCED_PACKET => direction(order, rest.get(behind..)?),
+            _ => None,
+        });
         Ok(Record {
             time: Some(interface.clock.time(stamp)),
             link: interface.link,
             interface: index,
+            outward,
             data: captured_bytes(rest, captured)?,
             original,
         })
@@ -186,6 +198,7 @@ impl Pcapng {
             time: None,
             link: interface.link,
             interface: 0,
+            outward: None,
             data: captured_bytes(rest, captured)?,
             original,
         })
@@ -203,6 +216,26 @@ impl Pcapng {
             Ok,
         )
     }
+}
+
+/// Whether a packet's options say that it went out.
+#[inline]
+fn direction(order: Order, mut options: &[u8]) -> Option<bool> {
+    while let Some((option, behind)) = options.split_at_checked(4) {
+        let (code, len) = (order.u16(option, 0), usize::from(order.u16(option, 2)));
+        match (code, len) {
+            (0, _) => return None,
+            (EPB_FLAGS, 4) => {
+                return match order.u32(behind.get(..4)?, 0) & 3 {
+                    1 => Some(false),
+                    2 => Some(true),
+                    _ => None,
+                };
+            }
+            _ => options = behind.get(len.next_multiple_of(4)..)?,
+        }
+    }
+    None
 }
 
 /// The captured part of a packet's block.
@@ -228,6 +261,7 @@ impl Interface {
             resolution: Resolution::Coarse(1_000),
             offset: 0,
         };
+        let mut outward = None;
         while let Some((option, behind)) = rest.split_at_checked(4) {
             let (code, len) = (order.u16(option, 0), usize::from(order.u16(option, 2)));
             let Some(value) = behind.get(..len) else {
@@ -240,6 +274,8 @@ impl Interface {
                     let seconds = order.u64(value, 0).cast_signed();
                     clock.offset = seconds.saturating_mul(1_000_000_000);
                 }
+                (IF_NAME, _) if value.ends_with(b" forward") => outward = Some(false),
+                (IF_NAME, _) if value.ends_with(b" reverse") => outward = Some(true),
                 _ => {}
             }
             rest = behind.get(len.next_multiple_of(4)..).unwrap_or_default();
@@ -248,6 +284,7 @@ impl Interface {
             link: order.u16(head, 0),
             snap: order.u32(head, 4),
             clock,
+            outward,
         })
     }
 }

@@ -8,11 +8,15 @@ use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
 use crate::record::Record;
 
+/// How many packets pass between two reports of progress.
+pub(crate) const PROGRESS: u64 = 1 << 17;
+
 /// Reads pcap (micro- and nanoseconds) and pcapng files of either byte order, in constant memory.
 pub struct CaptureReader<R> {
     input: Buffer<R>,
     format: Format,
     packets: u64,
+    cut: Option<String>,
 }
 
 enum Format {
@@ -29,6 +33,7 @@ impl<R: Read> CaptureReader<R> {
             input,
             format,
             packets: 0,
+            cut: None,
         })
     }
 
@@ -51,16 +56,31 @@ impl<R: Read> CaptureReader<R> {
         ))
     }
 
-    /// The next packet, `None` at the end of the file.
+    /// The next packet, `None` at the end of the file, or where it was cut: see [`Self::cut`].
     #[inline]
     pub fn next_packet(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         self.packets += 1;
         let packet = self.packets;
-        match &mut self.format {
+        if self.cut.is_some() {
+            return Ok(None);
+        }
+        let next = match &mut self.format {
             Format::Pcap(pcap) => pcap.next(&mut self.input),
             Format::Pcapng(pcapng) => pcapng.next(&mut self.input),
+        };
+        match next {
+            // What stands in front of the cut is whole.
+            Err(Flaw::Cut(message)) => {
+                self.cut = Some(format!("packet {packet}: {message}"));
+                Ok(None)
+            }
+            other => other.map_err(|flaw| flaw.at_packet(packet)),
         }
-        .map_err(|flaw| flaw.at_packet(packet))
+    }
+
+    /// How the file ends, if it ends inside a packet.
+    pub fn cut(&self) -> Option<&str> {
+        self.cut.as_deref()
     }
 
     /// Bytes of the file that have been used.

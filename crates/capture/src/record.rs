@@ -11,6 +11,8 @@ pub struct Record<'a> {
     pub link: u16,
     /// Where it was captured: interfaces are numbered from 0 within their section of the file.
     pub interface: u32,
+    /// Whether the file says that it went out, or came in.
+    pub outward: Option<bool>,
     /// The captured bytes.
     pub data: &'a [u8],
     /// Length of the packet on the wire.

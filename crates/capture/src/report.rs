@@ -1,10 +1,13 @@
 //! What was read, made and skipped.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::counts::Counts;
 use crate::decode::Skipped;
 use crate::reasons::{Omission, Origin, Part};
+use crate::tidy::Notes;
 
 /// What became of a capture. Its JSON form is what `--json` prints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -26,6 +29,8 @@ pub struct PacketReport {
     pub tcp: u64,
     /// The others, by reason.
     pub skipped: Skipped,
+    /// The same by what was found: link types, EtherTypes and protocols, with number and name.
+    pub found: BTreeMap<String, u64>,
     /// With data that had been seen before or was passed by later data: sent again, or out of
     /// order.
     pub repeated: u64,
@@ -40,6 +45,9 @@ pub struct PacketReport {
     pub time_went_back: u64,
     /// From the first packet to the last one.
     pub duration_s: f64,
+    /// What the pass in front of everything has found.
+    #[serde(flatten)]
+    pub notes: Notes,
 }
 
 /// What became of the connections.
@@ -57,6 +65,8 @@ pub struct ConnectionReport {
     pub partial: Counts<Part>,
     /// Of those made: what shows which side is the initiator.
     pub initiator_by: Counts<Origin>,
+    /// Of those made: opened from beyond the link.
+    pub opened_outside: u64,
 }
 
 /// What the vectors say.

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::convert::PROGRESS;
-use crate::decode::{ACK, Endpoint, SYN, Skip, Skipped, TcpHeader, decode};
+use crate::decode::{ACK, Endpoint, SYN, Skip, Skipped, TcpHeader};
 use crate::error::CaptureError;
-use crate::reader::CaptureReader;
-use crate::record::Record;
+use crate::packet::Packet;
+use crate::reader::PROGRESS;
+use crate::tidy::{Notes, Plan, Tidy};
 
 /// Numbers of a segment, see [`SegmentList::words`].
 pub const WORDS_OF_SEGMENT: usize = 6;
 
-/// The segments of a capture, in the order of the file.
+/// The segments of a capture, in the order that the plan gives them.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentList {
     /// [`WORDS_OF_SEGMENT`] of each: nanoseconds since 1970, the connection, the sender (0: who sent
@@ -22,6 +22,8 @@ pub struct SegmentList {
     pub words: Vec<u64>,
     /// What was skipped.
     pub skipped: Skipped,
+    /// What the pass in front of this has found.
+    pub notes: Notes,
     known: BTreeMap<[Endpoint; 2], Connection>,
     connections: u64,
 }
@@ -35,11 +37,11 @@ struct Connection {
 }
 
 impl SegmentList {
-    fn add(&mut self, record: &Record<'_>) {
-        let Some(time) = record.time else {
+    fn add(&mut self, packet: &Packet) {
+        let Some(time) = packet.time else {
             return self.skipped.add(Skip::NoTime);
         };
-        match decode(record.link, record.data, record.original) {
+        match packet.header {
             Ok(header) => self.add_segment(time.as_nanos(), &header),
             Err(reason) => self.skipped.add(reason),
         }
@@ -78,20 +80,24 @@ impl SegmentList {
     }
 }
 
-/// Reads all segments. `progress` gets the number of bytes read and returns whether to go on.
+/// Reads all segments as a plan says. `progress` gets the number of bytes read and returns whether to go on.
 pub fn segments(
     input: impl Read,
+    plan: &Plan,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<SegmentList, CaptureError> {
-    let mut reader = CaptureReader::new(input)?;
+    let mut reader = Tidy::new(input, plan)?;
     let mut found = SegmentList::default();
     let mut packets = 0_u64;
-    while let Some(record) = reader.next_packet()? {
-        found.add(&record);
+    while let Some(packet) = reader.next_packet()? {
+        found.add(&packet);
         packets += 1;
         if packets.is_multiple_of(PROGRESS) && !progress(reader.consumed()) {
             break;
         }
     }
+    found.notes = plan.notes.clone();
+    found.notes.second_sights = reader.second_sights;
+    found.notes.cut = reader.cut().map(str::to_owned);
     Ok(found)
 }

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use aqmlab_capture::{CaptureReader, Options, Skip, decode};
+use aqmlab_capture::{CaptureReader, Inside, Options, Skip, decode};
 use aqmlab_traffic::vector::ConnectionVector;
 use common::{ACK, FIN, Pair, SYN, Tap, try_vectors, vectors};
 use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
@@ -322,14 +322,18 @@ fn packets_that_tell_nothing_are_skipped_with_a_reason() {
     let ipv6 = in_ipv6(&packets, &[6, 0, 0, 8, 0, 0, 0, 9], 44);
     let cases: [(&[u8], u16, Option<Skip>); 12] = [
         (good, 101, None),
-        (good, 147, Some(Skip::UnknownLink)),
+        (good, 147, Some(Skip::UnknownLink(147))),
         (
             &[[0; 12].as_slice(), &[8, 6], good].concat(),
             1,
-            Some(Skip::NotIp),
+            Some(Skip::NotIp(Inside::EtherType(0x0806))),
         ),
-        (&changed(0, 0x75), 101, Some(Skip::NotIp)),
-        (&changed(9, 17), 101, Some(Skip::NotTcp)),
+        (
+            &changed(0, 0x75),
+            101,
+            Some(Skip::NotIp(Inside::Version(7))),
+        ),
+        (&changed(9, 17), 101, Some(Skip::NotTcp(17))),
         // More fragments; a later fragment; a later fragment in IPv6.
         (&changed(6, 0x20), 101, Some(Skip::Fragment)),
         (&changed(7, 1), 101, Some(Skip::Fragment)),
@@ -403,21 +407,9 @@ fn broken_files_are_refused_with_the_packet() {
             good[..24].to_vec(),
             "no connection vector can be made of its 0 packets",
         ),
-        (
-            good[..second + 9].to_vec(),
-            "packet 2: the file ends inside the header of this packet",
-        ),
-        (
-            good[..good.len() - 3].to_vec(),
-            "packet 8: the file ends inside this packet",
-        ),
         (changed(&good, second + 7, 0xff), "packet 2: its time stamp"),
         (changed(&good, second + 11, 0xff), "packet 2: it claims"),
         (changed(&good, 4, 9), "version 9"),
-        (
-            ng[..ng.len() - 3].to_vec(),
-            "packet 8: the file ends inside a block",
-        ),
         (changed(&ng, ng.len() - 4, 0), "packet 8: a block of"),
         (
             changed(&ng, 4, 255),
@@ -430,7 +422,7 @@ fn broken_files_are_refused_with_the_packet() {
         ),
         (
             pcap(&packets, 147, false, true),
-            "8 packets: unknown link type",
+            "8 packets: link type 147 (user 0)",
         ),
     ] {
         let found = message(&capture);

@@ -6,4 +6,5 @@ mod formats;
 mod lossy;
 mod robust;
 mod segments;
+mod tidy;
 mod writer;

@@ -2,11 +2,11 @@
 
 use crate::common;
 
-use aqmlab_capture::{SegmentList, WORDS_OF_SEGMENT, segments};
+use aqmlab_capture::{Plan, SegmentList, WORDS_OF_SEGMENT, segments};
 use common::{ACK, FIN, Pair, SYN, Tap};
 
 fn read(tap: Tap) -> SegmentList {
-    segments(&tap.bytes()[..], &mut |_| true).unwrap()
+    segments(&tap.bytes()[..], &Plan::default(), &mut |_| true).unwrap()
 }
 
 /// Of each segment: milliseconds since the first, connection, sender, control bits, payload.
@@ -76,5 +76,12 @@ fn without_a_syn_its_answer_tells_who_opens() {
 
 #[test]
 fn what_is_no_capture_is_refused() {
-    assert!(segments(&b"hello, world, and more than that"[..], &mut |_| true).is_err());
+    assert!(
+        segments(
+            &b"hello, world, and more than that"[..],
+            &Plan::default(),
+            &mut |_| true
+        )
+        .is_err()
+    );
 }

@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-use aqmlab_capture::{ConvertError, Format, Options, Report, arrivals, convert};
+use aqmlab_capture::{By, ConvertError, Format, Options, Plan, Report, arrivals, convert};
 use aqmlab_net::Time;
 use aqmlab_traffic::vector::VectorReader;
 
@@ -29,9 +29,15 @@ pub(crate) fn check(capture: &[u8]) {
     let mut text = Vec::new();
     let scratch = || Ok(Cursor::new(Vec::new()));
     let format = Format::Alternate;
+    let plan = match Plan::read(capture, &mut |_| true) {
+        Ok(plan) => plan,
+        Err(error) => return assert!(error.to_string().starts_with("packet "), "{error}"),
+    };
     let made = convert(
         capture,
+        &plan,
         &mut text,
+        None,
         scratch,
         Options::default(),
         format,
@@ -53,7 +59,7 @@ pub(crate) fn check(capture: &[u8]) {
     }
     // Smaller bins would only take time: time stamps are anywhere in 584 years.
     let day = Time::from_secs(86_400);
-    let Ok(found) = arrivals(capture, day, &mut |_| true) else {
+    let Ok(found) = arrivals(capture, &plan, day, By::Direction, &mut |_| true) else {
         return;
     };
     let bins = found

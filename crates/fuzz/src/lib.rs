@@ -8,6 +8,7 @@ mod captures;
 mod conversation;
 mod datagrams;
 mod discipline;
+mod layers;
 mod run;
 mod scenario;
 mod segments;
@@ -21,6 +22,7 @@ pub use captures::{check_pcap as pcap, check_pcapng as pcapng};
 pub use conversation::check as conversation;
 pub use datagrams::check as datagrams;
 pub use discipline::check as discipline;
+pub use layers::check as layers;
 pub use run::check as run;
 pub use scenario::check as scenario;
 pub use segments::check as segments;
@@ -42,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     target("vectors", vectors),
     target("pcap", pcap),
     target("pcapng", pcapng),
+    target("layers", layers),
     target("conversation", conversation),
     target("segments", segments),
     target("stream", stream),

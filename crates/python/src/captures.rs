@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use aqmlab_capture::{
-    CaptureError, ConvertError, Format, Options, Partial, arrivals, convert, segments,
+    By, CaptureError, ConvertError, Format, Options, Partial, Plan, arrivals, convert, segments,
 };
 use aqmlab_net::Time;
 use pyo3::exceptions::PyValueError;
@@ -16,7 +16,7 @@ use pyo3::types::PyBytes;
 import_exception!(aqmlab.errors, AqmlabError);
 
 #[pyfunction]
-#[pyo3(signature = (capture, out, scratch_dir, settings, progress=None))]
+#[pyo3(signature = (capture, out, scratch_dir, settings, outside=None, progress=None))]
 #[expect(
     clippy::needless_pass_by_value,
     reason = "tuples come from Python by value"
@@ -27,6 +27,7 @@ pub(crate) fn vectors_from_capture(
     out: &str,
     scratch_dir: &str,
     settings: (String, String, String, String),
+    outside: Option<String>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (idle, timeout, partial, format) = &settings;
@@ -44,8 +45,9 @@ pub(crate) fn vectors_from_capture(
         "alternate" => Format::Alternate,
         other => return Err(PyValueError::new_err(other.to_owned())),
     };
-    let input = File::open(capture)?;
+    let (first, input) = (File::open(capture)?, File::open(capture)?);
     let mut output = BufWriter::new(File::create(out)?);
+    let mut beyond = outside.map(File::create).transpose()?.map(BufWriter::new);
     let mut runs = 0;
     let scratch = || {
         runs += 1;
@@ -54,8 +56,22 @@ pub(crate) fn vectors_from_capture(
     let mut raised = None;
     let mut tell = teller(progress, &mut raised);
     let result = py.detach(|| {
-        let report = convert(input, &mut output, scratch, options, format, &mut tell)?;
+        let plan = Plan::read(first, &mut tell)?;
+        let far = beyond.as_mut().map(|file| file as &mut dyn Write);
+        let report = convert(
+            input,
+            &plan,
+            &mut output,
+            far,
+            scratch,
+            options,
+            format,
+            &mut tell,
+        )?;
         output.flush().map_err(ConvertError::Write)?;
+        if let Some(beyond) = &mut beyond {
+            beyond.flush().map_err(ConvertError::Write)?;
+        }
         Ok(report)
     });
     drop(tell);
@@ -75,17 +91,25 @@ pub(crate) fn vectors_from_capture(
 type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 #[pyfunction]
-#[pyo3(signature = (capture, bin_s, progress=None))]
+#[pyo3(signature = (capture, bin_s, by_direction=false, progress=None))]
 pub(crate) fn capture_arrivals<'py>(
     py: Python<'py>,
     capture: &str,
     bin_s: f64,
+    by_direction: bool,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, Vec<Columns<'py>>)> {
-    let input = File::open(capture)?;
+    let (first, input) = (File::open(capture)?, File::open(capture)?);
+    let by = match by_direction {
+        true => By::Direction,
+        false => By::Interface,
+    };
     let mut raised = None;
     let mut tell = teller(progress, &mut raised);
-    let found = py.detach(|| arrivals(input, Time::from_secs_f64(bin_s), &mut tell));
+    let found = py.detach(|| {
+        let plan = Plan::read(first, &mut tell)?;
+        arrivals(input, &plan, Time::from_secs_f64(bin_s), by, &mut tell)
+    });
     drop(tell);
     if let Some(error) = raised {
         return Err(error);
@@ -112,11 +136,14 @@ pub(crate) fn capture_segments<'py>(
     py: Python<'py>,
     capture: &str,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyBytes>, u64)> {
-    let input = File::open(capture)?;
+) -> PyResult<(Bound<'py, PyBytes>, String)> {
+    let (first, input) = (File::open(capture)?, File::open(capture)?);
     let mut raised = None;
     let mut tell = teller(progress, &mut raised);
-    let found = py.detach(|| segments(input, &mut tell));
+    let found = py.detach(|| {
+        let plan = Plan::read(first, &mut tell)?;
+        segments(input, &plan, &mut tell)
+    });
     drop(tell);
     if let Some(error) = raised {
         return Err(error);
@@ -127,7 +154,8 @@ pub(crate) fn capture_segments<'py>(
     })?;
     let words = found.words.iter();
     let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
-    Ok((PyBytes::new(py, &bytes), found.skipped.total()))
+    let notes = serde_json::to_string(&found.notes).expect("notes hold only numbers and words");
+    Ok((PyBytes::new(py, &bytes), notes))
 }
 
 /// Tells Python how many bytes have been read, and whether to go on: a signal such as Ctrl-C, or

@@ -13,6 +13,7 @@ from aqmlab._util.files import size_of
 from aqmlab._util.table import TableModel
 from aqmlab.figures.grammar import Chart, concat
 from aqmlab.figures.theme import Look, configured
+from aqmlab.traffic.capture_files import unpacked
 from aqmlab.traffic.describe import BIN_S, Memory, memory
 from aqmlab.traffic.views import COLUMNS, logscale
 
@@ -77,7 +78,8 @@ def arrivals(
         if progress and size:
             progress(min(done / size, 1.0))
 
-    width, interfaces = _native.capture_arrivals(str(capture), bin_s, on_progress)
+    with unpacked(capture) as plain:
+        width, interfaces = _native.capture_arrivals(str(plain), bin_s, False, on_progress)
     columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in interfaces]
     return [
         Arrivals(capture.name, number, width, packets, octets)

@@ -11,6 +11,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.files import check_output_file, size_of
 from aqmlab.errors import AqmlabError
+from aqmlab.traffic.capture_files import unpacked
 
 __all__ = ["from_capture"]
 
@@ -23,10 +24,12 @@ def from_capture(
     timeout: str = "10 min",
     partial: str = "keep",
     alternate: bool = False,
+    outside: Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> dict[str, Any]:
     """Writes the TCP connections of a capture as connection vectors and returns a report.
 
+    With `outside`, connections that were opened from beyond the link go there, if there are any.
     The file appears under its name when it is complete. `progress` is called with the share that is
     done.
     """
@@ -40,13 +43,25 @@ def from_capture(
     settings = (idle, timeout, partial, "alternate" if alternate else "original")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
-            part = Path(folder) / "vectors"
-            report = _native.vectors_from_capture(
-                str(capture), str(part), folder, settings, on_progress
+        with (
+            unpacked(capture) as plain,
+            tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder,
+        ):
+            part, beyond = Path(folder) / "vectors", Path(folder) / "outside"
+            text = _native.vectors_from_capture(
+                str(plain),
+                str(part),
+                folder,
+                settings,
+                str(beyond) if outside else None,
+                on_progress,
             )
-            part.replace(output)
+            report: dict[str, Any] = json.loads(text)
+            opened_outside = report["connections"]["opened_outside"]
+            if outside and opened_outside:
+                beyond.replace(outside)
+            if not outside or opened_outside < report["connections"]["made"]:
+                part.replace(output)
     except OSError as error:
         raise AqmlabError(f"{capture}: cannot be turned into {output}: {error}") from None
-    result: dict[str, Any] = json.loads(report)
-    return result
+    return report

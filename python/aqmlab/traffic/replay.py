@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _native
 from aqmlab._util.files import write_text
-from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario, inline
+from aqmlab.traffic.capture_files import notes_in_words, unpacked
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import example
+from aqmlab.traffic.rates import Shares, rates, shares
+from aqmlab.traffic.tapped import read_exchanges
+from aqmlab.traffic.uploads import part_uploads
 
 __all__ = ["Replay", "replay"]
 
 
-_FRAMING_BYTES = 38
-"""What Ethernet adds to a packet on the wire."""
 _BUFFER_S = 0.1
 """The buffer holds so much at the faster rate."""
 _LEAST_BUFFER = 20
@@ -46,6 +46,8 @@ class Replay:
     """What the capture does not say, in sentences."""
     left_out: tuple[str, ...]
     """What of the capture is not replayed, with its number."""
+    notes: tuple[str, ...] = ()
+    """What was put right in the capture before it was read."""
 
 
 def replay(
@@ -63,32 +65,45 @@ def replay(
         capture: pcap or pcapng.
         folder: where the two files go, under the capture's name.
         disciplines: presets, tables, or ``droptail`` and ``red``, which are sized for the link.
-        rates_bps: the way of the acceptors' bytes, and the other; None: that of the busiest second.
+        rates_bps: the way home, and the other; None: what the capture shows of them.
         rtt_s: round-trip time of every connection; None: as each had it in the capture.
         progress: called with the share of the capture that has been read.
     """
     _refuse_unknown(disciplines)
-    vectors = folder / f"{capture.stem}.cvec"
-    report = from_capture(capture, vectors, progress=progress)
+    stem = capture.stem or capture.name
+    vectors, outside = folder / f"{stem}.cvec", folder / f"{stem}-outside.cvec"
+    uploads = folder / f"{stem}-uploads.cvec"
+    with unpacked(capture) as plain:
+        found_rates = None if rates_bps else rates(plain)
+        passed = shares(plain)
+    report = from_capture(capture, vectors, outside=outside, progress=progress)
     made = report["connections"]["made"]
     seconds = max(report["packets"]["duration_s"], 1.0)
     if seconds > _LONGEST_S:
-        vectors.unlink()
+        vectors.unlink(missing_ok=True)
+        outside.unlink(missing_ok=True)
         raise AqmlabError(
             f"{capture}: its packets span {seconds / 86_400:,.0f} days; at most "
             f"{_LONGEST_S / 86_400:.0f} can be replayed: look at its time stamps, or cut it"
         )
+    opened_outside = report["connections"]["opened_outside"]
     assumed = [
-        "connections are opened from the clients: forward is the way of the acceptors' bytes",
+        "connections are opened from the clients: forward is the way of the acceptors' bytes"
+        if report["packets"]["sides_by"] is None
+        else f"forward is the way home, as {_SIDES[report['packets']['sides_by']]}; "
+        f"{opened_outside:,} of {made:,} connections are opened from beyond the link",
         "both ends run TCP as Linux does, with the windows of the capture",
     ]
-    if rates_bps is None:
-        peak = _busiest_bps(capture)
-        rates_bps = (peak, peak)
+    if found_rates is not None:
+        down, up = found_rates
+        rates_bps = (down.bps, up.bps)
         assumed.append(
-            f"the link has {rate_text(peak)} both ways: that much passed in the busiest second "
-            "(--rate says it better)"
+            f"the link has {rate_text(down.bps)} down ({down.why}) and {rate_text(up.bps)} up "
+            f"({up.why}); --rate says it better"
         )
+    assert rates_bps is not None
+    if 1 - passed.tcp >= _WORTH:
+        assumed.append("what is not TCP is replayed at its mean rate and answers nothing")
     if rtt_s is None:
         without = made - report["vectors"]["with_rtt"]
         fallback = f"; 100 ms for {without:,} that show none" if without else ""
@@ -105,24 +120,78 @@ def replay(
             f"{thresholds}"
         )
     chosen = tuple(_sized(name, buffer) for name in disciplines)
-    text = _scenario_text(capture.name, vectors.name, seconds, rates_bps, rtt_s, chosen[0])
+    classes = []
+    stay, moved = (0, 0)
+    if opened_outside < made:
+        stay, moved = part_uploads(vectors, uploads)
+    if stay:
+        classes.append(("capture", vectors.name, "forward"))
+    if moved:
+        classes.append(("uploads", uploads.name, "reverse"))
+        assumed.append(
+            f"{moved:,} uploads that only ACKs answer are replayed as responses of hosts at home: "
+            "their times count from the SYN to the last byte"
+        )
+    if opened_outside:
+        classes.append(("opened-from-outside", outside.name, "reverse"))
+    text = _scenario_text(capture.name, classes, seconds, rates_bps, rtt_s, chosen[0])
+    text += "".join(_background(passed))
     Scenario.from_toml(text, folder=folder)  # what is written is right
-    file = folder / f"{capture.stem}.toml"
+    file = folder / f"{stem}.toml"
     write_text(file, text)
-    return Replay(file, chosen, tuple(assumed), tuple(_left_out(report)))
+    notes = (*notes_in_words(report["packets"]), _load(passed), *_own_times(capture))
+    return Replay(file, chosen, tuple(assumed), tuple(_left_out(report)), notes)
 
 
-def _busiest_bps(capture: Path) -> float:
-    """Bits per second on the wire in the busiest second of the busiest interface."""
-    width, interfaces = _native.capture_arrivals(str(capture), 1.0, None)
-    peaks = []
-    for columns in interfaces:
-        packets, octets = (np.frombuffer(column, "<f8") for column in columns)
-        peaks.append(float(np.max(octets + _FRAMING_BYTES * packets, initial=0.0)))
-    # Two digits: more would pretend that it was known.
-    bps = max(8 * max(peaks) / width, 1000.0)
-    digit = 10.0 ** (math.floor(math.log10(bps)) - 1)
-    return math.ceil(round(bps / digit, 6)) * digit
+def _load(passed: Shares) -> str:
+    """What passed in each direction, in words."""
+    down, up = (8e-6 * octets / passed.seconds for octets in passed.octets)
+    return (
+        f"captured: {down:.3g} Mbit/s down and {up:.3g} Mbit/s up on average; "
+        f"{100 * passed.tcp:.0f} % of the bytes are TCP, which the answer judges"
+    )
+
+
+def _own_times(capture: Path) -> Iterator[str]:
+    """The capture's own response times, to be read beside the replayed ones."""
+    try:
+        found = read_exchanges(capture).exchanges
+    except AqmlabError:
+        return
+    for what, is_upload in (("responses", False), ("uploads", True)):
+        times = sorted(one.response_s for one in found if (one.response_bytes == 0) is is_upload)
+        if times:
+            half, most = times[len(times) // 2], times[min(len(times) - 1, 9 * len(times) // 10)]
+            yield (
+                f"captured: half of {len(times):,} {what} take up to {1e3 * half:,.0f} ms, 90 % up "
+                f"to {1e3 * most:,.0f} ms; if the present queue's are far from that, an assumption "
+                "is wrong: --rate, --rtt, or the queue"
+            )
+
+
+def _background(passed: Shares) -> Iterator[str]:
+    """What is not TCP, as a constant load that answers nothing."""
+    if 1 - passed.tcp < _WORTH:
+        return
+    for direction, octets in zip(("forward", "reverse"), passed.other, strict=True):
+        rate = 8 * octets / passed.seconds
+        if rate >= _LEAST_BPS:
+            yield f"""
+[[traffic]]
+name = "not-tcp-{direction}"    # QUIC, UDP and the rest: their mean rate, which answers nothing
+kind = "cbr"
+flows = 1
+rate = "{rate_text(rounded(rate))}"
+packet = "1200 bytes"
+direction = "{direction}"
+rtt = {{ kind = "constant", rtt = "40 ms" }}
+"""
+
+
+_WORTH = 0.02
+"""A smaller share of bytes that are not TCP is left out."""
+_LEAST_BPS = 1000.0
+"""A smaller load, too."""
 
 
 def _sized(name: str, buffer: int) -> str:
@@ -138,6 +207,12 @@ def _sized(name: str, buffer: int) -> str:
     return name
 
 
+_SIDES = {
+    "file": "the file says",
+    "private addresses": "private addresses show",
+    "groups of addresses": "addresses show that have no connection among themselves",
+}
+"""What shows which side of the link is home."""
 _LONGEST_S = 30 * 86_400
 """A scenario can be as long."""
 
@@ -155,7 +230,7 @@ def _refuse_unknown(disciplines: Sequence[str]) -> None:
 def _left_out(report: Mapping[str, Any]) -> Iterator[str]:
     """What of a capture is not replayed."""
     connections = report["connections"]
-    for reason, number in report["packets"]["skipped"].items():
+    for reason, number in report["packets"]["found"].items():
         yield f"{_counted(number, 'packet')}: {reason}"
     for reason, number in connections["skipped"].items():
         yield f"{_counted(number, 'connection')}: {reason}"
@@ -170,13 +245,13 @@ def _counted(number: int, thing: str) -> str:
 
 def _scenario_text(
     capture: str,
-    vectors: str,
+    classes: Sequence[tuple[str, str, str]],
     seconds: float,
     rates_bps: tuple[float, float],
     rtt_s: float | None,
     discipline: str,
 ) -> str:
-    """The scenario as TOML."""
+    """The scenario as TOML; `classes` are names, files of vectors, and directions."""
     rtt = (
         '{ kind = "vector" }'
         if rtt_s is None
@@ -190,7 +265,7 @@ title = {inline(f"Replay of {capture}, {forward} down, {reverse} up")}
 [measure]
 warm_up = "{time_text(seconds * _WARM_UP)}"      # a tenth of the capture is replayed uncounted
 duration = "{time_text(seconds * (1 - _WARM_UP))}"
-queue_sample = "{time_text(min(0.1, rounded(seconds / 3000)))}"
+queue_sample = "{time_text(max(min(0.1, rounded(seconds / 3000)), rounded(seconds / 1e6)))}"
 record = ["responses", "flows", "queue", "sojourn"]
 
 [topology]
@@ -204,13 +279,16 @@ rate = "{forward}"
 
 [topology.bottleneck.reverse]   # the way of the initiators' bytes
 rate = "{reverse}"
-
+""" + "".join(
+        f"""
 [[traffic]]
-name = "capture"
+name = "{name}"
 kind = "vectors"
-file = {inline(vectors)}
+file = {inline(file)}
 copies = 1                 # more or less load: 1.2, 0.5
-direction = "forward"
+direction = "{direction}"
 tcp = "linux"
 rtt = {rtt}
 """
+        for name, file, direction in classes
+    )

@@ -6,6 +6,7 @@ or whose bytes are missing when later ones pass. What the place cannot show is i
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _native
-from aqmlab._util.files import size_of
 from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
+from aqmlab.traffic.capture_files import unpacked
 
-__all__ = ["PARTS", "SUFFIXES", "UNKNOWN", "Exchange", "Tapped", "read_exchanges"]
+__all__ = ["PARTS", "UNKNOWN", "Exchange", "Tapped", "read_exchanges"]
 
 
-SUFFIXES = (".pcap", ".pcapng")
-"""Ends of the names of captures."""
 PARTS = {
     "handshake": "handshake",
     "syn_timeout": "SYN time-out",
@@ -68,12 +67,15 @@ class Exchange:
     """Waits for the timer of a SYN or SYN-ACK."""
     timeouts: int = 0
     """Waits for a retransmission timer of data."""
+    request_bytes: int = 0
+    """What the client sent; without a response it is an upload, which ends with its last ACK."""
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json`` and ``--tsv``."""
         return {
             "connection": self.connection,
             "start_s": self.start_s,
+            "request_bytes": self.request_bytes,
             "response_bytes": self.response_bytes,
             "response_s": self.response_s,
             **{f"{key}_s": self.parts.get(key, 0.0) for key in PARTS},
@@ -93,6 +95,8 @@ class Tapped:
     """Connections that are seen from their SYN to the end of a response."""
     left_out: int
     """The other connections."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What was put right in front of this."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +123,9 @@ def read_exchanges(capture: Path) -> Tapped:
     Raises:
         AqmlabError: it is no capture, or has no whole exchange over TCP.
     """
-    size_of(capture, "capture")
     try:
-        words, _ = _native.capture_segments(str(capture))
+        with unpacked(capture) as plain:
+            words, noted = _native.capture_segments(str(plain))
     except OSError as error:
         raise AqmlabError(f"{capture}: cannot be read: {error.strerror or error}") from None
     rows = np.frombuffer(words, dtype="<u8").reshape(-1, _WORDS)
@@ -139,10 +143,20 @@ def read_exchanges(capture: Path) -> Tapped:
             found += exchanges
     if not found:
         raise AqmlabError(
-            f"{capture}: has no whole exchange over TCP; a capture needs both directions, and the "
-            "SYN of a connection"
+            f"{capture}: has no whole exchange over TCP: found {_counted(rows)}; a capture needs "
+            "both directions, and the SYN of a connection"
         )
-    return Tapped(str(capture), found, connections, left_out)
+    return Tapped(str(capture), found, connections, left_out, json.loads(noted))
+
+
+def _counted(rows: np.ndarray) -> str:
+    """What of connections a capture holds, in words."""
+    if not len(rows):
+        return "no TCP packet"
+    connections = len(np.unique(rows[:, 1]))
+    opened = len(np.unique(rows[(rows[:, 5] & np.uint64(_SYN)) > 0, 1]))
+    answered = len(np.unique(rows[rows[:, 2] == 1, 1]))
+    return f"{connections:,} connections, {opened:,} with a SYN, {answered:,} with an answer"
 
 
 def _segments(rows: Sequence[Sequence[int]], origin: int) -> Iterator[_Segment]:
@@ -287,7 +301,8 @@ def _turns(segments: Sequence[_Segment]) -> list[tuple[int, int, int]]:
                 found.append((request, response, place))
                 request, response, has_answer = client, server, False
             client = one.end
-    if has_answer:
+    # Nothing but ACKs comes back on the whole connection: an upload ends with the last of them.
+    if has_answer or (not found and client > request and server == 1):
         found.append((request, response, len(segments)))
     return found
 
@@ -298,7 +313,7 @@ def _exchange(
     ways: tuple[float, float],
     number: int,
 ) -> Exchange | None:
-    """An exchange; None if its response does not pass as a whole.
+    """An exchange; None if its response, or without one its request, does not pass as a whole.
 
     Args:
         segments: of the exchange, and the first one of the next, which may acknowledge its end.
@@ -308,12 +323,15 @@ def _exchange(
     """
     streams = [_Stream(begin, way) for begin, way in zip(begins, ways, strict=True)]
     answered = streams[1]
-    start = first_answer = request_end = ended = math.nan
+    start = first_answer = request_end = ended = uploaded = math.nan
     last, rounds, mark = -math.inf, 0, begins[1]
     for one in segments:
         other = streams[1 - one.side]
         if one.flags & _ACK:
+            before = other.acked
             other.acknowledge(min(one.ack, other.top), one.time_s)
+            if one.side and other.acked > before:
+                uploaded = one.time_s
             if one.side == 0 and answered.acked > mark:
                 rounds, mark = rounds + 1, answered.top
         if one.payload and one.end > streams[one.side].begin:
@@ -326,17 +344,30 @@ def _exchange(
                 if math.isnan(first_answer):
                     request_end = one.time_s
         last = one.time_s
-    if math.isnan(start) or math.isnan(first_answer) or answered.acked < answered.top:
+    is_upload = math.isnan(first_answer)
+    if is_upload:
+        ended = first_answer = uploaded
+    missing = any(stream.acked < stream.top for stream in streams[: 1 if is_upload else 2][-1:])
+    if math.isnan(start) or math.isnan(ended) or missing:
         return None
     gaps = [gap for stream in streams for gap in stream.gaps if gap.copy_s <= ended]
     timeout, recovery, count = _divided(gaps, start, ended)
     # The first answer follows the request's last copy by the way to the server and its work.
-    server = max(0.0, first_answer - request_end - ways[1])
-    server = min(server, ended - start - timeout - recovery)
+    server = 0.0 if is_upload else max(0.0, first_answer - request_end - ways[1])
+    server = max(0.0, min(server, ended - start - timeout - recovery))
     parts = {"server": server, "timeout": timeout, "recovery": recovery}
-    parts["transfer"] = ended - start - math.fsum(parts.values())
-    size = answered.top - answered.begin
-    return Exchange(number, start, size, ended - start, parts, rounds, timeouts=count)
+    parts["transfer"] = max(0.0, ended - start - math.fsum(parts.values()))
+    size, sent = (stream.top - stream.begin for stream in (answered, streams[0]))
+    return Exchange(
+        number,
+        start,
+        size,
+        ended - start,
+        parts,
+        rounds,
+        timeouts=count,
+        request_bytes=sent,
+    )
 
 
 def _divided(gaps: Sequence[_Gap], start: float, ended: float) -> tuple[float, float, int]:

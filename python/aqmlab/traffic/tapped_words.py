@@ -110,6 +110,12 @@ def paragraphs(tapped: Tapped) -> list[str]:
         f"The slowest 10 % of responses take {in_words(tail.response_s)} on average, all responses "
         f"{in_words(found['all'].response_s)}.{spent}"
     )
+    uploads = sum(not one.response_bytes for one in tapped.exchanges)
+    if uploads:
+        said += (
+            f" {uploads:,} of them are uploads, which nothing but ACKs answers: they end with the "
+            "last ACK."
+        )
     if tapped.left_out:
         seen = tapped.connections + tapped.left_out
         said += (

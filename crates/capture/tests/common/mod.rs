@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::net::SocketAddr;
 
 use aqmlab_capture::{
-    CaptureWriter, Checksums, ConvertError, Format, Options, PacketImage, Report, TcpImage,
+    CaptureWriter, Checksums, ConvertError, Format, Options, PacketImage, Plan, Report, TcpImage,
     Transport, convert,
 };
 use aqmlab_net::{Ecn, Role, Time};
@@ -127,9 +127,12 @@ pub(crate) fn try_vectors(
 ) -> Result<(Vec<ConnectionVector>, Report), ConvertError> {
     let mut text = Vec::new();
     let scratch = || Ok(Cursor::new(Vec::new()));
+    let plan = Plan::read(capture, &mut |_| true)?;
     let report = convert(
         capture,
+        &plan,
         &mut text,
+        None,
         scratch,
         options,
         Format::Original,

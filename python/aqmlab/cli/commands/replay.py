@@ -38,12 +38,16 @@ def command(
         str | None,
         typer.Option(
             metavar="DOWN/UP",
-            help="Rate of the link in Mbit/s; default: the rate of the capture's busiest second.",
+            help="Rate of the link in Mbit/s; default: what the capture shows.",
         ),
     ] = None,
     rtt: Annotated[
         str | None,
         typer.Option(metavar="MS", help="Round-trip time; default: each connection's own."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="Baseline: a label of the table; default: drop-tail."),
     ] = None,
     overrides: Sets = None,
     seed: Seed = None,
@@ -81,6 +85,8 @@ def command(
             rtt_s=parsed_rtt(rtt) if rtt else None,
             progress=progress.task(capture.name),
         )
+    for text in found.notes:
+        say(f"note: {text}")
     for text in found.assumed:
         say(f"assumed: {text}")
     for text in found.left_out:
@@ -89,6 +95,7 @@ def command(
     compare.command(
         [found.file],
         varied=[f"topology.bottleneck.discipline={','.join(found.disciplines)}"],
+        baseline=baseline,
         overrides=overrides,
         seed=seed,
         seeds=seeds,

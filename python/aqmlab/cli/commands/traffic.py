@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab._util.console import Progress, out, print_json, show
+from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.files import check_output_file
 from aqmlab._util.table import TableModel
 from aqmlab._util.words import nearest
@@ -17,6 +17,7 @@ from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
+from aqmlab.traffic.capture_files import is_capture, notes_in_words
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import EXAMPLES, FOLLOWERS, SECONDS, describe, example, recorded
 
@@ -81,7 +82,7 @@ def _describe_command(
 
     if figure is not None:
         check_output_file(figure, "a figure")
-    if source.endswith(_CAPTURES):
+    if source.endswith(_CAPTURES) or is_capture(Path(source)):
         if overrides or seed:
             raise AqmlabError(
                 f"SOURCE: {source} is a capture, which has no seed and no fields to set"
@@ -178,6 +179,8 @@ def _from_capture_command(
             alternate=layout is _Layout.alternate,
             progress=progress.task(capture.name),
         )
+    for text in notes_in_words(report["packets"]):
+        say(f"note: {text}")
     if as_json:
         print_json(report)
         return
@@ -201,7 +204,7 @@ def _report_table(report: Mapping[str, Any]) -> TableModel:
 
     row("packets", packets["read"])
     row("  of TCP", packets["tcp"])
-    reasons("skipped", packets["skipped"])
+    reasons("skipped", packets["found"])
     for key, what in _OCCURRENCES.items():
         if packets[key]:
             row(f"  {what}", packets[key])

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from aqmlab._util.console import out, print_json, print_tsv, show
+from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.filekinds import file_kind
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
@@ -26,7 +26,8 @@ from aqmlab.results.sources import gather
 from aqmlab.results.story import Story, story
 from aqmlab.results.why import Change
 from aqmlab.traffic import tapped_words
-from aqmlab.traffic.tapped import SUFFIXES, read_exchanges
+from aqmlab.traffic.capture_files import is_capture, notes_in_words
+from aqmlab.traffic.tapped import read_exchanges
 
 __all__ = ["command"]
 
@@ -85,7 +86,7 @@ def command(
     their seed form a group. For one response the run is made again, and each event on its path is
     shown.
 
-    For a capture (.pcap, .pcapng) it shows what one place can know: handshake, time-outs,
+    For a capture (pcap or pcapng) it shows what one place can know: handshake, time-outs,
     recovery, server and transfer of each request and its response.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
@@ -148,8 +149,8 @@ def command(
 
 
 def _is_capture(place: Path) -> bool:
-    """Whether a place is a capture, by its name."""
-    return place.suffix in SUFFIXES and not place.is_dir()
+    """Whether a place is a capture, by its first bytes, or is meant as one."""
+    return is_capture(place) or (place.suffix in (".pcap", ".pcapng") and not place.is_dir())
 
 
 def _of_capture(
@@ -161,6 +162,8 @@ def _of_capture(
     if options:
         raise AqmlabError(f"{options[0]}: is for runs; a capture has neither classes nor events")
     tapped = read_exchanges(places[0])
+    for text in notes_in_words(tapped.notes):
+        say(f"note: {text}")
     if as_json:
         print_json(tapped_words.content(tapped))
     elif as_tsv:

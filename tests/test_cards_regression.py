@@ -126,7 +126,6 @@ def test_exit_statuses(aqmlab: Cli) -> None:
     ("arguments", "message"),
     [
         (("--against", "none.json"), "none.json"),
-        (("--junit", "a.xml"), "--junit: found it without --against"),
         (("--update",), "--update: found it without --against"),
         (("--against", "x", "--suite", "rfc7928"), "only cards are compared"),
     ],

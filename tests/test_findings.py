@@ -360,3 +360,21 @@ def test_a_card_keeps_its_findings(tmp_path: Path) -> None:
     (tmp_path / "card.json").write_text(json.dumps(data))
     again = Card.load(tmp_path / "card.json")
     assert again.findings == card.findings
+
+
+def test_a_card_for_a_teacher_has_names_points_and_grades(aqmlab: Cli) -> None:
+    """As JUnit XML, which graders read."""
+    words = ("evaluate", FAULTS / "no-marks.py", "--only", "q-ecn", "--seeds", "1,2")
+    assert aqmlab(*words, "--junit", "points.xml").status == 1
+    from xml.etree import ElementTree
+
+    suite = ElementTree.parse("points.xml").getroot()
+    properties = {one.get("name"): one.get("value") for one in suite.iter("property")}
+    cases = [one.get("name") for one in suite.iter("testcase")]
+    assert suite.get("name") == "no-marks"
+    assert properties["points"] == f"{len(cases) - 1} of {len(cases)}"
+    assert properties["grade ecn"]
+    [failed] = [
+        one.get("name") for one in suite.iter("testcase") if one.find("failure") is not None
+    ]
+    assert failed == "marks"

@@ -15,6 +15,7 @@ from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.words import counted
 from aqmlab.cards import candidates, leaderboard, overview, suites, worst_search
+from aqmlab.cards import junit as card_junit
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.evaluation import evaluate
 from aqmlab.cards.findings import ORDER
@@ -176,7 +177,11 @@ def command(
     ] = False,
     junit: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the comparison as JUnit XML.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Write gates, findings and grades as JUnit XML; with --against the comparison.",
+            show_default=False,
+        ),
     ] = None,
     markdown: Annotated[
         Path | None,
@@ -210,9 +215,7 @@ def command(
     """
     words = _split(only)
     _allowed(allow)
-    _check_pairs(
-        "--against", against, {"--update": update, "--junit": junit, "--markdown": markdown}
-    )
+    _check_pairs("--against", against, {"--update": update, "--markdown": markdown})
     _check_pairs("--control", control, {"--ecn": ecn != "none"})
     _check_pairs("--worst", worst or None, {"--trials": trials})
     _check_tier(tier)
@@ -298,6 +301,8 @@ def command(
         if comparison.regressions and not update:
             found = counted(len(comparison.regressions), "regression")
             raise RunError(f"{found} against {against}; the first: {comparison.regressions[0]}")
+    elif junit is not None:
+        write_text(junit, card_junit.junit(card))
     _end(card, _allowed(allow), counts=comparison is None)
 
 

@@ -87,8 +87,8 @@ def group(
             "flows": flows,
             "links": {"bottleneck": {"reverse": link}},
         }
-        runs.append(Run.in_memory(scenario, summary, label=f"{queue} {rate}"))
-    return Group(f"{queue} {rate}", tuple(runs))
+        runs.append(Run.in_memory(scenario, summary, label=f"{queue}, rate {rate}"))
+    return Group(f"{queue}, rate {rate}", tuple(runs))
 
 
 def answered(*groups: Group) -> Answer:
@@ -100,7 +100,7 @@ def answered(*groups: Group) -> Answer:
 
 def taken(*groups: Group) -> set[str]:
     """Queues of the answer."""
-    return {label.split()[0] for label in answered(*groups).take}
+    return {label.split(",")[0] for label in answered(*groups).take}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_queue_that_leaves_nobody_poor_is_taken_and_the_payer_is_named() -> 
         "calls stay poor.",
     ]
     data = found.to_json()
-    assert data["take"] == ["fq-codel 10 Mbit/s"]
+    assert data["take"] == ["fq-codel, rate 10 Mbit/s"]
     assert [one["class"] for one in data["prices"]] == ["upload"]
 
 
@@ -339,7 +339,7 @@ def test_queues_are_called_as_people_call_them() -> None:
     groups = [group("droptail", pages=1.0), group("fq-codel", pages=1.0)]
     assert list(spoken_names(groups).values()) == ["drop-tail", "FQ-CoDel"]
     twice = [group("pie", pages=1.0), group("pie", pages=1.0, rate="5 Mbit/s")]
-    assert list(spoken_names(twice).values()) == ["PIE 10 Mbit/s", "PIE 5 Mbit/s"]
+    assert list(spoken_names(twice).values()) == ["PIE, rate 10 Mbit/s", "PIE, rate 5 Mbit/s"]
 
 
 SHORT = ("--set", "measure.warm_up=5 s", "--set", "measure.duration=20 s")

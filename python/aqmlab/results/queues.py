@@ -20,6 +20,7 @@ __all__ = [
     "control_name",
     "discipline_at",
     "discipline_name",
+    "kind_of",
     "label_of",
     "link_at",
     "listed",
@@ -146,6 +147,7 @@ def spoken_names(groups: Sequence[Group]) -> dict[str, str]:
     found = {}
     for one in groups:
         label = one.label
+        label = label.removeprefix("queue = ")
         if len(worlds) == 1:
             label = label.removesuffix(one.first.world_mark)
         own = kinds[one.label]
@@ -165,6 +167,12 @@ def spoken_names(groups: Sequence[Group]) -> dict[str, str]:
         if len(set(found.values())) == len(found)
         else {one.label: one.label for one in groups}
     )
+
+
+def kind_of(group: Group) -> str:
+    """The kind of the disciplines at the loaded links of a group; empty: there are several."""
+    found = _kinds(group)
+    return found.pop() if len(found) == 1 else ""
 
 
 def _kinds(group: Group) -> set[str]:

@@ -18,6 +18,7 @@ from aqmlab.results.answer_words import Answer, wrapped
 from aqmlab.results.baseline import Baseline, comparisons, is_droptail, scenarios_of
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
+from aqmlab.results.queues import kind_of, spoken
 
 __all__ = ["Answers", "Setting", "answers"]
 
@@ -58,9 +59,31 @@ class Answers:
         return self.settings[0].answer if len(self.settings) == 1 else None
 
     @cached_property
+    def _kinds(self) -> dict[str, set[str]]:
+        """What queues of each kind are called by their labels, over all settings."""
+        found: dict[str, set[str]] = {}
+        for one in self.settings:
+            for group, name in zip(one.answer.choice.groups, _bare(one.answer), strict=True):
+                found.setdefault(kind_of(group), set()).add(name)
+        return found
+
+    def _named(self, setting: Setting) -> dict[str, str]:
+        """What the queues of a setting are called in all of them, by their labels.
+
+        A kind that has one name has its usual one.
+        """
+        groups = setting.answer.choice.groups
+        return {
+            group.label: spoken(kind)
+            if (kind := kind_of(group)) not in ("", "plugin") and len(self._kinds[kind]) == 1
+            else name
+            for group, name in zip(groups, _bare(setting.answer), strict=True)
+        }
+
+    @cached_property
     def names(self) -> list[str]:
         """The queues of all settings, in the order of the first."""
-        found = (name for one in self.settings for name in _queues(one.answer).values())
+        found = (name for one in self.settings for name in self._named(one).values())
         return list(dict.fromkeys(found))
 
     @cached_property
@@ -68,7 +91,7 @@ class Answers:
         """In how many settings each queue is in the answer."""
         found = dict.fromkeys(self.names, 0)
         for one in self.settings:
-            names = _queues(one.answer)
+            names = self._named(one)
             for group in one.answer.choice.taken:
                 found[names[group.label]] += 1
         return found
@@ -78,7 +101,7 @@ class Answers:
         """How many classes each queue leaves poor, by setting."""
         found: dict[str, list[int]] = {name: [] for name in self.names}
         for one in self.settings:
-            names = _queues(one.answer)
+            names = self._named(one)
             for group in one.answer.choice.groups:
                 found[names[group.label]].append(one.answer.choice.standing(group)[0])
         return found
@@ -95,7 +118,7 @@ class Answers:
                 choice.standing(group)[0] - choice.best_standing[0]
                 for choice, one in zip(choices, self.settings, strict=True)
                 for group in choice.groups
-                if _queues(one.answer)[group.label] == name
+                if self._named(one)[group.label] == name
             ]
             if max(behind, default=0) == 0:
                 found.append(name)
@@ -103,7 +126,7 @@ class Answers:
 
     def queues(self, setting: Setting) -> list[tuple[Group, str]]:
         """The groups of a setting and what their queues are called in all of them."""
-        names = _queues(setting.answer)
+        names = self._named(setting)
         return [(group, names[group.label]) for group in setting.answer.choice.groups]
 
     @property
@@ -115,6 +138,14 @@ class Answers:
         if not self.safe:
             return f"It depends on the setting: no queue is the answer in most of {count}."
         times = {self.tally[name] for name in self.safe}
+        bases = {self._named(one)[base.label] for one in self.settings
+                 if (base := one.answer.choice.baseline) is not None}  # fmt: skip
+        if len(bases) == 1 and bases <= {*self.safe}:
+            [name] = bases
+            return (
+                f"Nothing to gain: {name} is in the answer in {self.tally[name]} of {count} "
+                "settings."
+            )
         whom = "each" if len(self.safe) > 1 else "it"
         number = f"{min(times)}" if len(times) == 1 else f"{min(times)} to {max(times)}"
         return (
@@ -247,10 +278,13 @@ def _common(groups: Sequence[Group], family: Sequence[Group]) -> str:
     )
 
 
-def _queues(answer: Answer) -> dict[str, str]:
-    """Names of queues without what the setting adds to their labels."""
-    common = set.intersection(*({*one.label.split(", ")} for one in answer.choice.groups))
-    return {
-        label: ", ".join(part for part in name.split(", ") if part not in common) or name
-        for label, name in answer.names.items()
-    }
+def _bare(answer: Answer) -> list[str]:
+    """The labels of an answer's queues without what the setting adds to them."""
+    labels = [one.label.split(", ") for one in answer.choice.groups]
+    common = set.intersection(*map(set, labels))
+    return [
+        (", ".join(part for part in parts if part not in common) or ", ".join(parts)).removeprefix(
+            "queue = "
+        )
+        for parts in labels
+    ]

@@ -34,6 +34,10 @@ from aqmlab.sweeps.campaign import sweep
 __all__ = ["command"]
 
 
+_MOST_ANSWERED = 400
+"""Runs of a sweep that are read once more for an answer."""
+
+
 def command(
     file: Annotated[Path, typer.Argument(metavar="SWEEP", help="Sweep file (TOML).")],
     overrides: Sets = None,
@@ -108,7 +112,23 @@ def command(
             for found in shown:
                 show(found, "")
             out(f"results: {target / 'results.parquet'}")
+            if table.num_rows <= _MOST_ANSWERED and not summary.failures and not where:
+                _conclude(target)
     for point in summary.under_warmed:
         say(f"warning: the warm-up is too short at {point.label} (p = {point.warm_up_p:.1g})")
     if failures := summary.failures:
         raise RunError(f"{len(failures)} of {table.num_rows} runs failed; the first, {failures[0]}")
+
+
+def _conclude(target: Path) -> None:
+    """Which queue to take in all settings, where the sweep varies the queue."""
+    from aqmlab.results.compare import compared_groups
+    from aqmlab.results.settings import answers
+    from aqmlab.results.sources import gather, stated_baselines
+
+    groups = compared_groups(gather([target], needs_tables=False))
+    found = answers(groups, stated_baselines([target]))
+    if found is not None:
+        out("\nanswer")
+        for line in found.lines():
+            out(line)

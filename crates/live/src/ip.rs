@@ -160,6 +160,7 @@ pub(crate) fn details(packet: &[u8]) -> Details {
     Details {
         hosts,
         ack: ack.and_then(acknowledgement),
+        client: None,
     }
 }
 

@@ -160,7 +160,7 @@ def test_the_tree_is_a_scenario_that_runs(tmp_path: Path) -> None:
         direction = "forward"
         rtt = {{ kind = "constant", rtt = "20 ms" }}
     """)
-    made = run(scenario, out=tmp_path / "run")
+    made = run(scenario, out_dir=tmp_path / "run")
     # Four hosts with a ceiling of 10 Mbit/s each, of a link of 100.
     forward = made.summary["links"]["bottleneck"]["forward"]
     assert 0.36 < forward["utilization"] < 0.42

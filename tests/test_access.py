@@ -124,6 +124,11 @@ def test_wrong_lines_are_refused_by_line_and_column(
     assert message in refusal(tmp_path, [line])
 
 
+def test_all_wrong_lines_are_named(tmp_path: Path) -> None:
+    rows = [row("c1", "AP 9", "1,1,9,9"), row("c2", "AP 1", "1,1,9,9"), row("", "AP 1", "1,1,9,9")]
+    assert refusal(tmp_path, rows).endswith("; wrong, too: line 5")
+
+
 def test_a_circuit_has_one_parent(tmp_path: Path) -> None:
     rows = [row("c1", "AP 1", "1,1,9,9"), row("c1", "Relay", "1,1,9,9")]
     assert ":4: Parent Node: found Relay, but circuit c1 is below AP 1" in refusal(tmp_path, rows)

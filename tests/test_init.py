@@ -272,7 +272,7 @@ def talked(answers: str, *arguments: str, interrupted_at: str = "") -> tuple[int
 def test_questions_on_a_terminal() -> None:
     status, screen = talked("ship\nhome\n80/8\n12\n3\nn\ny\n", "ours.toml")
     assert status == 0, screen
-    assert "There are office, home, data-centre, lab, fairness." in screen
+    assert "There are office, home, data-centre, lab, fairness, isp." in screen
     assert "How many people" in screen
     scenario = Scenario.load("ours.toml")
     assert scenario.title == "A home of 3 people, 80 Mbit/s down, 8 Mbit/s up"

@@ -73,7 +73,7 @@ class Access:
 
     def text(self, direction: str) -> str:
         """The discipline of a direction, ``forward`` or ``reverse``, as TOML."""
-        return "\n".join(self._lines(direction))
+        return "\n".join(self._lines(direction)) + "\n"
 
     def _lines(self, direction: str) -> Iterator[str]:
         side = ("forward", "reverse").index(direction)

@@ -214,7 +214,9 @@ def _read_circuits(path: Path, tree: _Tree) -> tuple[list[_Circuit], list[str]]:
             warnings.append(f"{path}:{line}: the first device of {circuit.name} decides")
     problems += rows.problems
     if problems:
-        raise AqmlabError("\n".join(sorted(problems, key=_line)))
+        first, *others = sorted(problems, key=_line)
+        more = ", ".join(str(_line(it)) for it in others)
+        raise AqmlabError(first + (f"; wrong, too: line {more}" if more else ""))
     if not circuits:
         raise AqmlabError(f"{path}: found no circuit; expected a line for each device")
     return list(circuits.values()), warnings

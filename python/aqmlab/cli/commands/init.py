@@ -167,7 +167,8 @@ def _with_subscribers(
     access = read_access(network, circuits, rates, names=names, fit=fit)
     for warning in access.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    return replace(link, access=access, users=access.hosts)
+    what = f"An access network of {access.subscribers} subscribers"
+    return replace(link, what=what, access=access, users=access.hosts)
 
 
 def _listed(controls: str) -> tuple[str, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aqmlab import Scenario, run
-from aqmlab.errors import AqmlabError
+from aqmlab import Run, Scenario, run
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.access import plans_of
 from aqmlab.scenario.libreqos import read_access
 
@@ -145,27 +146,99 @@ def test_wrong_networks_are_refused(tmp_path: Path) -> None:
     assert "N8: found at depth 8" in refusal(tmp_path, rows, deep)
 
 
-def test_the_tree_is_a_scenario_that_runs(tmp_path: Path) -> None:
-    scenario = Scenario.from_toml(f"""
+def scenario(tree: str, clients: int = 4, more: str = "") -> Scenario:
+    """Long transfers to hosts behind a tree, on a link of 100 Mbit/s."""
+    return Scenario.from_toml(f"""
         measure = {{ warm_up = "1 s", duration = "4 s" }}
         [topology]
         kind = "dumbbell"
-        hosts = {{ clients = 4 }}
+        hosts = {{ clients = {clients} }}
         [topology.bottleneck.reverse]
         rate = "100 Mbit/s"
         discipline = {{ kind = "droptail", limit = "1000 packets" }}
         [topology.bottleneck.forward]
         rate = "100 Mbit/s"
-        {plans_of("10/10", 4, (1e8, 1e8)).text("forward")}
+        {tree}
         [[traffic]]
         name = "bulk"
         kind = "bulk"
-        flows = 4
+        flows = {clients}
         tcp = "linux"
         direction = "forward"
         rtt = {{ kind = "constant", rtt = "20 ms" }}
+        {more}
     """)
-    made = run(scenario, out_dir=tmp_path / "run")
+
+
+def utilization(made: Run) -> float:
+    """The share of the time in which the link is busy."""
+    return float(made.summary["links"]["bottleneck"]["forward"]["utilization"])
+
+
+def test_no_host_has_more_than_its_plan(tmp_path: Path) -> None:
+    tree = plans_of("10/10", 4, (1e8, 1e8)).text("forward")
     # Four hosts with a ceiling of 10 Mbit/s each, of a link of 100.
-    forward = made.summary["links"]["bottleneck"]["forward"]
-    assert 0.36 < forward["utilization"] < 0.42
+    assert 0.36 < utilization(run(scenario(tree), out_dir=tmp_path / "run")) < 0.42
+
+
+def test_rates_change_during_a_run(tmp_path: Path) -> None:
+    tree = plans_of("10/10", 4, (1e8, 1e8)).text("forward")
+    key = "bottleneck.forward.discipline.nodes.tower.ceil"
+    change = f'[[changes]]\nat = "3 s"\nkey = "{key}"\nvalue = "20 Mbit/s"'
+    changed = run(scenario(tree, more=change), out_dir=tmp_path / "run")
+    # Of 4 measured seconds 2 have 40 Mbit/s and 2 have 20.
+    assert 0.26 < utilization(changed) < 0.34
+
+
+DEEP = ", ".join(f"n{n} = {{ parent = 'n{n - 1}', ceil = '1 Mbit/s' }}" for n in range(2, 9))
+PLAN = "plans = { home = { count = 4, ceil = '10 Mbit/s' } }"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("nodes = { ap = { parent = 'x', ceil = '1 Mbit/s' } }", "nodes.ap.parent: found x; no"),
+        (
+            (
+                "nodes = { a = { parent = 'b', ceil = '1 Mbit/s' }, "
+                "b = { parent = 'a', ceil = '1 Mbit/s' } }"
+            ),
+            "nodes.a.parent: found b; it is below a itself",
+        ),
+        (
+            "nodes = { ap = { count = 2, ceil = '1 Mbit/s' }, 'ap-1' = { ceil = '1 Mbit/s' } }",
+            "two nodes of the name ap-1",
+        ),
+        (
+            "nodes = { n1 = { ceil = '1 Mbit/s' }, " + DEEP + " }",
+            "nodes.n8.parent: found a depth above 7",
+        ),
+        (
+            "nodes = { a = { rate = '2 Mbit/s', ceil = '1 Mbit/s' } }",
+            "nodes.a.ceil: found 1 Mbit/s",
+        ),
+        ("nodes = { a = { rate = 'x', ceil = '1 Mbit/s' } }", 'or "fit"'),
+        ("unknown = 'gold'", "unknown: found gold; it must be"),
+        ("leaf = { kind = 'cake', bandwidth = '1 Mbit/s' }", "leaf: found cake with a bandwidth"),
+        ("leaf = 'gold'", "gold"),
+    ],
+)
+def test_wrong_trees_are_refused(keys: str, message: str) -> None:
+    leaf = "" if keys.startswith("leaf") else "leaf = 'fq-codel', "
+    with pytest.raises(ScenarioError, match=re.escape(message)):
+        scenario(f"discipline = {{ kind = 'htb', {leaf}{keys}, {PLAN} }}")
+
+
+def test_plans_have_the_hosts_of_the_topology() -> None:
+    tree = f"discipline = {{ kind = 'htb', leaf = 'fq-codel', {PLAN} }}"
+    with pytest.raises(ScenarioError, match="found 5; the plans of the tree have 4 hosts"):
+        scenario(tree, clients=5)
+
+
+def test_strict_refuses_what_is_over_subscribed() -> None:
+    nodes = "nodes = { a = { rate = '2 Mbit/s', ceil = '3 Mbit/s' } }"
+    plans = "plans = { home = { parent = 'a', count = 4, rate = '1 Mbit/s', ceil = '3 Mbit/s' } }"
+    tree = f"discipline = {{ kind = 'htb', leaf = 'fq-codel', {nodes}, {plans}"
+    scenario(f"{tree} }}")
+    with pytest.raises(ScenarioError, match=r"over-subscribed 2\.00 times"):
+        scenario(f"{tree}, strict = true }}")

@@ -72,7 +72,7 @@ impl Parameters for Params {
 
     fn check_together(&self) -> Result<(), Problem> {
         self.leaf.check("leaf")?;
-        plans::check(self)
+        plans::check(&self.network())
     }
 }
 
@@ -87,6 +87,17 @@ impl SchedulerParameters for Params {
 }
 
 impl Params {
+    const fn network(&self) -> plans::Network<'_> {
+        plans::Network {
+            nodes: &self.nodes,
+            plans: &self.plans,
+            burst: self.burst,
+            quantum: self.quantum,
+            unknown: self.unknown.as_str(),
+            strict: self.strict,
+        }
+    }
+
     /// Client hosts of all plans.
     pub fn hosts(&self) -> u64 {
         let plans = self.plans.0.iter();

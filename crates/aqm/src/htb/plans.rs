@@ -12,7 +12,6 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Value;
 
-use super::Params;
 use super::tree::{Allowance, LEVELS, Shape};
 use crate::check::{Problem, problem};
 use crate::leaf::Leaf;
@@ -264,6 +263,17 @@ impl Quantum {
     }
 }
 
+/// What a tree is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Network<'a> {
+    pub(super) nodes: &'a Named<Node>,
+    pub(super) plans: &'a Named<Plan>,
+    pub(super) burst: Bytes,
+    pub(super) quantum: Quantum,
+    pub(super) unknown: &'a str,
+    pub(super) strict: bool,
+}
+
 /// A leaf: its node, the plan that it is of, and its hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Subscriber {
@@ -300,7 +310,7 @@ struct Drawing {
     names: HashMap<String, Vec<usize>>,
 }
 
-fn drawing(params: &Params) -> Result<Drawing, Problem> {
+fn drawing(params: &Network<'_>) -> Result<Drawing, Problem> {
     let mut drawing = Drawing {
         drawn: Vec::new(),
         names: HashMap::new(),
@@ -353,7 +363,7 @@ fn lost(nodes: &[(String, Node)], (name, node): &(String, Node)) -> Problem {
 }
 
 impl Drawing {
-    fn add_node(&mut self, params: &Params, name: &str, node: &Node) -> Result<(), Problem> {
+    fn add_node(&mut self, params: &Network<'_>, name: &str, node: &Node) -> Result<(), Problem> {
         let field = |key: &str| format!("nodes.{name}.{key}");
         if node.count == 0 {
             return Err((field("count"), "found 0; it must be at least 1".to_owned()));
@@ -411,7 +421,7 @@ impl Drawing {
 
     fn add_plan(
         &mut self,
-        params: &Params,
+        params: &Network<'_>,
         name: &str,
         (place, plan): (usize, &Plan),
         count: u32,
@@ -465,10 +475,10 @@ const fn bytes(rate: Rate) -> u64 {
 }
 
 /// The tree before a link.
-pub(super) fn build(params: &Params, link: Rate) -> Result<Built, Problem> {
+pub(super) fn build(params: &Network<'_>, link: Rate) -> Result<Built, Problem> {
     let mut drawing = drawing(params)?;
     let known = drawing.drawn.len();
-    if let Some(place) = named(params, &params.unknown) {
+    if let Some(place) = named(params, params.unknown) {
         let (name, plan) = &params.plans.0[place];
         drawing.add_plan(params, name, (place, plan), 1)?;
     }
@@ -504,12 +514,12 @@ pub(super) fn build(params: &Params, link: Rate) -> Result<Built, Problem> {
     Ok(built)
 }
 
-fn named(params: &Params, name: &str) -> Option<usize> {
+fn named(params: &Network<'_>, name: &str) -> Option<usize> {
     params.plans.0.iter().position(|(plan, _)| plan == name)
 }
 
 /// Refuses trees that cannot be.
-pub(super) fn check(params: &Params) -> Result<(), Problem> {
+pub(super) fn check(params: &Network<'_>) -> Result<(), Problem> {
     const LEAST: u64 = 8_000;
     let rates = |field: &str, rate: Assured, ceil: Rate| {
         if ceil.bps() < LEAST {
@@ -555,7 +565,7 @@ pub(super) fn check(params: &Params) -> Result<(), Problem> {
             leaf.check(&format!("{field}.leaf"))?;
         }
     }
-    let unknown = params.unknown.as_str();
+    let unknown = params.unknown;
     if !["pass", "drop"].contains(&unknown) && named(params, unknown).is_none() {
         let message =
             format!("found {unknown}; it must be \"pass\", \"drop\" or the name of a plan");
@@ -569,7 +579,7 @@ pub(super) fn check(params: &Params) -> Result<(), Problem> {
 }
 
 /// Refuses stated rates of children that exceed their parent's.
-fn over_subscribed(params: &Params, drawing: &Drawing) -> Result<(), Problem> {
+fn over_subscribed(params: &Network<'_>, drawing: &Drawing) -> Result<(), Problem> {
     for (name, node) in &params.nodes.0 {
         let Assured::Stated(own) = node.rate else {
             continue;

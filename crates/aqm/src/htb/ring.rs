@@ -55,7 +55,7 @@ pub(super) struct Ring {
     members: Bits,
     /// Whose turn it is. None: the ring has been gone through to its end.
     next: Option<u32>,
-    /// Who had the turn and left: the turn is of whoever is at or after it.
+    /// Who had the turn and left: the turn is of the member at or after it.
     left: Option<u32>,
 }
 

@@ -62,7 +62,7 @@ pub struct Htb<T> {
 
 impl<T> Htb<T> {
     pub(super) fn new(params: &Params, link: LinkFacts, seed: u64) -> Self {
-        let built = plans::build(params, link.rate).expect("parameters were checked");
+        let built = plans::build(&params.network(), link.rate).expect("parameters were checked");
         let mut leaves = vec![params.leaf.clone()];
         let mut leaf_of_plan = Vec::new();
         for (_, plan) in &params.plans.0 {
@@ -139,7 +139,7 @@ impl<T> LeafQueue<T> {
     }
 }
 
-/// What is due in a queue by now: each tick comes, if late, before anything that depends on it.
+/// Ticks of a queue up to this time: each one comes, if late, before anything that depends on it.
 fn catch_up<T>(queue: &mut LeafQueue<T>, now: Time) {
     loop {
         let tick = queue.as_ref().next_tick();

@@ -327,9 +327,8 @@ fn random(stream: &mut RandomStream) -> Vec<Plan> {
     plans
 }
 
-/// In any tree every packet leaves once, in the order of its leaf; no leaf has more than its ceiling in
-/// any interval, but for the burst and a packet; a packet waits for nothing if its leaf and all above it
-/// could send.
+/// In any tree every packet leaves once, in the order of its leaf. No leaf has more than its ceiling, its
+/// burst and a packet in any interval.
 #[test]
 fn random_trees_lose_nothing_and_hold_the_ceilings_of_leaves() {
     for seed in 0..300 {

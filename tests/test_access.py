@@ -99,7 +99,8 @@ def test_nodes_and_circuits_become_a_tree(tmp_path: Path) -> None:
     assert any(it.startswith("Tower is over-subscribed") for it in access.warnings)
     numbered = read_access(*files(tmp_path, rows), LINK, fit=True)
     assert [it.name for it in numbered.nodes] == ["node-1", "node-2", "node-3"]
-    assert all(it.speeds[0].rate is None for it in (*numbered.nodes, *numbered.plans))
+    assert all(it.speeds[0].rate is None for it in numbered.nodes)
+    assert all(it.speeds[0].rate is None for it in numbered.plans)
 
 
 def test_a_flat_network_has_all_below_the_link(tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ def test_fairness_has_a_class_for_each_control(aqmlab: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--plans", "100/20:1"), "--plans, --network, --circuits, --names, --fit: are for"),
+        (("--kind", "isp", "--names"), "--names, --fit: are for --network and --circuits"),
+        (("--kind", "isp", "--network", "n.json"), "--network, --circuits: give both"),
         (("--controls", "cubic,bbr3"), "--controls: is for --kind fairness; give both"),
         (("--kind", "fairness", "--controls", "cubic"), '--controls: found "cubic"; expected two'),
         (("--kind", "fairness", "--controls", "cubic,bbr9"), "--controls: traffic.bbr9.tcp."),

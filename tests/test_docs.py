@@ -53,7 +53,15 @@ COLUMNS = 88
 REWRITE = os.environ.get("AQMLAB_REWRITE") == "1"
 
 SHORT = "--set measure.duration='20 s' --set measure.warm_up='5 s'"
+RATES = '"downloadBandwidthMbps": 200, "uploadBandwidthMbps": 100'
+COLUMNS_OF_DEVICES = (
+    "Circuit ID,Parent Node,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps"
+)
 BEFORE = {
+    "docs/how-to/access.md": f"""
+        echo '{{"Tower": {{{RATES}}}}}' > network.json
+        printf '%s\\n' '{COLUMNS_OF_DEVICES}' 'c1,Tower,1,1,100,20' > ShapedDevices.csv
+    """,
     "docs/report.md": f"""
         aqmlab run scenarios/quickstart.toml {SHORT} --out runs/a
         aqmlab run scenarios/quickstart.toml {SHORT} --out runs/b \

@@ -72,6 +72,9 @@ def test_fairness_has_a_class_for_each_control(aqmlab: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--plans", "100/20:1"), "--plans, --network, --circuits, --names, --fit: are for"),
+        (("--kind", "isp", "--names"), "--names, --fit: are for --network and --circuits"),
+        (("--kind", "isp", "--network", "n.json"), "--network, --circuits: give both"),
         (("--controls", "cubic,bbr3"), "--controls: is for --kind fairness; give both"),
         (("--kind", "fairness", "--controls", "cubic"), '--controls: found "cubic"; expected two'),
         (("--kind", "fairness", "--controls", "cubic,bbr9"), "--controls: traffic.bbr9.tcp."),
@@ -272,7 +275,7 @@ def talked(answers: str, *arguments: str, interrupted_at: str = "") -> tuple[int
 def test_questions_on_a_terminal() -> None:
     status, screen = talked("ship\nhome\n80/8\n12\n3\nn\ny\n", "ours.toml")
     assert status == 0, screen
-    assert "There are office, home, data-centre, lab, fairness." in screen
+    assert "There are office, home, data-centre, lab, fairness, isp." in screen
     assert "How many people" in screen
     scenario = Scenario.load("ours.toml")
     assert scenario.title == "A home of 3 people, 80 Mbit/s down, 8 Mbit/s up"

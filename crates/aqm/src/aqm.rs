@@ -180,6 +180,11 @@ pub trait AqmParameters: Parameters {
     /// Why it can drop or mark a packet, or the FIFO before it can.
     const REASONS: &'static [Reason];
 
+    /// Whether capable packets are marked where `ecn` does not say it.
+    fn marks(&self) -> bool {
+        false
+    }
+
     /// The AQM in front of `link`, with an empty queue that has been idle since time 0. `seed` is
     /// for hash functions.
     fn aqm(&self, link: LinkFacts, seed: u64) -> Self::Aqm;

@@ -24,6 +24,8 @@ impl<F: FnMut() -> f64> Context for F {
 pub struct Details {
     /// Numbers of the hosts that send and receive it.
     pub hosts: [u64; 2],
+    /// The number of the client host at one of its ends, counted from 0 on that side.
+    pub client: Option<u32>,
     /// What it acknowledges, of a TCP segment with ACK and without SYN.
     pub ack: Option<Ack>,
 }

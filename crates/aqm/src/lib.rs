@@ -13,6 +13,7 @@
 extern crate self as aqmlab_aqm;
 
 mod aqm;
+mod bucket;
 mod bypass;
 mod check;
 mod context;
@@ -21,6 +22,7 @@ mod fifo_queue;
 mod flow_map;
 mod flow_queues;
 mod fq;
+mod leaf;
 mod link;
 mod native;
 mod presets;
@@ -58,11 +60,13 @@ pub mod dualpi2;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod fred;
+pub mod htb;
 pub mod l4s_marking;
 pub mod lqd;
 pub mod pi;
 pub mod pie;
 pub mod plugin;
+pub mod policer;
 pub mod red;
 pub mod red_pd;
 pub mod rem;
@@ -70,6 +74,7 @@ pub mod rio;
 pub mod rio_ps;
 pub mod sfb;
 pub mod sfq;
+pub mod shaper;
 pub mod sred;
 pub mod step;
 
@@ -115,6 +120,8 @@ registry::disciplines! {
         RedPd(red_pd),
         /// Every arrival with the same probability.
         Bernoulli(bernoulli),
+        /// A token bucket without a queue.
+        Policer(policer),
     }
     schedulers {
         /// A shaper, classes of traffic, hosts and flows, each behind a COBALT.
@@ -137,9 +144,25 @@ registry::disciplines! {
         L4sMarking(l4s_marking),
         /// Stochastic fairness queueing.
         Sfq(sfq),
+        /// One token bucket over any discipline.
+        Shaper(shaper),
+        /// A tree of rates with a queue for each subscriber.
+        Htb(htb),
     }
     either {
         /// A discipline of your own: a plug-in.
         Plugin(plugin),
+    }
+}
+
+impl Discipline {
+    /// What can change during a run: parameters, and rates within them.
+    pub fn changing(&self) -> Vec<String> {
+        let parameters = self.changeable().into_iter().map(str::to_owned);
+        let within = match self {
+            Self::Htb(tree) => tree.rates(),
+            _ => Vec::new(),
+        };
+        parameters.chain(within).collect()
     }
 }

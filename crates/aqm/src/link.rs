@@ -44,6 +44,13 @@ impl Backlog {
         }
     }
 
+    /// What a part of it was, and what that part is now.
+    #[inline]
+    pub(crate) fn replace(&mut self, before: Self, after: Self) {
+        self.packets = self.packets + after.packets - before.packets;
+        self.bytes = self.bytes + after.bytes - before.bytes;
+    }
+
     /// A packet more.
     #[inline]
     pub fn add(&mut self, size: u32) {

@@ -149,6 +149,17 @@ impl<T> Stats<T> {
         &self.counters
     }
 
+    /// Hands all that was dropped and marked since then on to other stats, under other reasons.
+    #[inline]
+    pub(crate) fn fold_into(&mut self, other: &mut Self, reason: impl Fn(Reason) -> Reason) {
+        for (queued, why) in self.dropped.drain(..) {
+            other.drop(queued, reason(why));
+        }
+        // All that can be marked is a signal.
+        let marked: u64 = std::mem::take(&mut self.counters.marked).iter().sum();
+        other.counters.marked[Reason::EARLY.index()] += marked;
+    }
+
     /// Tells `dropped` of the packets dropped since it was called last.
     #[inline]
     pub(crate) fn hand_back(&mut self, mut dropped: impl FnMut(Queued<T>, Reason)) {
@@ -186,6 +197,18 @@ pub trait Scheduler<T> {
     /// When a dequeue that handed out nothing although packets wait is to be tried again.
     fn next_release(&self) -> Time {
         Time::NEVER
+    }
+
+    /// Whether a dequeue may hand out something sooner than [`next_release`](Self::next_release) because
+    /// a packet has come.
+    #[inline]
+    fn arrivals_release(&self) -> bool {
+        false
+    }
+
+    /// The size of the packet that a dequeue hands out next, if that is sure before it.
+    fn head_size(&self) -> Option<u32> {
+        None
     }
 
     /// The wire has been quiet since then: a dequeue found nothing.
@@ -287,6 +310,10 @@ impl<T> Scheduler<T> for StoredFifo<T> {
         Some(queued)
     }
 
+    fn head_size(&self) -> Option<u32> {
+        self.waiting.front().map(|queued| queued.packet.size)
+    }
+
     #[inline]
     fn on_idle(&mut self, since: Time) {
         self.fifo.idle(since);
@@ -324,7 +351,7 @@ impl<T> Scheduler<T> for StoredFifo<T> {
 
 impl<T> AnyScheduler<T> {
     /// Any discipline with its packets, of which there are none.
-    fn new(discipline: &Discipline, link: LinkFacts, seed: u64) -> Self {
+    pub(crate) fn new(discipline: &Discipline, link: LinkFacts, seed: u64) -> Self {
         discipline.scheduler(link, seed).unwrap_or_else(|| {
             let fifo = FifoQueue::new(discipline, link, seed);
             Self::StoredFifo(StoredFifo::new(
@@ -394,6 +421,11 @@ impl<T> Queue<T> {
     /// them back.
     pub fn next_release(&self) -> Time {
         self.scheduler.next_release()
+    }
+
+    /// Whether a packet that has come may be handed out sooner than that.
+    pub fn arrivals_release(&self) -> bool {
+        self.scheduler.arrivals_release()
     }
 
     /// The queue is empty and the wire has been quiet since then. Time before the last arrival is

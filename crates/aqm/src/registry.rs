@@ -55,7 +55,7 @@ macro_rules! disciplines {
                     $(Self::$aqm(params) => Some((
                         AnyAqm::$aqm(params.aqm(link, seed)),
                         params.limit,
-                        params.ecn,
+                        params.ecn || params.marks(),
                     )),)+
                     $(Self::$both(params) if params.is_aqm() => Some((
                         AnyAqm::$both(params.aqm(link, seed)),
@@ -210,6 +210,14 @@ macro_rules! disciplines {
 
             fn next_release(&self) -> Time {
                 with_scheduler!(self, it => it.next_release())
+            }
+
+            fn arrivals_release(&self) -> bool {
+                with_scheduler!(self, it => it.arrivals_release())
+            }
+
+            fn head_size(&self) -> Option<u32> {
+                with_scheduler!(self, it => it.head_size())
             }
 
             #[inline]

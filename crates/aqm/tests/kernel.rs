@@ -218,6 +218,7 @@ impl Bench {
         let details = Details {
             hosts: [row.packet.flow.0; 2],
             ack: row.ack.clone(),
+            client: None,
         };
         let (now, fates) = (row.arrival, &mut self.fates);
         self.queue

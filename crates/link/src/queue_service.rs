@@ -271,6 +271,10 @@ impl<T> QueueService<T> {
                 });
             });
         self.waiting = self.queue.backlog().packets;
+        if self.is_held && self.queue.arrivals_release() {
+            // What holds the others may let this one pass.
+            (self.busy_until, self.is_held) = (Time::NEVER, false);
+        }
         if !self.can_serve() {
             stats.on_length(now, self.waiting + self.bypass.last_backlog().packets);
         }

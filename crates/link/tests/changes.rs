@@ -55,6 +55,7 @@ fn come(port: &mut Port<u64>, now: Time, packet: Packet, sent: &mut Sent) {
     let details = || Details {
         hosts: [item % 2, 0],
         ack: None,
+        client: None,
     };
     let mut dropped = Vec::new();
     match port.arrive(now, packet, 0) {

@@ -155,6 +155,7 @@ pub(crate) fn details(packet: &[u8]) -> Details {
     Details {
         hosts,
         ack: ack.and_then(acknowledgement),
+        client: None,
     }
 }
 

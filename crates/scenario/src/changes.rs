@@ -87,7 +87,7 @@ impl Changes {
         let mut keys = Vec::new();
         for (name, link) in &self.network.links {
             for (direction, link) in [("forward", &link.forward), ("reverse", &link.reverse)] {
-                let parameters = link.discipline.changeable().into_iter();
+                let parameters = link.discipline.changing().into_iter();
                 let parameters = parameters.map(|parameter| format!("discipline.{parameter}"));
                 let of_link = ["rate", "delay"].map(str::to_owned).into_iter();
                 let of_link = of_link.chain(parameters).filter(|key| can(link, key));
@@ -257,7 +257,10 @@ impl Changes {
 /// Whether something about a link can change.
 fn can(link: &Link, key: &str) -> bool {
     match key.split_once('.') {
-        Some(("discipline", parameter)) => link.discipline.changeable().contains(&parameter),
+        Some(("discipline", parameter)) => {
+            let changing = link.discipline.changing();
+            changing.iter().any(|it| it == parameter)
+        }
         // A trace says when a link can send.
         _ => key == "delay" || (key == "rate" && link.trace.is_none()),
     }

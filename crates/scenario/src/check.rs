@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use aqmlab_aqm::Discipline;
 use aqmlab_declare::Declared;
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
@@ -75,6 +76,13 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         .flat_map(|link| [&link.forward, &link.reverse])
     {
         variable::check_rate(link).map_err(|error| error.under("topology"))?;
+        if let Discipline::Htb(tree) = &link.discipline
+            && tree.hosts() != u64::from(network.hosts.clients)
+        {
+            let (clients, hosts) = (network.hosts.clients, tree.hosts());
+            let message = format!("found {clients}; the plans of the tree have {hosts} hosts");
+            return wrong("topology.hosts.clients", message);
+        }
         // A host's own link takes packets in the order in which they were sent.
         if link.reordering.is_some() && network.hosts.rate.is_some() {
             let why = "hosts whose links have a rate get packets in order";

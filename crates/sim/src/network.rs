@@ -29,6 +29,8 @@ pub(crate) struct Network<E: Engine> {
     access: Option<[AccessLinks; 2]>,
     /// The ports of all ways of all paths.
     hops: Vec<u16>,
+    /// Servers of a path, and all its hosts.
+    hosts: [u32; 2],
     /// Two for each link, forward first.
     ports: Vec<Port<Event>>,
     capture: Option<Box<Capture>>,
@@ -69,6 +71,7 @@ impl<E: Engine> Network<E> {
             options: OptionsAside::default(),
             access: access.map(|up| [up.clone(), up]),
             hops,
+            hosts: [0, 1],
             ports,
             capture,
             conservation: Conservation::default(),
@@ -81,6 +84,12 @@ impl<E: Engine> Network<E> {
             #[cfg(test)]
             doomed: Default::default(),
         }
+    }
+
+    /// Each path has so many hosts: servers, then clients.
+    pub(crate) fn with_hosts(mut self, servers: u32, clients: u32) -> Self {
+        self.hosts = [servers, servers + clients];
+        self
     }
 
     /// What happens next, if that is before `end`.
@@ -482,7 +491,8 @@ impl<E: Engine> Network<E> {
     /// A packet arrives at a port that stores its packets.
     fn store(&mut self, time: Time, port: usize, packet: &(Packet, u16), event: &Event) {
         let (routes, options) = (&self.routes[event.conn as usize], &self.options);
-        let details = || details(routes, event, &options.peek(event.options));
+        let hosts = self.hosts;
+        let details = || details(routes, event, &options.peek(event.options), hosts);
         let from = self.dropped.len();
         let sent = self.ports[port].take_in(time, *packet, *event, details, &mut self.dropped);
         self.note_dropped(port, from);
@@ -576,14 +586,22 @@ impl<E: Engine> Network<E> {
 }
 
 /// What a discipline may ask of a packet beside what it sees of every one.
-fn details(routes: &Routes, event: &Event, options: &Options) -> Details {
+fn details(
+    routes: &Routes,
+    event: &Event,
+    options: &Options,
+    [servers, hosts]: [u32; 2],
+) -> Details {
     let sender = event.sender();
     let ends = [sender, sender.other()];
     let flags = event.flags();
     let ecn = Flags::ACE;
     let acknowledges = flags.has(Flags::ACK) && !flags.has(Flags::SYN);
+    let nodes = ends.map(|end| routes.of(end).node);
+    let client = nodes.map(|node| (node % hosts).checked_sub(servers));
     Details {
-        hosts: ends.map(|end| u64::from(routes.of(end).node)),
+        hosts: nodes.map(u64::from),
+        client: client[0].or(client[1]),
         ack: acknowledges.then(|| Ack {
             number: event.ack,
             is_pure: event.len == 0 && flags.0 & !ecn.0 == Flags::ACK.0,

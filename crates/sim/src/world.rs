@@ -226,7 +226,8 @@ impl<E: Engine> World<E> {
                 access,
                 capture,
                 (span, scenario.traffic.len()),
-            ),
+            )
+            .with_hosts(network.hosts.servers, network.hosts.clients),
             hosts,
             connections: Connections::new(stacks, clocks),
             datagrams: DatagramFlows::new(span, scenario.traffic.len()),

@@ -26,9 +26,11 @@ _TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _LONG_UNITS = {"ns": 1e-9, **_TIME_UNITS, "min": 60.0, "h": 3600.0}
 
 
-def parsed_rates(text: str) -> tuple[float, float]:
-    """Rates to and from the clients in bits per second: "100/20" (Mbit/s), "1 Gbit/s", "100"."""
-    what = "--rate"
+def parsed_rates(text: str, what: str = "--rate") -> tuple[float, float]:
+    """Rates to and from the clients in bits per second: "100/20" (Mbit/s), "1 Gbit/s", "100".
+
+    `what` says where they stand.
+    """
     wanted = 'a rate such as 100/20 (download/upload, Mbit/s) or "1 Gbit/s"'
     parts = re.split(r"/(?!s)", text)
     if len(parts) > 2:

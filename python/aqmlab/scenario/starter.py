@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.scenario.access import Access
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario
 
@@ -68,6 +69,8 @@ class Link:
     """Whether a long transfer leaves the clients."""
     controls: tuple[str, ...] = ()
     """Congestion controls that share the link, each with `users` transfers."""
+    access: Access | None = None
+    """The tree of rates of its subscribers, each of whom is a user."""
 
     @property
     def buffer_packets(self) -> int:
@@ -256,6 +259,20 @@ LINKS = {
         buffer_rule=_BDP_BUFFER,
         controls=("cubic", "bbr3"),
     ),
+    "isp": Link(
+        what="An access network of {users} subscribers",
+        forward_bps=1e9,
+        reverse_bps=500e6,
+        rtt_s=0.02,
+        users=400,
+        traffic=_PAGES + _MEETINGS,
+        people_per_viewer=4,
+        people_per_meeting=40,
+        duration_s=60.0,
+        buffer_s=0.1,
+        buffer_rule=_HOME_BUFFER,
+        call=True,
+    ),
 }
 """The kinds of links, as they are unless one says otherwise."""
 
@@ -281,6 +298,11 @@ def scenario_text(link: Link, file: str) -> str:
 
 def next_commands(link: Link, file: str) -> list[str]:
     """What is worth running next; lines of a shell."""
+    if link.access:
+        compared = (
+            f"aqmlab compare {file} \\\n  --vary 'forward.discipline.leaf=cake,fq-codel,droptail'"
+        )
+        return [f"aqmlab run {file}", compared, "aqmlab report runs"]
     compared = f"aqmlab compare {file} \\\n  --vary 'discipline={comparison(link)}'"
     if link.controls:  # goodput of each control is a line of each table
         return [f"aqmlab run {file}", compared, "aqmlab plot classes runs -o shares.svg"]
@@ -300,7 +322,17 @@ def _parts(link: Link, file: str) -> Iterator[str]:
     measured = link.measured_s
     tries = "\n".join(indent(command, "#   ") for command in next_commands(link, file))
     traced = min(link.users, 10) if link.controls else 1
-    hosts = link.users * max(1, len(link.controls))
+    hosts = min(link.users * max(1, len(link.controls)), 100)
+    trees = {"forward": "", "reverse": ""}
+    shared = f"""\
+# The queue of each direction. `aqmlab list presets` has others: discipline = "fq-codel". The
+# buffer is {link.buffer_rule}.
+discipline = {{ kind = "droptail", limit = "{link.buffer_packets} packets" }}
+"""
+    if link.access:
+        hosts = link.access.hosts
+        trees = {direction: link.access.text(direction) for direction in trees}
+        shared = "# Each direction has a tree of rates with a queue for each subscriber.\n"
     yield f"""\
 # {title}. Try
 {tries}
@@ -322,21 +354,18 @@ flow_trace = {{ flows = {traced}, period = "{time_text(rounded(measured / 600))}
 kind = "dumbbell"          # clients on one side, servers on the other, one link between them
 
 [topology.hosts]
-clients = {min(hosts, 100)}
+clients = {hosts}
 servers = 10
 
 [topology.bottleneck]      # both directions, unless .forward or .reverse below says otherwise
 framing = "ethernet"       # each packet occupies the wire for 38 bytes more than its IP length
-# The queue of each direction. `aqmlab list presets` has others: discipline = "fq-codel". The
-# buffer is {link.buffer_rule}.
-discipline = {{ kind = "droptail", limit = "{link.buffer_packets} packets" }}
-
+{shared}
 [topology.bottleneck.forward]   # from the servers to the clients: the download
 rate = "{forward}"
-
+{trees["forward"]}
 [topology.bottleneck.reverse]   # from the clients to the servers: the upload
 rate = "{reverse}"
-"""
+{trees["reverse"]}"""
     down, up = (rate_text(float(f"{bps:.2g}")) for bps in link.asked_bps)
     values = {
         "users": link.users,

@@ -43,6 +43,7 @@ impl Context for Surroundings {
         Some(Details {
             hosts: self.hosts,
             ack: self.ack.clone(),
+            client: None,
         })
     }
 }

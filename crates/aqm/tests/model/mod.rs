@@ -34,6 +34,10 @@ pub(crate) const CASES: &[&str] = &[
     "kind = 'bernoulli'
      p = 0.2
      limit = '12 packets'",
+    "kind = 'policer'
+     rate = '4 Mbit/s'
+     burst = '3000 bytes'
+     limit = '12 packets'",
     "kind = 'step'
      threshold = '4 packets'
      limit = '12 packets'",
@@ -304,6 +308,24 @@ pub(crate) const CASES: &[&str] = &[
     "kind = 'sfq'
      limit = '9000 bytes'
      quantum = '700 bytes'",
+    "kind = 'shaper'
+     rate = '4 Mbit/s'
+     burst = '3000 bytes'
+     peak = '8 Mbit/s'
+     leaf = { kind = 'droptail', limit = '12 packets' }",
+    "kind = 'shaper'
+     rate = '4 Mbit/s'
+     burst = '3000 bytes'
+     leaf = { kind = 'fq-codel', flows = 4, limit = '12 packets', ecn = false, target = '2 ms', interval = '10 ms', mtu = '100 bytes' }",
+    "kind = 'htb'
+     unknown = 'home'
+     leaf = { kind = 'droptail', limit = '12 packets' }
+     plans = { home = { ceil = '4 Mbit/s', rate = '1 Mbit/s' } }",
+    "kind = 'htb'
+     unknown = 'home'
+     leaf = { kind = 'pie', limit = '12 packets', qdelay_ref = '2 ms', t_update = '2 ms', max_burst = '2 ms' }
+     nodes = { tower = { ceil = '6 Mbit/s' }, ap = { parent = 'tower', count = 2, ceil = '5 Mbit/s' } }
+     plans = { home = { parent = 'ap', count = 3, ceil = '4 Mbit/s' } }",
 ];
 
 pub(crate) const LINK: LinkFacts = LinkFacts {
@@ -368,14 +390,26 @@ pub(crate) fn case(table: &Table) -> Result<Case, String> {
         .map_err(|error| format!("{kind}: {error}"))?;
     let wrong = |(field, message)| format!("{kind}: {field}: {message}");
     discipline.check().map_err(wrong)?;
-    let limit = table.get("limit").unwrap_or_else(|| &table["memory"]);
-    let limit = limit.as_str().unwrap().parse().unwrap();
+    let of_leaf = table.get("leaf").map(|leaf| &leaf["limit"]);
+    let limit = of_leaf.or_else(|| table.get("limit"));
+    let limit = limit.unwrap_or_else(|| &table["memory"]);
+    let mut limit = limit.as_str().unwrap().parse().unwrap();
+    let several = table
+        .get("leaf")
+        .map_or(kind.as_str(), |leaf| leaf["kind"].as_str().unwrap());
+    // A packet that a scheduler has given up waits in front of it.
+    if kind == "shaper"
+        && SEVERAL_QUEUES.contains(&several)
+        && let QueueSize::Packets(packets) = &mut limit
+    {
+        *packets += 1.0;
+    }
     Ok(Case {
         name: table.to_string().replace('\n', ", "),
         discipline,
         limit,
         ecn,
-        single: !SEVERAL_QUEUES.contains(&kind.as_str()),
+        single: !SEVERAL_QUEUES.contains(&several),
         classes: SEVERAL_CLASSES.contains(&kind.as_str()),
         changes: CHANGING_QUEUES.contains(&kind.as_str()),
     })

@@ -47,6 +47,9 @@ drr = { flows = 16, limit = "30 kB" }
 fq-codel = { flows = 16, target = "5 ms", interval = "50 ms", limit = "60 packets" }
 fq-pie = { flows = 16, qdelay_ref = "5 ms", limit = "60 packets", max_burst = "20 ms", ecn = true }
 sfq = { buckets = 16, limit = "30 packets", perturb = "300 ms" }
+policer = { rate = "7 Mbit/s", burst = "10 kB", limit = "30 packets", excess = "mark" }
+shaper = { rate = "8 Mbit/s", burst = "10 kB", leaf = { kind = "fq-codel", flows = 16, target = "5 ms", interval = "50 ms", limit = "60 packets" } }
+htb = { leaf = { kind = "codel", target = "5 ms", interval = "50 ms", limit = "60 packets", ecn = true }, unknown = "home", plans = { home = { ceil = "8 Mbit/s", count = 3 } } }
 "#;
 
 fn discipline(name: &str, table: Table) -> Discipline {
@@ -94,7 +97,9 @@ fn every_kind_has_presets_and_a_small_queue() {
                 .to_owned()
         })
         .collect();
-    assert_eq!(small, presets);
+    // A tree is that of a network.
+    let trees = BTreeSet::from(["htb".to_owned()]);
+    assert_eq!(small, &presets | &trees);
     // A plug-in is none before somebody writes it.
     assert_eq!(small.len(), Discipline::ABOUT.len() - 1);
 }

@@ -80,6 +80,7 @@ impl<'a> Driven<'a> {
                 let details = || Details {
                     hosts: [packet.0.flow.0 % 3, packet.0.flow.0 % 2],
                     ack: None,
+                    client: None,
                 };
                 let dropped = &mut self.dropped;
                 let sent = self.port.take_in(at, packet, number, details, dropped);

@@ -16,6 +16,8 @@ import typer
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
 from aqmlab.errors import AqmlabError
+from aqmlab.scenario.access import plans_of
+from aqmlab.scenario.libreqos import read_access
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
 from aqmlab.scenario.starter import LINKS, Link, next_commands, scenario_text
 
@@ -30,6 +32,7 @@ class _Kind(str, Enum):
     data_centre = "data-centre"
     lab = "lab"
     fairness = "fairness"
+    isp = "isp"
 
 
 def command(
@@ -64,6 +67,28 @@ def command(
             "cubic,bbr3.",
         ),
     ] = None,
+    plans: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLANS",
+            help="With --kind isp, rates and shares of subscribers; default: "
+            "100/20:0.6,500/50:0.4.",
+        ),
+    ] = None,
+    network: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --kind isp, LibreQoS's network.json."),
+    ] = None,
+    circuits: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --kind isp, LibreQoS's ShapedDevices.csv."),
+    ] = None,
+    names: Annotated[
+        bool, typer.Option("--names", help="Nodes keep the names of the file.")
+    ] = False,
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Assured rates that fit, not those of the files.")
+    ] = False,
     call: Annotated[
         bool | None, typer.Option("--call/--no-call", help="Whether to add a voice call.")
     ] = None,
@@ -83,11 +108,15 @@ def command(
     chosen = kind or _Kind.office
     if controls is not None and chosen is not _Kind.fairness:
         raise AqmlabError("--controls: is for --kind fairness; give both")
+    if chosen is not _Kind.isp and (plans or network or circuits or names or fit):
+        raise AqmlabError("--plans, --network, --circuits, --names, --fit: are for --kind isp")
     options = (kind, rate, rtt, users, call, upload)
     asked = all(option is None for option in options) and _is_terminal()
     if asked:
         chosen = _Kind(
-            _asked("What is the link? office, home, data-centre, lab or fairness", chosen.value)
+            _asked(
+                "What is the link? office, home, data-centre, lab, fairness or isp", chosen.value
+            )
         )
     target = file or Path(f"{chosen.value}.toml")
     if os.path.lexists(target) and not force:
@@ -107,12 +136,39 @@ def command(
             upload=link.upload if upload is None else upload,
             controls=link.controls if controls is None else _listed(controls),
         )
+    if chosen is _Kind.isp:
+        link = _with_subscribers(link, plans, (network, circuits), names=names, fit=fit)
     name = shlex.quote(str(target))
     write_text(target, scenario_text(link, name))
     out(f"scenario: {target}")
     out("Next:")
     for text in next_commands(link, name):
         out(indent(text, "  "))
+
+
+def _with_subscribers(
+    link: Link,
+    plans: str | None,
+    files: tuple[Path | None, Path | None],
+    *,
+    names: bool,
+    fit: bool,
+) -> Link:
+    """The link with the tree of its subscribers, of plans or of LibreQoS's files."""
+    rates = (link.forward_bps, link.reverse_bps)
+    network, circuits = files
+    if network is None and circuits is None:
+        if names or fit:
+            raise AqmlabError("--names, --fit: are for --network and --circuits")
+        access = plans_of(plans or "100/20:0.6,500/50:0.4", link.users, rates)
+        return replace(link, access=access)
+    if network is None or circuits is None or plans is not None:
+        raise AqmlabError("--network, --circuits: give both, and no --plans")
+    access = read_access(network, circuits, rates, names=names, fit=fit)
+    for warning in access.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    what = f"An access network of {access.subscribers} subscribers"
+    return replace(link, what=what, access=access, users=access.hosts)
 
 
 def _listed(controls: str) -> tuple[str, ...]:

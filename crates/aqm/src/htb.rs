@@ -1,0 +1,118 @@
+//! A tree of rates with a queue for each subscriber: the hierarchical token bucket, as Linux's `sch_htb`
+//! keeps it. Departures: [`Parameters::ABOUT`].
+
+mod plans;
+mod ring;
+mod scheduler;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use aqmlab_net::Bytes;
+
+use crate::check::Problem;
+use crate::counters::Reason;
+use crate::leaf::Leaf;
+use crate::link::LinkFacts;
+use crate::queue::SchedulerParameters;
+use aqmlab_declare::{About, Parameters, parameters};
+pub use plans::{Assured, Named, Node, Plan, Quantum};
+pub use scheduler::Htb;
+
+/// Parameters of a tree of rates.
+#[parameters]
+pub struct Params {
+    /// The discipline of each subscriber's queue: a preset, a kind with its defaults, or a table. A plan
+    /// may have its own.
+    pub leaf: Leaf,
+    /// What a turn adds to what a leaf may send when it borrows: bytes, "linux" (a tenth of its assured
+    /// rate per second, 1000 to 200000 bytes) or "plan" (by its ceiling, at least 1522 bytes).
+    #[param(default)]
+    pub quantum: Quantum,
+    /// What each node may send at once, at its rate and at its ceiling.
+    #[param(default = "1600 bytes", least = Bytes(1), changeable)]
+    pub burst: Bytes,
+    /// Bytes that a packet is charged beside its IP bytes.
+    #[param(default = 14, most = 256, changeable)]
+    pub overhead: u32,
+    /// What becomes of packets of hosts that no plan has: "pass" (ahead of all, uncharged), "drop", or the
+    /// name of a plan, of which they share one more leaf.
+    #[param(default = "pass".to_owned())]
+    pub unknown: String,
+    /// Whether assured rates that exceed their parent's are refused.
+    #[param(default)]
+    pub strict: bool,
+    /// The nodes that carry subscribers, by name.
+    #[param(default)]
+    pub nodes: Named<Node>,
+    /// The subscribers, by plan. They take the client hosts in order.
+    #[param(default)]
+    pub plans: Named<Plan>,
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "A tree of rates",
+        paper: "M. Devera, HTB Linux queuing discipline manual: user guide, 2002; the order and the \
+                times are those of Linux's sch_htb",
+        purpose: "Shapes the subscribers of an access network: each has a queue, a rate and a ceiling, \
+                  and borrows what the nodes above it have to spare.",
+        departures: &[
+            "Without hysteresis, offload and the latency of timers. Packets are single: none is split.",
+            "A node stands before its children in the order of the file: that order is the order of \
+             turns.",
+            "A burst is whole ticks of 64 ns at the rate, rounded up, as in Linux.",
+            "Queues of subscribers are made at their first packet and dropped after 10 s without one.",
+            "A leaf's own reasons to drop or mark count as early or forced.",
+            "At most 1000 packets of hosts that no plan has wait.",
+        ],
+        memory: "about 250 bytes per node and subscriber, and the queues of those with packets in the last \
+                 10 s",
+    };
+
+    fn check_together(&self) -> Result<(), Problem> {
+        self.leaf.check("leaf")?;
+        plans::check(&self.network())
+    }
+}
+
+impl SchedulerParameters for Params {
+    type Scheduler<T> = Htb<T>;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
+
+    fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> Htb<T> {
+        Htb::new(self, link, seed)
+    }
+}
+
+impl Params {
+    const fn network(&self) -> plans::Network<'_> {
+        plans::Network {
+            nodes: &self.nodes,
+            plans: &self.plans,
+            burst: self.burst,
+            quantum: self.quantum,
+            unknown: self.unknown.as_str(),
+            strict: self.strict,
+        }
+    }
+
+    /// Client hosts of all plans.
+    pub fn hosts(&self) -> u64 {
+        let plans = self.plans.0.iter();
+        plans
+            .map(|(_, plan)| u64::from(plan.count) * u64::from(plan.hosts))
+            .sum()
+    }
+
+    /// Rates of nodes and plans, which can change during a run.
+    pub(crate) fn rates(&self) -> Vec<String> {
+        let nodes = self.nodes.0.iter().map(|(name, _)| format!("nodes.{name}"));
+        let plans = self.plans.0.iter().map(|(name, _)| format!("plans.{name}"));
+        nodes
+            .chain(plans)
+            .flat_map(|path| ["rate", "ceil"].map(|key| format!("{path}.{key}")))
+            .collect()
+    }
+}

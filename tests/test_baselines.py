@@ -65,9 +65,9 @@ def test_they_are_those_of_fresh_runs_of_the_standard_tier(
 
 @CURRENT
 def test_they_cover_the_standard_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last seed of each tier: planning all runs takes most of a minute."""
-    last = {tier: [seeds[-1]] for tier, seeds in evaluation.SEEDS.items()}
-    monkeypatch.setattr(evaluation, "SEEDS", last)
+    """The first seed of each tier: planning all runs takes most of a minute."""
+    first = {tier: [seeds[0]] for tier, seeds in evaluation.SEEDS.items()}
+    monkeypatch.setattr(evaluation, "SEEDS", first)
     planned = baseline_jobs("standard")
     assert len(baselines.shipped(planned)) == len(planned) > 700
     assert len({*pq.read_table(baselines.FILE)["key"].to_pylist()}) > 5000

@@ -13,6 +13,7 @@ from pathlib import Path
 from aqmlab._util.files import write_text
 from aqmlab._util.table import TableModel
 from aqmlab.cards.card import Card, about_seeds
+from aqmlab.cards.findings import FAIL
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import VERSION, Area
 
@@ -22,6 +23,7 @@ __all__ = [
     "Board",
     "Entry",
     "entries",
+    "failing",
     "markdown",
     "read",
     "rows_of",
@@ -60,9 +62,9 @@ QUEUES = Board(
     limits=(
         "Parameters are defaults, or listed. A queue that is tuned for its link can do better.",
         "Authors tuned most queues on tests of their own, which may resemble these or not.",
-        "The quick tier has 27 settings and three seeds: look at the intervals.",
+        "The quick tier has 31 settings and three seeds: look at the intervals.",
         "All queues get the same buffer in bytes, not the one that their authors recommend.",
-        "Senders do not use ECN in the quick tier. Queues that mark show nothing of it.",
+        "One test of the quick tier has senders with ECN. The standard tier has more.",
         "There is no overall rank: which area matters is your decision.",
     ),
 )
@@ -117,6 +119,7 @@ def rows_of(cards: Sequence[tuple[Entry, Card]]) -> list[dict[str, str]]:
             card.kind: entry.text,
             "chosen": entry.chosen,
             "gates_failed": " ".join(failed),
+            "findings_failed": "; ".join(one.name for one in card.findings if one.outcome == FAIL),
         }
         for area in card.areas:
             row |= {f"{area.name}_{key}": _text(area, key) for key in _SCORED}
@@ -130,6 +133,13 @@ def rows_of(cards: Sequence[tuple[Entry, Card]]) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def failing(row: Mapping[str, str]) -> str:
+    """The gates and findings that fail, in words."""
+    gates = row["gates_failed"].split()
+    found = [name for name in row["findings_failed"].split("; ") if name]
+    return ", ".join(dict.fromkeys([*gates, *found]))
 
 
 def _text(area: Area, key: str) -> str:
@@ -160,11 +170,11 @@ def table(rows: Sequence[Mapping[str, str]], board: Board = QUEUES) -> TableMode
     made.add_key(board.about.name)
     for name in names:
         made.add_number(name)
-    made.add_text("gates failed")
+    made.add_text("fails")
     for row in rows:
         cells = (row[f"{name}_grade"] for name in names)
         named = row[board.about.name].partition(":")[0]
-        made.add_row(named, *cells, row["gates_failed"].replace(" ", ", "))
+        made.add_row(named, *cells, failing(row))
     return made
 
 
@@ -175,12 +185,12 @@ def markdown(rows: Sequence[Mapping[str, str]], board: Board = QUEUES) -> str:
 
 def _markdown(rows: Sequence[Mapping[str, str]], board: Board) -> Iterator[str]:
     names = _areas(rows, board)
-    yield f"| {board.about.name} | {' | '.join(names)} | gates failed |"
+    yield f"| {board.about.name} | {' | '.join(names)} | fails |"
     yield f"| --- |{' ---: |' * len(names)} --- |"
     for row in rows:
         cells = [_cell(row, name)[0] for name in names]
         link = f"[{row['kind']}]({board.pages}/{row['kind']}.md)"
-        failed = row["gates_failed"].replace(" ", ", ") or "none"
+        failed = failing(row) or "none"
         yield f"| {link} | {' | '.join(cells)} | {failed} |"
 
 
@@ -224,6 +234,7 @@ def write(
     names = _areas(rows, board)
     page = environment.get_template("leaderboard.html").render(
         areas=names,
+        failing=failing,
         rows=[
             (row, card, [_cell(row, name) for name in names])
             for row, card in zip(rows, cards, strict=True)

@@ -94,6 +94,10 @@ impl FifoService {
         self.last_left
     }
 
+    pub(crate) const fn has_ring(&self) -> bool {
+        self.ring_size > 0
+    }
+
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }

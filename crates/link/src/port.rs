@@ -253,6 +253,47 @@ impl<T> Port<T> {
         }
     }
 
+    /// What waits in the discipline at `now`, before anything arrives then. All departures and
+    /// arrivals before `now` have been reported.
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        match &mut self.service {
+            Service::Fifo(service) => {
+                service.catch_up(now, &mut self.stats);
+                service.fifo().backlog()
+            }
+            Service::Queue(service) => {
+                service.catch_up(now);
+                service.backlog()
+            }
+        }
+    }
+
+    /// When the packet whose transmission begins `now` left the discipline, in a port that stores
+    /// its packets.
+    pub fn left_discipline(&self, now: Time) -> Time {
+        match &self.service {
+            Service::Fifo(_) => now,
+            Service::Queue(service) => service.last_left(now),
+        }
+    }
+
+    /// Whether there is a device ring behind the discipline.
+    pub const fn has_ring(&self) -> bool {
+        match &self.service {
+            Service::Fifo(service) => service.has_ring(),
+            Service::Queue(service) => service.has_ring(),
+        }
+    }
+
+    /// What is in the device ring of a port that stores its packets, and when it left the discipline.
+    pub fn in_ring(&self) -> impl Iterator<Item = (Time, &T)> {
+        let service = match &self.service {
+            Service::Fifo(_) => None,
+            Service::Queue(service) => Some(service),
+        };
+        service.into_iter().flat_map(QueueService::in_ring)
+    }
+
     /// How long a packet of `size` IP bytes occupies the wire.
     pub fn transmission_time(&self, size: u32) -> Time {
         self.wire.transmission_time(size)

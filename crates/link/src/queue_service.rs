@@ -217,6 +217,16 @@ impl<T> QueueService<T> {
         &mut self.queue
     }
 
+    pub(crate) const fn has_ring(&self) -> bool {
+        self.ring_size > 0
+    }
+
+    /// What is in the device ring, and when it left the discipline.
+    pub(crate) fn in_ring(&self) -> impl Iterator<Item = (Time, &T)> {
+        let ring = self.ring.iter();
+        ring.map(|(left, queued)| (*left, &queued.item.item))
+    }
+
     /// Packets and IP bytes in the device ring.
     pub(crate) fn ring_bytes(&self) -> (u64, u64) {
         let bytes = self.ring.iter().map(|(_, it)| u64::from(it.packet.size));

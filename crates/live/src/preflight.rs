@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use aqmlab_scenario::{Dumbbell, Link, ResponseTime, Scenario, Topology};
+use aqmlab_scenario::{Dumbbell, Link, Record, ResponseTime, Scenario, Topology};
 use aqmlab_traffic::Model;
 use aqmlab_traffic::cbr::Ect;
 
@@ -138,6 +138,13 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
         return refuse(
             "measure.breakdown: found true, but nobody sees what a kernel's connections wait for; \
              leave it out"
+                .to_owned(),
+        );
+    }
+    if scenario.measure.record.contains(&Record::Packets) {
+        return refuse(
+            "measure.record: found \"packets\", but only a simulated run writes them; leave it out, or \
+             use `aqmlab shell --pcap`"
                 .to_owned(),
         );
     }

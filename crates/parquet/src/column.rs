@@ -194,6 +194,47 @@ impl Buffer for OptionalValues {
     }
 }
 
+/// Whole numbers that a row may lack.
+#[derive(Default)]
+pub(crate) struct OptionalTimes {
+    values: Values<u64>,
+    /// 1 for each row that has a value, 0 for the others.
+    levels: Vec<u8>,
+}
+
+impl OptionalTimes {
+    #[inline]
+    pub(crate) fn push(&mut self, value: Option<u64>) {
+        self.levels.push(u8::from(value.is_some()));
+        if let Some(value) = value {
+            self.values.push(value);
+        }
+    }
+}
+
+impl Buffer for OptionalTimes {
+    const KIND: Kind = Kind::UInt64;
+    const IS_NULLABLE: bool = true;
+
+    fn new(_classes: &[String]) -> Self {
+        Self::default()
+    }
+
+    fn page(&mut self) -> Encoded {
+        let mut levels = Vec::new();
+        hybrid(&self.levels, 1, &mut levels);
+        let encoding = Encoding::DELTA_BINARY_PACKED;
+        let mut page = self.values.page(encoding, |values, bytes| {
+            bytes.extend((levels.len() as u32).to_le_bytes());
+            bytes.extend(&levels);
+            deltas(values, bytes);
+        });
+        page.count = self.levels.len();
+        self.levels.clear();
+        page
+    }
+}
+
 /// Words from a set that is small, by their places in it.
 struct Dictionary {
     words: Vec<String>,

@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use aqmlab_record::{
-    Breakdown, ClassMetrics, Exchange, Flow, LinkStats, PortParts, QueueSamples, Records, RunError,
-    StoryRow, TimeHistogram, TraceRow,
+    Breakdown, ClassMetrics, Exchange, Flow, LinkDirection, LinkStats, PacketRow, PortParts,
+    QueueSamples, Records, RunError, StoryRow, TimeHistogram, TraceRow,
 };
 use aqmlab_scenario::{Measure, Record};
 
@@ -16,7 +16,7 @@ use crate::column::FixedColumns;
 use crate::story::Stories;
 use crate::table::Table;
 use crate::tables::{
-    ClassSojourn, Delays, Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces,
+    ClassSojourn, Delays, Distribution, Flows, Packets, Queue, Responses, Sample, Sojourn, Traces,
 };
 
 /// Writes the Parquet files of a run directory; what was not asked for is not written.
@@ -33,6 +33,9 @@ pub struct ParquetRecords {
     flows: Option<Table<Flows>>,
     queue: Option<Table<Queue>>,
     traces: Option<Table<Traces>>,
+    packets: Option<Table<Packets>>,
+    /// Whose packets they are.
+    directions: Vec<LinkDirection>,
     zstd: Zstd,
     /// The first error, until it is reported.
     failed: Option<RunError>,
@@ -41,7 +44,7 @@ pub struct ParquetRecords {
 impl ParquetRecords {
     /// Writes into `directory`, which is there: `distribution.parquet`, `delay.parquet`,
     /// `sojourn.parquet` and `class_sojourn.parquet`, and `responses.parquet`, `flows.parquet`, `queue.parquet`,
-    /// `flow_trace.parquet` and `capture.pcapng` as far as `measure` asks for them.
+    /// `packets.parquet`, `flow_trace.parquet` and `capture.pcapng` as far as `measure` asks for them.
     pub fn new(directory: &Path, measure: &Measure) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -54,6 +57,8 @@ impl ParquetRecords {
             flows: None,
             queue: None,
             traces: None,
+            packets: None,
+            directions: Vec::new(),
             zstd: Zstd::new(),
             failed: None,
         }
@@ -196,6 +201,20 @@ impl Records for ParquetRecords {
         }
     }
 
+    fn begin_packets(&mut self, ports: &[LinkDirection]) -> Result<(), RunError> {
+        self.packets = self.create(true)?;
+        self.directions = ports.to_vec();
+        Ok(())
+    }
+
+    fn packet(&mut self, row: &PacketRow) {
+        if let Some(table) = &mut self.packets {
+            table.push((&self.directions[usize::from(row.port)], row));
+            let written = table.write_page(&mut self.zstd);
+            self.note(written);
+        }
+    }
+
     fn trace(&mut self, row: &TraceRow) {
         if let Some(table) = &mut self.traces {
             table.push(row);
@@ -245,6 +264,9 @@ impl Records for ParquetRecords {
             table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.queue.take() {
+            table.close(&mut self.zstd)?;
+        }
+        if let Some(table) = self.packets.take() {
             table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.traces.take() {

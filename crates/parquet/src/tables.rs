@@ -2,19 +2,19 @@
 
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
-use aqmlab_record::{Exchange, Flow, LinkDirection, TraceRow};
+use aqmlab_record::{Exchange, Flow, LinkDirection, PacketRow, TraceRow};
 
 use crate::breakdown::Breakdowns;
 use crate::chunk::Encoded;
 use crate::column::{
-    Buffer, ClassNames, Column, Columns, FixedColumns, Layout, OptionalValues, TableAbout, Values,
-    Words, columns,
+    Buffer, ClassNames, Column, Columns, FixedColumns, Layout, OptionalTimes, OptionalValues,
+    TableAbout, Values, Words, columns,
 };
 use crate::schema::{Field, Kind};
 use crate::story::Stories;
 
 /// All tables.
-pub const TABLES: [TableAbout; 10] = [
+pub const TABLES: [TableAbout; 11] = [
     Distribution::ABOUT,
     Sojourn::ABOUT,
     ClassSojourn::ABOUT,
@@ -24,6 +24,7 @@ pub const TABLES: [TableAbout; 10] = [
     Stories::ABOUT,
     Flows::ABOUT,
     Samples::ABOUT,
+    Packets::ABOUT,
     Traces::ABOUT,
 ];
 
@@ -163,6 +164,50 @@ columns! {
         packets ["packets"]: Values<u32> = backlog.packets,
         /// IP bytes in the discipline.
         bytes ["bytes"]: Values<u64> = backlog.bytes,
+    }
+}
+
+columns! {
+    /// A packet that reached the discipline of a link's direction in the measured span, in the order
+    /// of arrival. A packet that waits while a million others come and go stands later.
+    Packets("packets.parquet", Large) of ((&'a LinkDirection, &'a PacketRow)) |(name, row)| {
+        /// The link.
+        link: Words = &name.link,
+        /// `forward` or `reverse`.
+        direction: Words = name.direction,
+        /// When it reached the discipline.
+        arrive_ns ["ns"]: Values<u64> = row.arrived.as_nanos(),
+        /// How long it was in the discipline; empty: it was dropped, or it was still there when the
+        /// run ended.
+        wait_ns ["ns"]: OptionalTimes = row.waited.map(Time::as_nanos),
+        /// How long it was in the device ring behind the discipline; empty: there is none, or it was
+        /// still there.
+        ring_ns ["ns"]: OptionalTimes = row.in_ring.map(Time::as_nanos),
+        /// Serial number of the connection, as in `flows.parquet`.
+        flow: Values<u64> = row.flow,
+        /// The end that sent it: `client` or `server`.
+        sender: Words = if row.is_from_client { "client" } else { "server" },
+        /// How many packets its sender had sent before it on this connection.
+        number: Values<u32> = row.number,
+        /// Class of traffic.
+        class: ClassNames = usize::from(row.class),
+        /// IP length.
+        size_bytes ["bytes"]: Values<u32> = row.size,
+        /// `syn` (or SYN-ACK), `data`, `fin` (without data), `ack`, `reset`, or `datagram`, of QUIC
+        /// too.
+        kind: Words = row.kind.name(),
+        /// Whether its bytes had been sent before. Of datagrams always false.
+        again: Values<bool> = row.is_again,
+        /// ECN field on arrival: `not-ect`, `ect0`, `ect1` or `ce`.
+        ecn: Words = row.ecn_name(),
+        /// What became of it. `left`; `marked`: left with a mark that it came without; `wire`: left and
+        /// was lost at random; `waiting`: still there when the run ended; else the discipline's reason
+        /// to drop it, as in the summary.
+        outcome: Words = row.outcome.name(),
+        /// Packets in the discipline on arrival, without it.
+        backlog_packets ["packets"]: Values<u32> = row.backlog_packets,
+        /// IP bytes in the discipline on arrival, without it.
+        backlog_bytes ["bytes"]: Values<u64> = row.backlog_bytes,
     }
 }
 

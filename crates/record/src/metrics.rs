@@ -9,8 +9,8 @@ use aqmlab_traffic::Quality;
 #[cfg(feature = "breakdown")]
 use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
-    ClassMetrics, DatagramStats, Exchange, Flow, LinkStats, MeasuredSpan, Records, RunError,
-    SenderStats, Summary, TraceRow, View,
+    ClassMetrics, DatagramStats, Exchange, Flow, LinkDirection, LinkStats, MeasuredSpan, PacketRow,
+    Records, RunError, SenderStats, Summary, TraceRow, View,
 };
 
 /// What the connections of a run did, by class of traffic: in the order of the scenario.
@@ -199,6 +199,17 @@ impl Metrics {
     /// Records the state of a connection.
     pub fn trace(&mut self, row: &TraceRow) {
         self.records.trace(row);
+    }
+
+    /// Packets will be recorded that reach these queues.
+    pub fn begin_packets(&mut self, ports: &[LinkDirection]) -> Result<(), RunError> {
+        self.records.begin_packets(ports)
+    }
+
+    /// Records what became of a packet at a queue.
+    #[inline]
+    pub fn on_packet(&mut self, row: &PacketRow) {
+        self.records.packet(row);
     }
 
     /// Records the samples of a link's queue that wait for it.

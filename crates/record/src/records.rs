@@ -4,7 +4,10 @@ use std::io::Write;
 
 #[cfg(feature = "breakdown")]
 use crate::{Breakdown, PortParts, StoryRow};
-use crate::{ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, RunError, TraceRow};
+use crate::{
+    ClassMetrics, Exchange, Flow, LinkDirection, LinkStats, PacketRow, QueueSamples, RunError,
+    TraceRow,
+};
 
 /// Takes the records of a run: a row for each exchange and connection that ended in the measured
 /// span, the samples of queues, and what there is at the end.
@@ -41,6 +44,15 @@ pub trait Records: Send {
 
     /// A connection or a flow of datagrams has ended.
     fn flow(&mut self, row: &Flow);
+
+    /// Packets will be recorded that reach these queues.
+    fn begin_packets(&mut self, _ports: &[LinkDirection]) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    /// It is known what became of a packet at a queue. Packets come in the order of arrival, but
+    /// for those that wait while very many others come and go.
+    fn packet(&mut self, _row: &PacketRow) {}
 
     /// A connection that is traced has done something.
     fn trace(&mut self, row: &TraceRow);

@@ -9,12 +9,12 @@ use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
-#[cfg(feature = "breakdown")]
-use crate::ResponseTime;
 use crate::{
     DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, limits,
     variable,
 };
+#[cfg(feature = "breakdown")]
+use crate::{Record, ResponseTime};
 
 type Checked = Result<(), ScenarioError>;
 
@@ -134,6 +134,11 @@ fn breakdown(scenario: &Scenario) -> Checked {
             "found another than connect, but measure.breakdown divides all of what users wait";
         let message = format!("{why}; leave one of them out");
         return wrong("measure.response_time", message);
+    }
+    if scenario.measure.breakdown && scenario.measure.record.contains(&Record::Packets) {
+        let why = "found \"packets\", but measure.breakdown is true";
+        let right = "leave one of them out and run twice: both runs do the same";
+        return wrong("measure.record", format!("{why}; {right}"));
     }
     Ok(())
 }

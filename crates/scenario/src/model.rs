@@ -118,6 +118,9 @@ pub enum Record {
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
+    /// `packets.parquet`: a row for each packet that reaches a queue. A simulated run only, and not
+    /// together with `breakdown`.
+    Packets,
     /// `sojourn.parquet`: how long packets were in the queues, as counts in bins. It is written in
     /// every run; naming it changes nothing.
     Sojourn,

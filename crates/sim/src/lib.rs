@@ -6,6 +6,8 @@
 
 use aqmlab_net::Time;
 use aqmlab_record::{MeasuredSpan, Records, RunError, Summary};
+#[cfg(feature = "packets")]
+use aqmlab_scenario::Record;
 use aqmlab_scenario::{Change, Scenario, ScenarioError};
 use aqmlab_traffic::Quality;
 
@@ -28,6 +30,8 @@ mod options;
 #[cfg(test)]
 mod oracle;
 mod outgoing;
+#[cfg(feature = "packets")]
+mod packet_log;
 #[cfg(all(test, feature = "quic"))]
 mod pages;
 mod peer_cache;
@@ -39,6 +43,8 @@ mod world;
 
 #[cfg(feature = "breakdown")]
 use engine::Explained;
+#[cfg(feature = "packets")]
+use engine::Logged;
 use engine::Plain;
 use event_queue::WheelQueue;
 pub use memory::Memory;
@@ -55,6 +61,9 @@ enum AnyWorld {
     /// It breaks down response times.
     #[cfg(feature = "breakdown")]
     Explained(Box<World<Explained<WheelQueue>>>),
+    /// It logs packets.
+    #[cfg(feature = "packets")]
+    Logged(Box<World<Logged<WheelQueue>>>),
 }
 
 /// Does the same with a world of any kind.
@@ -64,6 +73,8 @@ macro_rules! with_world {
             AnyWorld::Plain($world) => $does,
             #[cfg(feature = "breakdown")]
             AnyWorld::Explained($world) => $does,
+            #[cfg(feature = "packets")]
+            AnyWorld::Logged($world) => $does,
         }
     };
 }
@@ -79,6 +90,11 @@ impl AnyWorld {
         if scenario.measure.breakdown {
             let world = World::new(scenario, shortcuts, records, memory)?;
             return Ok(Self::Explained(Box::new(world)));
+        }
+        #[cfg(feature = "packets")]
+        if scenario.measure.record.contains(&Record::Packets) {
+            let world = World::new(scenario, shortcuts, records, memory)?;
+            return Ok(Self::Logged(Box::new(world)));
         }
         let world = World::new(scenario, shortcuts, records, memory)?;
         Ok(Self::Plain(Box::new(world)))

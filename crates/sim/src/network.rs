@@ -34,7 +34,8 @@ pub(crate) struct Network<E: Engine> {
     /// Two for each link, forward first.
     ports: Vec<Port<Event>>,
     capture: Option<Box<Capture>>,
-    /// Hosts have no links of their own, every way is a single hop, and there is no capture.
+    /// Hosts have no links of their own, every way is a single hop, and neither a capture nor a log
+    /// sees packets.
     is_plain: bool,
     conservation: Conservation,
     /// What reaches its first port at its end or later is on its way when the run ends.
@@ -63,10 +64,12 @@ impl<E: Engine> Network<E> {
         capture: Option<Box<Capture>>,
         (span, classes): (MeasuredSpan, usize),
     ) -> Self {
+        let mut causes = E::Causes::new(ports.len());
+        causes.log(span);
         Self {
-            is_plain: access.is_none() && capture.is_none() && has_single_hops,
+            is_plain: access.is_none() && capture.is_none() && has_single_hops && !E::Causes::LOGS,
             event_queue,
-            causes: E::Causes::new(ports.len()),
+            causes,
             routes: Vec::with_capacity(1 << 10),
             options: OptionsAside::default(),
             access: access.map(|up| [up.clone(), up]),
@@ -365,6 +368,7 @@ impl<E: Engine> Network<E> {
             }
         }
         let route = self.routes[event.conn as usize].of(event.sender());
+        self.causes.sends(&event, route);
         if !self.is_plain || route.placement == DelayPlacement::Before {
             return self.send_to_port(now, event);
         }
@@ -482,10 +486,56 @@ impl<E: Engine> Network<E> {
         if self.capture.is_some() {
             self.capture(time, port, &event);
         }
+        if E::Causes::LOGS {
+            let backlog = self.ports[port].backlog(time);
+            let causes = &mut self.causes;
+            causes.enters_port(&event, route, (port, time), &packet, backlog);
+        }
         match self.ports[port].arrive(time, packet, route.class) {
             Transmission::Waits => self.store(time, port, &(packet, route.class), &event),
-            transmission => self.pass(time, event, (port, transmission), route),
+            transmission => {
+                if E::Causes::LOGS {
+                    self.log_computed(port, (time, packet.size), &event, transmission);
+                }
+                self.pass(time, event, (port, transmission), route);
+            }
         }
+    }
+
+    /// A port has computed how it serves a packet that came at `arrived`, and its log wants to know.
+    fn log_computed(
+        &mut self,
+        port: usize,
+        (arrived, size): (Time, u32),
+        event: &Event,
+        transmission: Transmission,
+    ) {
+        if matches!(transmission, Transmission::Dropped(_)) {
+            return;
+        }
+        let port = &self.ports[port];
+        let served = port.last_served(arrived, size);
+        let ring = served.end - served.transmission - served.left;
+        let ring = port.has_ring().then_some(ring);
+        let causes = &mut self.causes;
+        causes.leaves_port(event, served.left, ring, transmission);
+    }
+
+    /// Writes the packets of which all is known.
+    #[inline(always)]
+    pub(crate) fn write_packets(&mut self, metrics: &mut Metrics) {
+        self.causes.write_packets(metrics);
+    }
+
+    /// The run is over: what is in device rings has left the disciplines.
+    pub(crate) fn write_all_packets(&mut self, metrics: &mut Metrics) {
+        for port in &self.ports {
+            for (left, event) in port.in_ring() {
+                let arrives = Transmission::Arrives(Time::NEVER, event.ecn());
+                self.causes.leaves_port(event, left, None, arrives);
+            }
+        }
+        self.causes.write_all_packets(metrics);
     }
 
     /// A packet arrives at a port that stores its packets.
@@ -529,6 +579,12 @@ impl<E: Engine> Network<E> {
     fn served(&mut self, time: Time, port: usize, event: Event, transmission: Transmission) {
         let departure = self.ports[port].next_departure();
         self.event_queue.set_departure(port, departure);
+        if E::Causes::LOGS {
+            let port = &self.ports[port];
+            let left = port.left_discipline(time);
+            let ring = port.has_ring().then(|| time - left);
+            self.causes.leaves_port(&event, left, ring, transmission);
+        }
         let route = *self.routes[event.conn as usize].of(event.sender());
         self.pass(time, event, (port, transmission), &route);
     }

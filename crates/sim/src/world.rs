@@ -187,13 +187,16 @@ impl<E: Engine> World<E> {
         let of_ports = ports.iter().map(Port::stats);
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
         #[cfg(feature = "breakdown")]
-        if E::Causes::ON {
+        if E::Causes::ON && !E::Causes::LOGS {
             let ports = links.iter().zip(&names);
             let ports = ports.map(|(link, name)| PortParts {
                 name: name.clone(),
                 has_ring: link.hidden_ring()[0] > 0,
             });
             metrics.begin_breakdowns(ports.collect())?;
+        }
+        if E::Causes::LOGS {
+            metrics.begin_packets(&names)?;
         }
         let mut capture = None;
         if let Some(wanted) = &scenario.measure.capture
@@ -323,6 +326,9 @@ impl<E: Engine> World<E> {
                 self.notify_losses(None);
             }
         }
+        if E::Causes::LOGS {
+            self.network.write_packets(&mut self.metrics);
+        }
     }
 
     /// Ends the run at the end of the measured span, which time has reached: writes what is left of
@@ -340,6 +346,9 @@ impl<E: Engine> World<E> {
     fn close(&mut self) -> Result<(), RunError> {
         self.network.close();
         self.finish_shifted();
+        if E::Causes::LOGS {
+            self.network.write_all_packets(&mut self.metrics);
+        }
         self.datagrams.close(&mut self.metrics);
         for (number, class) in self.classes.iter_mut().enumerate() {
             if let Some(quality) = class.source.quality(self.span.end) {

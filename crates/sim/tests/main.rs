@@ -5,6 +5,7 @@ mod breakdown;
 mod common;
 mod http3;
 mod latency;
+mod packets;
 mod quic;
 mod quinn;
 mod records;

@@ -263,6 +263,14 @@ class Run:
         return self.read("queue")
 
     @cached_property
+    def packets(self) -> pa.Table | None:
+        """One row per packet that reached a queue (``packets.parquet``), if recorded.
+
+        It may be large: :meth:`batches` reads some columns in parts.
+        """
+        return self.read("packets")
+
+    @cached_property
     def flow_trace(self) -> pa.Table | None:
         """Inner state of chosen connections (``flow_trace.parquet``), if recorded."""
         return self.read("flow_trace")

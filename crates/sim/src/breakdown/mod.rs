@@ -33,15 +33,16 @@ mod story;
 #[cfg(all(test, feature = "breakdown"))]
 mod tests;
 
-use aqmlab_aqm::Reason;
-use aqmlab_link::Served;
-use aqmlab_net::{Role, Time};
-use aqmlab_record::{Exchange, Metrics};
+use aqmlab_aqm::{Backlog, Reason};
+use aqmlab_link::{Served, Transmission};
+use aqmlab_net::{Packet, Role, Time};
+use aqmlab_record::{Exchange, MeasuredSpan, Metrics};
 use aqmlab_stacks::End;
 use aqmlab_tcp::{Segment, SendLimit, Timers};
 
 use crate::event::Event;
 use crate::options::Ticket;
+use crate::route::Route;
 
 /// What a world remembers of the causes of events. It hears of each step of each segment, and of
 /// each timer; connections are named by their slots.
@@ -53,6 +54,9 @@ use crate::options::Ticket;
 pub(crate) trait Causes {
     /// Whether it remembers anything: else nobody need tell it.
     const ON: bool;
+
+    /// Whether it logs the packets that reach ports.
+    const LOGS: bool = false;
 
     /// Of a world with so many ports.
     fn new(ports: usize) -> Self;
@@ -178,6 +182,41 @@ pub(crate) trait Causes {
 
     /// Nothing more comes of it.
     fn forgets(&mut self, _ticket: Ticket) {}
+
+    // ---- packets at ports, where they are logged ----
+
+    /// Those that reach a port in this span are.
+    fn log(&mut self, _span: MeasuredSpan) {}
+
+    /// A packet leaves its host.
+    fn sends(&mut self, _event: &Event, _route: &Route) {}
+
+    /// It reaches a port, where so much waits.
+    fn enters_port(
+        &mut self,
+        _event: &Event,
+        _route: &Route,
+        _at: (usize, Time),
+        _packet: &Packet,
+        _backlog: Backlog,
+    ) {
+    }
+
+    /// It leaves the discipline then, and is so long in the device ring, if there is one.
+    fn leaves_port(
+        &mut self,
+        _event: &Event,
+        _left: Time,
+        _ring: Option<Time>,
+        _transmission: Transmission,
+    ) {
+    }
+
+    /// Writes the packets of which all is known.
+    fn write_packets(&mut self, _metrics: &mut Metrics) {}
+
+    /// The run is over: writes all that are left.
+    fn write_all_packets(&mut self, _metrics: &mut Metrics) {}
 }
 
 /// Remembers nothing.

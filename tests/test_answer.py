@@ -142,9 +142,9 @@ def test_the_queue_that_leaves_nobody_poor_is_taken_and_the_payer_is_named() -> 
     assert found.lines() == [
         "Take FQ-CoDel. Everybody is served well. Pages open in 1.2 s instead of 6.0 s",
         "and calls are perfect (MOS 4.4 instead of 3.0). The upload pays: it runs 25 %",
-        "slower (6.0 instead of 8.0 Mbit/s), because calls take 1.5 of the 2.0 Mbit/s,",
-        "and 0.5 Mbit/s of the line stays idle. If you do nothing (drop-tail): pages and",
-        "calls stay poor.",
+        "slower (6.0 instead of 8.0 Mbit/s), because calls take 1.5 Mbit/s of it, and 0.5",
+        "Mbit/s of the line stays idle. If you do nothing (drop-tail): pages and calls",
+        "stay poor.",
     ]
     data = found.to_json()
     assert data["take"] == ["fq-codel, rate 10 Mbit/s"]

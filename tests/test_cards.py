@@ -388,7 +388,7 @@ def test_cards_follow_their_schema(store: Path) -> None:
     for card in (queue, control, one_seed):
         content = json.loads(json.dumps(card.to_json(), allow_nan=False))
         check.validate(content)
-        for key in content:
+        for key in content.keys() - {"sealed"}:  # few tests have no sealed settings
             assert list(check.iter_errors({**content, key: None})), f"{key}: null is refused"
         del content["engine"]
         assert list(check.iter_errors(content)), "no key may be missing"

@@ -334,7 +334,7 @@ def test_the_command_says_what_it_does(aqmlab: Cli, sweep_file: Path) -> None:
     for word in ("queue", "rate", "loss.forward %", "p50", "short", "red", "±"):
         assert word in answer.out
     assert "difference to queue = short, seed by seed, with 95 % intervals" in answer.out
-    assert answer.out.endswith("results: here/results.parquet\n")
+    assert "\nresults: here/results.parquet\n\nanswer\n" in answer.out
     found = Results.open("here")
     assert [run.label for run in found.runs][:2] == [
         "queue = short, rate = 20 /s, seed 1",

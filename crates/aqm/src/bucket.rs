@@ -34,7 +34,7 @@ impl Price {
     #[inline]
     pub(crate) fn cost(self, bytes: u32) -> i64 {
         // 32 bits by 32 bits.
-        (u64::from(bytes) * self.multiplier >> self.shift) as i64
+        ((u64::from(bytes) * self.multiplier) >> self.shift) as i64
     }
 }
 

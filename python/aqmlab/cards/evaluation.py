@@ -107,7 +107,7 @@ def evaluate(
         >>> card.name, [test.id for test in card.tests]
         ('codel', ['a-base', 'a-cubic'])
         >>> card.tests[0].score > 0.5, card.grade("delay")
-        (True, 'B')
+        (True, 'A-C')
     """
     if tier not in TIERS:
         raise AqmlabError(f'tier: found "{tier}"; expected one of {", ".join(TIERS)}')

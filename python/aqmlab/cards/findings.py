@@ -217,7 +217,7 @@ def _percent(share: float) -> str:
 
 def _light(own: _Pooled) -> Iterator[Finding]:
     share = own.share("q-light", "dropped", "arrived")
-    text = f"drops {_percent(share)} at a fifth of the load"
+    text = f"drops {_percent(share)} of the packets when the link is one fifth full"
     yield _judged("light load", text, fails=share > LIGHT)
 
 
@@ -290,7 +290,7 @@ def _new_flows(own: _Pooled, droptail: _Pooled, baselines: Sequence[_Pooled]) ->
         return
     if math.isnan(plain) or math.isnan(worst):
         return
-    text = f"30 kB need {mine:.2g} s (drop-tail {plain:.2g}, worst baseline {worst:.2g})"
+    text = f"30 kB need {mine:.2g} s (drop-tail {plain:.2g} s, worst baseline {worst:.2g} s)"
     slow = mine > SLOWER_DROPTAIL * plain and mine > SLOWER_WORST * worst
     yield _judged("new flows", text, fails=slow)
 

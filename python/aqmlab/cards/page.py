@@ -199,7 +199,7 @@ def passed(card: Card) -> str:
     parts = [counted(found, "finding")] if card.findings else []
     parts.append(counted(gates, "gate"))
     if card.sealed is not None and (mean := card.sealed.mean) is not None:
-        parts.append(f"sealed settings {mean:.2f}")
+        parts.append(f"sealed settings {mean:.2f} (1 = the baselines)")
     return ", ".join(parts)
 
 

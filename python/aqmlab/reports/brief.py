@@ -229,7 +229,9 @@ def _row(answer: Answer, number: Number, groups: Sequence[Group], *, few: bool) 
         found = number.of(one)
         text = number.need.shown(None if found is None else found.mean).removesuffix(unit)
         if number.need.has_levels:
-            cells.append(Cell(text, words if few else "", level, _SYMBOLS[level], taken))
+            cells.append(
+                Cell(text, words if few or " or " in words else "", level, _SYMBOLS[level], taken)
+            )
         else:
             cells.append(Cell(text, _change(answer, number, one), None, "", taken))
     title = number.owner or {"program": "The program", "flows": "All transfers"}.get(need.group, "")

@@ -125,7 +125,7 @@ def _boxes(boxes: Sequence[tuple[str, str, str]], room: float) -> Strip:
     drawn = []
     for number, (strips, (_, _, tone)) in enumerate(zip(contents, boxes, strict=True)):
         x = number * (wide + 10)
-        colour = _ACCENT if tone == "pick" else _LEVELS[1]
+        colour = {"pick": _ACCENT, "none": _LEVELS[2]}.get(tone, _LEVELS[1])
         drawn.append(
             f'<rect x="{x:.1f}" y="0" width="{wide:.1f}" height="{high:.1f}" rx="5" fill="none" '
             f'stroke="{_LINE}"/><rect x="{x:.1f}" width="4" height="{high:.1f}" fill="{colour}"/>'

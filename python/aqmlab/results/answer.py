@@ -34,6 +34,8 @@ _OF_ONE_SEED = 3.0
 """One run alone shows a difference from so many times the noticed one on."""
 _SECOND = 0.10
 """The second choice keeps at least this much more of the transfer that pays most."""
+_NEAR = 0.05
+"""Among queues that keep it within this share of each other, levels decide."""
 _NAMED = 2 / 3
 """Classes are named as the reason of a price until they explain this share of it."""
 FULL = 0.7
@@ -376,8 +378,10 @@ class Choice:
         fit = [one for one in others if self.standing(one)[0] == 0]
         most = max(self.kept(payer, one) for one in self.taken)
         kept = {one.label: self.kept(payer, one) for one in fit}
-        best = max(fit, key=lambda one: kept[one.label], default=None)
-        return best if best is not None and kept[best.label] >= most + _SECOND else None
+        least = max(most + _SECOND, max(kept.values(), default=0.0) - _NEAR)
+        near = [one for one in fit if kept[one.label] >= least]
+        near.sort(key=lambda one: (self.standing(one), -kept[one.label]))
+        return near[0] if near else None
 
     @cached_property
     def is_told(self) -> bool:

@@ -280,7 +280,7 @@ class Answer:
             ]
             [name, more] = found.gained[0]
             whole = len(takers) == 1 and f"{more / 1e6:.1f}" == lost
-            what = f"{name} take it" if whole else f"{listing(takers, 'and')} of the {lost} Mbit/s"
+            what = f"{name} take it" if whole else f"{listing(takers, 'and')} Mbit/s of it"
             parts.append(f"because {what}")
         if found.idle_bps > 0.1 * found.lost_bps:
             parts.append(f"{found.idle_bps / 1e6:.1f} Mbit/s of the line stays idle")
@@ -393,7 +393,7 @@ class Answer:
         if base is not None and base not in choice.taken:
             parts = [text for level in (POOR, FAIR) if (text := self._stay(base, level))]
             text = f"{_capital('; '.join(parts))}." if parts else "Everybody is served well."
-            yield f"If you do nothing ({self.names[base.label]})", text, "care"
+            yield f"If you do nothing ({self.names[base.label]})", text, "none"
 
     def _between(self, first: Group, second: Group) -> str:
         """How far two queues of the answer may be apart."""
@@ -405,7 +405,7 @@ class Answer:
                 if outcome is Outcome.ALIKE or not number.need.unit:
                     continue
                 far = _farthest(number, first, second)
-                parts.append(f"{self._noun(number)} within {number.need.shown(far)}")
+                parts.append(f"{self._noun(number)} differ by {number.need.shown(far)} at most")
                 break
         if not parts:
             return "No difference that anyone would notice. Take the one that you have."
@@ -418,15 +418,21 @@ class Answer:
         found: dict[str, list[str]] = {}
         for (kind, owner), level in own.items():
             if level > best[kind, owner]:
-                names = found.setdefault(LEVELS[level], [])
+                names = found.setdefault(self._words_of(kind, owner, group), [])
                 noun = _NOUNS.get(kind, owner or "transfers")
                 if noun not in names:
                     names.append(noun)
         return " ".join(
             f"{_capital(listing(names, 'and'))} {'is' if names == ['the game'] else 'are'} "
-            f"{'only ' if level == 'fair' else ''}{level}."
+            f"{'only ' if level.startswith('fair') else ''}{level}."
             for level, names in found.items()
         )
+
+    def _words_of(self, kind: str, owner: str, group: Group) -> str:
+        """The level of a class as the table says it, such as "fair or poor"."""
+        own = [one for one in self.choice.needs if (one.need.group, one.owner) == (kind, owner)]
+        worst = max(own, key=lambda one: (self.choice.level(one, group), one.need.has_levels))
+        return self.levels_in_words(worst, group)[0]
 
     # --- how sure ---
 
@@ -491,7 +497,7 @@ class Answer:
         extra = [
             f"{title}. {text}" if ":" in title else f"{title}: {text[:1].lower()}{text[1:]}"
             for title, text, tone in self.boxes
-            if tone == "care"
+            if tone != "pick"
         ]
         for more in (len(extra), 1, 0):
             chosen = [*sentences, *extra[len(extra) - more :]] if more else sentences

@@ -95,9 +95,9 @@ _NIELSEN = "Miller 1968, Nielsen 1993: 1 and 10 s"
 _OURS = "our choice"
 
 NEEDS: tuple[Need, ...] = (
-    Need("pages", "page_load_p75_s", "three of four open within", "s", 1, 2, True, 0.10, 0.1,
+    Need("pages", "page_load_p75_s", "three of four pages open within", "s", 1, 2, True, 0.10, 0.1,
          _CORE, "pages open in {after} s instead of {before} s", 2.5, 4.0),
-    Need("calls", "mos_mean", "MOS, 4.41 is perfect", "", 1, 2, False, 0.0, 0.1,
+    Need("calls", "mos_mean", "MOS; 4.41 is the best possible", "", 1, 2, False, 0.0, 0.1,
          _G107, "calls are {level} (MOS {after} instead of {before})", 4.03, 3.60),
     Need("meetings", "bitrate_mean_bps", "picture of a stream", "Mbit/s", 1e-6, 2, False, 0.10,
          0.0, _ZOOM, "the picture of meetings gets {after} instead of {before} Mbit/s",

@@ -392,14 +392,14 @@ impl Drawing {
         let members = (first..self.drawn.len()).collect::<Vec<_>>();
         if node.count > 1 {
             for (number, member) in members.iter().enumerate() {
-                self.name(name, format!("{name}-{}", number + 1), vec![*member])?;
+                self.name(name, &format!("{name}-{}", number + 1), vec![*member])?;
             }
         }
-        self.name(name, name.to_owned(), members)
+        self.name(name, name, members)
     }
 
-    fn name(&mut self, field: &str, name: String, members: Vec<usize>) -> Result<(), Problem> {
-        match self.names.insert(name.clone(), members) {
+    fn name(&mut self, field: &str, name: &str, members: Vec<usize>) -> Result<(), Problem> {
+        match self.names.insert(name.to_owned(), members) {
             None => Ok(()),
             Some(_) => problem(
                 &format!("nodes.{field}"),

@@ -191,8 +191,8 @@ def _conclude(answer: Answers | None, parts: list[_Part], found: Sequence[Run]) 
         out(line)
     folders = list(dict.fromkeys(str(run.path.parent) for run in found))
     places = folders if len(folders) * _FEW < len(found) else [str(run.path) for run in found]
-    if len(places) <= _FEW:
-        out(f"as a page: aqmlab report {shlex.join(places)} --brief -o answer.html")
+    command = f"aqmlab report {shlex.join(places)} --brief -o answer.html"
+    out("as a page: " + (command if len(command) < _WIDE else "aqmlab report RUNS --brief"))
 
 
 def _command(
@@ -233,6 +233,8 @@ def _check_curves(figure: Path, curves: int) -> None:
         raise AqmlabError(f"{figure}: a figure shows at most {MOST_SERIES} runs, not {curves}")
 
 
+_WIDE = 68
+"""A longer command does not stand in a line of a terminal."""
 _FEW = 4
 """More runs than these are named by their folder."""
 

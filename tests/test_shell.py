@@ -85,7 +85,7 @@ def test_a_link_is_a_scenario_that_can_be_simulated() -> None:
 
 def test_a_trace_has_its_mean_rate() -> None:
     trace = ROOT / "scenarios/traces/lte.trace"
-    link = Link(down_bps=trace_rate_bps(trace), up_bps=2e6, trace_down=trace)
+    link = Link(down_bps=trace_rate_bps(trace, "forward"), up_bps=2e6, trace_down=trace)
     assert link.down_bps == pytest.approx(27_789 * 12_000 / 30)
     ways = link.scenario("curl", 1, Span(5.0)).data["topology"]["bottleneck"]
     assert len(ways["forward"]["trace"]["opportunities"]) == 27_789

@@ -173,9 +173,9 @@ def capture_segments(
 ) -> tuple[bytes, str]:
     """The TCP segments of a capture, and as JSON what was put right in front of that.
 
-    Six little-endian words of 64 bits for each segment: nanoseconds since 1970, the connection, the
-    sender (0: who opened it), sequence number, acknowledgement number, and payload times 256 plus
-    control bits.
+    Seven little-endian words of 64 bits for each segment: nanoseconds since 1970, the connection,
+    the sender (0: who opened it), sequence number, acknowledgement number, payload times 256 plus
+    control bits, and the pair of addresses times 4 plus the way (0 unknown, 1 home, 2 away).
     """
 
 def plugin_records() -> dict[str, Any]:

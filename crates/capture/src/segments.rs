@@ -10,14 +10,15 @@ use crate::reader::PROGRESS;
 use crate::tidy::{Notes, Plan, Tidy};
 
 /// Numbers of a segment, see [`SegmentList::words`].
-pub const WORDS_OF_SEGMENT: usize = 6;
+pub const WORDS_OF_SEGMENT: usize = 7;
 
 /// The segments of a capture, in the order that the plan gives them.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentList {
     /// [`WORDS_OF_SEGMENT`] of each: nanoseconds since 1970, the connection, the sender (0: who sent
     /// the first SYN, or else the first segment), sequence number, acknowledgement number, and in one
-    /// word control bits below 256 and the payload above them. A SYN on old addresses begins a new
+    /// word control bits below 256 and the payload above them; last, the way (0 unknown, 1 towards
+    /// home, 2 away from it) and, times 4, the pair of addresses. A SYN on old addresses begins a new
     /// connection.
     pub words: Vec<u64>,
     /// What was skipped.
@@ -26,6 +27,7 @@ pub struct SegmentList {
     pub notes: Notes,
     known: BTreeMap<[Endpoint; 2], Connection>,
     connections: u64,
+    pairs: BTreeMap<[[u64; 2]; 2], u64>,
 }
 
 /// Who opened a connection between two ends, and with which number.
@@ -37,17 +39,22 @@ struct Connection {
 }
 
 impl SegmentList {
-    fn add(&mut self, packet: &Packet) {
+    fn add(&mut self, packet: &Packet, plan: &Plan) {
         let Some(time) = packet.time else {
             return self.skipped.add(Skip::NoTime);
         };
         match packet.header {
-            Ok(header) => self.add_segment(time.as_nanos(), &header),
+            Ok(header) => {
+                let way = plan
+                    .leaves(packet)
+                    .map_or(0, |leaves| 1 + u64::from(leaves));
+                self.add_segment(time.as_nanos(), &header, way);
+            }
             Err(reason) => self.skipped.add(reason),
         }
     }
 
-    fn add_segment(&mut self, time: u64, header: &TcpHeader) {
+    fn add_segment(&mut self, time: u64, header: &TcpHeader, way: u64) {
         let mut ends = [header.source, header.destination];
         ends.sort();
         let kind = header.flags & (SYN | ACK);
@@ -69,6 +76,11 @@ impl SegmentList {
             }
         });
         self.known.insert(ends, connection);
+        let next = self.pairs.len() as u64;
+        let pair = *self
+            .pairs
+            .entry(ends.map(|end| end.address))
+            .or_insert(next);
         self.words.extend([
             time,
             connection.number,
@@ -76,6 +88,7 @@ impl SegmentList {
             u64::from(header.seq),
             u64::from(header.ack),
             u64::from(header.payload) << 8 | u64::from(header.flags),
+            pair << 2 | way,
         ]);
     }
 }
@@ -90,7 +103,7 @@ pub fn segments(
     let mut found = SegmentList::default();
     let mut packets = 0_u64;
     while let Some(packet) = reader.next_packet()? {
-        found.add(&packet);
+        found.add(&packet, plan);
         packets += 1;
         if packets.is_multiple_of(PROGRESS) && !progress(reader.consumed()) {
             break;

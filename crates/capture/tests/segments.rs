@@ -42,10 +42,14 @@ fn segments_have_a_connection_a_sender_and_numbers() {
         ]
     );
     let last = &found.words[7 * WORDS_OF_SEGMENT..];
-    let [_, _, _, seq, ack, _] = last[..] else {
+    let [_, _, _, seq, ack, _, way] = last[..] else {
         panic!("one segment");
     };
     assert_eq!((seq, ack), (5001, 1401));
+    assert_eq!(
+        way, 0,
+        "the only pair of addresses, and nothing shows the sides"
+    );
     assert_eq!(found.skipped.total(), 0);
 }
 

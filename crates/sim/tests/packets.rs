@@ -109,7 +109,7 @@ fn kept(text: &str) -> (Seen, Summary) {
     let seen = Arc::default();
     let records = Box::new(Keep(Arc::clone(&seen)));
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).expect("the run succeeds");
-    let mut plain = scenario.clone();
+    let mut plain = scenario;
     plain.measure.record.clear();
     let without = aqmlab_sim::run(&plain, Box::new(Discard), &mut |_| true).unwrap();
     let json = |summary: &Summary| serde_json::to_value(summary).unwrap();

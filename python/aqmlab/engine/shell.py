@@ -24,6 +24,7 @@ from aqmlab.errors import AqmlabError, RunError, ScenarioError, ShellError
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, rate_text, time_text
 from aqmlab.scenario.scenario import Scenario
+from aqmlab.scenario.traces import mean_rate_bps, opportunities
 
 __all__ = [
     "LONGEST_S",
@@ -52,7 +53,6 @@ PROGRAM = "program"
 """The class of traffic that stands for the program."""
 Users = Sequence[Mapping[str, Any]]
 """Classes of traffic beside a program, as a scenario has them."""
-_PACKET_BITS = 1500 * 8
 _SMALLEST_BUFFER = 2 * 1500
 """Bytes of two full packets."""
 _SAMPLE_S = 0.01
@@ -308,18 +308,16 @@ class FileLink:
             raise AqmlabError(_of_options(str(error), options)) from None
 
 
-def trace_rate_bps(file: Path) -> float:
+def trace_rate_bps(file: Path, direction: str) -> float:
     """The mean rate of a trace of opportunities to send 1500 bytes."""
     try:
-        stamps = [int(line) for line in file.read_text(encoding="ascii").split()]
+        text = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise AqmlabError(f"{file}: no trace can be read: {error}") from None
-    if not stamps or stamps[-1] <= 0:
-        raise AqmlabError(
-            f"{file}: found no opportunity; expected a line with the millisecond of each; the "
-            "last is the trace's length"
-        )
-    return len(stamps) * _PACKET_BITS / (stamps[-1] / 1e3)
+    try:
+        return mean_rate_bps(opportunities(text, direction))
+    except ValueError as error:
+        raise AqmlabError(f"{file}: found a trace {error}") from None
 
 
 def _stands_for_program(

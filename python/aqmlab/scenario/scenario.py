@@ -23,6 +23,7 @@ from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
 from aqmlab.scenario.named_files import check_named_files
 from aqmlab.scenario.notes import notes
 from aqmlab.scenario.short import spelled_out
+from aqmlab.scenario.traces import from_traces
 
 __all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
 
@@ -72,12 +73,17 @@ class Scenario:
     def __post_init__(self) -> None:
         object.__setattr__(self, "overrides", spelled_out(self.source, self.overrides))
         check_named_files(self.source, self.folder, self.overrides)
-        text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
+        text = self._parsed()
         for index, population in self.populations:
             text = _native.set_population(text, index, population)
         object.__setattr__(self, "effective", text)
         if found := self.outvoted:
             refuse_without_effect(found, _carrying(text))
+
+    def _parsed(self) -> str:
+        """The effective scenario without calibrated populations."""
+        added = from_traces(self.source, self.folder, self.overrides)
+        return _native.parse(self.source, os.fspath(self.folder), (*self.overrides, *added))
 
     def __getstate__(self) -> dict[str, Any]:
         """With the plug-ins that it needs: a worker has none."""
@@ -246,8 +252,7 @@ class Scenario:
         """
         data = self.data
         if self.populations:
-            text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
-            data = json.loads(_native.to_json(text))
+            data = json.loads(_native.to_json(self._parsed()))
         load = data.get("load")
         return None if load is None else float(load)
 

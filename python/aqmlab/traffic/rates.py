@@ -81,7 +81,7 @@ class Shares:
 def shares(capture: Path) -> Shares:
     """The shares of a capture's bytes; TCP's are those of its headers and payload."""
     words, _ = _native.capture_segments(str(capture))
-    rows = np.frombuffer(words, dtype="<u8").reshape(-1, 6)
+    rows = np.frombuffer(words, dtype="<u8").reshape(-1, 7)
     down, up = loads(capture)
     tcp = float((rows[:, 5] >> np.uint64(8)).sum()) + _HEADERS * len(rows)
     total = down.octets + up.octets
@@ -201,7 +201,7 @@ def _gaps(capture: Path) -> tuple[float | None, bool]:
     And whether no queue is between the tap and who receives them.
     """
     words, _ = _native.capture_segments(str(capture))
-    rows = np.frombuffer(words, dtype="<u8").reshape(-1, 6)
+    rows = np.frombuffer(words, dtype="<u8").reshape(-1, 7)
     if not len(rows):
         return None, False
     order = np.argsort(rows[:, 0], kind="stable")

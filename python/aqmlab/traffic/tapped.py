@@ -46,7 +46,7 @@ _SILENCE_S = 0.1
 """A copy that follows so long a silence, beside the way to the sender and back, is a time-out's."""
 _SYN, _ACK = 2, 16
 _WRAP = 1 << 32
-_WORDS = 6
+_WORDS = 7
 
 
 @dataclass
@@ -163,7 +163,7 @@ def _segments(rows: Sequence[Sequence[int]], origin: int) -> Iterator[_Segment]:
     """The segments of a connection, with numbers from 0 on for each sender."""
     first: dict[int, int] = {}
     latest = [0, 0]
-    for time, _, side, seq, ack, rest in rows:
+    for time, _, side, seq, ack, rest, _ in rows:
         flags, payload = rest & 0xFF, rest >> 8
         if flags & _SYN:
             first.setdefault(side, seq)

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._util.console import print_json, show
+from aqmlab._util.console import out, print_json, say, show
 from aqmlab.cli import catalog_tables as tables
 from aqmlab.cli.completion import catalog_names
 from aqmlab.cli.options import Json, Plugins
 from aqmlab.scenario.catalog import Catalog
+from aqmlab.scenario.foreign import Foreign, foreign
 
 __all__ = ["command"]
 
@@ -20,8 +21,9 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A discipline, preset, profile, traffic model, metric, word of results, ...; or "
-            "needs: the limits of good and poor.",
+            help="A discipline, preset, profile, traffic model, metric, word of results, ...; "
+            "needs: the limits of good and poor; 'tc: ...', 'sqm: ...', 'sysctl: ...', or a file "
+            "of one of them: the same in TOML.",
             autocompletion=catalog_names,
         ),
     ],
@@ -32,12 +34,27 @@ def command(
     if name == "needs":
         _explain_needs(as_json=as_json)
         return
+    if (said := foreign(name)) is not None:
+        _explain_foreign(said, as_json=as_json)
+        return
     found = Catalog.load().find(name)
     if as_json:
         print_json([entry.to_json() for entry in found])
         return
     for entry in found:
         show(*tables.explanation(entry))
+
+
+def _explain_foreign(said: Foreign, *, as_json: bool) -> None:
+    """What another program's text is in TOML, and what of it has no counterpart."""
+    if as_json:
+        print_json(said.to_json())
+        return
+    out(said.toml)
+    for text in said.notes:
+        say(f"note: {text}")
+    for text in said.without:
+        say(f"no counterpart: {text}")
 
 
 def _explain_needs(*, as_json: bool) -> None:

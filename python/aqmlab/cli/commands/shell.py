@@ -606,12 +606,16 @@ def _warm_up(text: str | None, *, has_users: bool) -> float:
     return seconds
 
 
+_DIRECTIONS = {"--down": "forward", "--up": "reverse"}
+"""Directions of a link by option."""
+
+
 def _way(option: str, text: str | None, rate_bps: float) -> tuple[float, Path | None]:
     """The rate of a direction in bits per second, and its trace if it has one."""
     if text is None:
         return rate_bps, None
     if Path(text).is_file():
-        return trace_rate_bps(Path(text)), Path(text)
+        return trace_rate_bps(Path(text), _DIRECTIONS[option]), Path(text)
     try:
         return parsed_rates(text)[0], None
     except AqmlabError:

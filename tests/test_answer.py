@@ -153,10 +153,16 @@ def test_the_queue_that_leaves_nobody_poor_is_taken_and_the_payer_is_named() -> 
 
 def test_a_swap_of_two_queues_swaps_the_answer() -> None:
     """Names decide nothing."""
-    good, bad = {"pages": 1.0, "mos": 4.4}, {"pages": 5.0, "mos": 3.0}
     base = group("droptail", pages=9.0, mos=2.0)
-    assert taken(base, group("pie", **good), group("cake", **bad)) == {"pie"}
-    assert taken(base, group("pie", **bad), group("cake", **good)) == {"cake"}
+
+    def good(queue: str) -> Group:
+        return group(queue, pages=1.0, mos=4.4)
+
+    def bad(queue: str) -> Group:
+        return group(queue, pages=5.0, mos=3.0)
+
+    assert taken(base, good("pie"), bad("cake")) == {"pie"}
+    assert taken(base, bad("pie"), good("cake")) == {"cake"}
 
 
 def test_order_of_queues_and_of_runs_does_not_matter() -> None:
@@ -309,7 +315,7 @@ def test_a_missing_number_is_worse_than_any() -> None:
     base = group("droptail", pages=9.0)
     none = group("pie", pages=None)
     for run in none.runs:
-        run.summary["quality"]["pages"] = {"page_load_p75_s": None}  # type: ignore[index]
+        run.summary["quality"]["pages"] = {"page_load_p75_s": None}
     assert taken(base, group("cake", pages=3.0), none) == {"cake"}
 
 

@@ -71,7 +71,7 @@ impl Scenario {
     }
 
     /// Gives the disciplines that are plug-ins random numbers of this scenario's own; its seed
-    /// alone would give the same ones in every scenario.
+    /// alone would give the same numbers in every scenario.
     fn salt_plugins(&mut self) {
         let is_plugin = |link: &Link| matches!(link.discipline, Discipline::Plugin(_));
         let links = self.topology.named_links_mut();

@@ -354,7 +354,7 @@ def _tests(
 def _test_areas(
     area_of: Mapping[str, str], measures: Sequence[Measure]
 ) -> Iterator[tuple[str, str]]:
-    """Each test with its area, then with the areas of measures that count for another one."""
+    """Each test with its area, then with the areas of measures that count for another area."""
     for name, area in area_of.items():
         others = [one.area for one in measures if one.test == name and one.area]
         for one in dict.fromkeys([area, *others]):

@@ -456,7 +456,7 @@ class Answer:
         else:
             how = (
                 f"Simulated, {count} times {long}, each time with other users; every queue met "
-                "the same ones."
+                "the same users."
             )
         if times != {1}:
             how += (

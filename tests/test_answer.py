@@ -17,9 +17,9 @@ from aqmlab.results.answer import Choice, Outcome, choose
 from aqmlab.results.answer_words import Answer
 from aqmlab.results.groups import Group
 from aqmlab.results.needs import FAIR, GOOD, NEEDS, POOR, of_class
-from aqmlab.results.queues import spoken_names
 from aqmlab.results.run import Run
 from aqmlab.results.settings import answers
+from aqmlab.results.spoken import spoken_names
 from conftest import Cli
 
 QUEUES = {

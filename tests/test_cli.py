@@ -182,7 +182,7 @@ def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
     for shown in (answer.out, every):
         *lines, page = shown.partition("\nanswer\n")[2].splitlines()
         assert len(lines) <= 7
-        assert page.startswith("as a page: aqmlab report runs")
+        assert page.startswith("as a page: aqmlab report")
     assert Path("runs/compare.svg").read_text().startswith("<svg")
     directories = sorted(path for path in Path("runs").iterdir() if path.is_dir())
     assert len(directories) == 2

@@ -11,7 +11,7 @@ from typing import Any
 
 import aqmlab as library
 import pytest
-from aqmlab.cards import page, scoring, sealed
+from aqmlab.cards import draw, page, scoring, sealed
 from aqmlab.cards.candidates import candidate
 from aqmlab.cards.card import Card
 from aqmlab.cards.findings import FAIL, NOTE, ORDER, WARN, findings
@@ -77,11 +77,11 @@ def test_one_byte_of_a_file_draws_other_settings(tmp_path: Path) -> None:
     words = []
     for name, own in (("one.py", text), ("two.py", text), ("three.py", text + "#\n")):
         (tmp_path / name).write_text(own)
-        words.append(sealed.word_of(replace(candidate("pie"), sha256=_hash(own)), 3))
+        words.append(draw.word_of(replace(candidate("pie"), sha256=_hash(own)), 3))
     assert words[0] == words[1] != words[2]
-    assert sealed.word_of(candidate("pie"), 3) != sealed.word_of(candidate("codel"), 3)
-    assert sealed.word_of(candidate("pie"), 3) != sealed.word_of(candidate("pie"), 3, "mine")
-    assert sealed.word_of(candidate("pie"), 3) != sealed.word_of(candidate("pie"), 4)
+    assert draw.word_of(candidate("pie"), 3) != draw.word_of(candidate("codel"), 3)
+    assert draw.word_of(candidate("pie"), 3) != draw.word_of(candidate("pie"), 3, "mine")
+    assert draw.word_of(candidate("pie"), 3) != draw.word_of(candidate("pie"), 4)
 
 
 def _hash(text: str) -> str:
@@ -94,7 +94,7 @@ def test_drawn_settings_lie_in_their_ranges() -> None:
     """Rates from 3 to 60 Mbit/s, round trips from 15 to 100 ms, buffers from 120 to 400 ms."""
     seen = set()
     for word in range(200):
-        for cell, seed in sealed.drawn(f"{word:x}"):
+        for cell, seed in draw.drawn(f"{word:x}"):
             row = cell.row
             rate, rtt, buffer = (float(text.split()[0]) for text in (row.rate, row.rtt, row.buffer))
             assert 3 <= rate <= 60

@@ -12,6 +12,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted, lasting
+from aqmlab.cards import draw
 from aqmlab.cards import sealed as sealing
 from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import (
@@ -126,8 +127,8 @@ def evaluate(
     planned = jobs_in(cells, roles, numbers)
     word = ""
     if isinstance(under_test, Candidate) and _is_sealed(only):
-        word = sealing.word_of(under_test, VERSION, sealed)
-        for cell, seed in sealing.drawn(word):
+        word = draw.word_of(under_test, VERSION, sealed)
+        for cell, seed in draw.drawn(word):
             planned += jobs_in([cell], roles, [seed])
     runs_store = Store(Path(store) if store is not None else STORE_ROOT)
     runs_store.tidy()
@@ -224,7 +225,7 @@ def _taken(run: Run, cell: Cell) -> dict[str, float]:
     if cell.row.area == sealing.AREA:
         return {sealing.MEASURE: run.summary["links"]["bottleneck"]["forward"]["sojourn_p95_s"]}
     gates = {f"gate:{name}": value for name, value in gate_values(run, cell).items()}
-    return {**values(run, cell), **gates, **found_in(run, cell)}
+    return {**values(run, cell), **gates, **found_in(run, cell.row.id)}
 
 
 @dataclass(frozen=True)

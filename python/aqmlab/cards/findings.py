@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab.cards.generator import Cell
 from aqmlab.cards.numbers import Numbers, numbers_of
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
@@ -88,12 +87,12 @@ _STREAMS = ("small-fast", "large-slow", "large-fast", "small-slow", "ect", "not-
 _OTHERS = ("objects", "probes")
 
 
-def taken(run: Run, cell: Cell) -> dict[str, float]:
-    """The numbers behind the findings, of a run of a row ``q-*``; nothing of others."""
-    if not cell.row.id.startswith("q-"):
+def taken(run: Run, test: str) -> dict[str, float]:
+    """The numbers behind the findings, of a run of a test ``q-*``; nothing of others."""
+    if not test.startswith("q-"):
         return {}
     found = dict(_counts(run))
-    if cell.row.id == "q-steady":
+    if test == "q-steady":
         found |= _seconds(run)
     return {f"{PREFIX}{name}": value for name, value in found.items()}
 

@@ -14,8 +14,8 @@ from aqmlab.results.answer import FULL, Choice, Number, Outcome, mean
 from aqmlab.results.directions import in_words
 from aqmlab.results.groups import Group
 from aqmlab.results.metrics import look_up
-from aqmlab.results.needs import FAIR, GOOD, LEVELS, POOR
-from aqmlab.results.queues import spoken_names
+from aqmlab.results.needs import FAIR, GOOD, LEVELS, POOR, rate_of
+from aqmlab.results.spoken import spoken_names
 
 __all__ = ["Answer", "bare", "wrapped"]
 
@@ -340,12 +340,10 @@ class Answer:
         return number.need.good / 0.75 if number.need.good < 1.2e6 else self._stated_rate(number)
 
     def _stated_rate(self, number: Number) -> float:
-        from aqmlab.scenario.quantities import parsed_rate
-
         entries = self.choice.groups[0].first.scenario.get("traffic", ())
         found = (one.get("max_rate") for one in entries if one.get("name") == number.owner)
         text = next(found, None)
-        return parsed_rate(str(text)) if text else math.inf
+        return rate_of(str(text)) if text else math.inf
 
     def _stay(self, group: Group, level: int) -> str:
         """Classes that a queue leaves at a level: "pages and the game stay poor"; or nothing."""

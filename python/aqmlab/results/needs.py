@@ -11,9 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab.results.metrics import look_up
-from aqmlab.scenario.quantities import parsed_rate
 
-__all__ = ["FAIR", "GOOD", "LEVELS", "NEEDS", "POOR", "VERSION", "Need", "limited", "of_class"]
+__all__ = [
+    "FAIR",
+    "GOOD",
+    "LEVELS",
+    "NEEDS",
+    "POOR",
+    "VERSION",
+    "Need",
+    "limited",
+    "of_class",
+    "rate_of",
+]
 
 
 VERSION = 1
@@ -141,6 +151,15 @@ def of_class(quality: Mapping[str, Any]) -> list[Need]:
     return []
 
 
+_RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+
+
+def rate_of(text: str) -> float:
+    """A rate of an effective scenario, such as "2.5 Mbit/s", in bits per second."""
+    number, unit = text.split()
+    return float(number) * _RATES[unit]
+
+
 def limited(need: Need, entry: Mapping[str, Any]) -> Need:
     """A need with the limits of a class: a picture cannot be better than its highest rate.
 
@@ -151,6 +170,6 @@ def limited(need: Need, entry: Mapping[str, Any]) -> Need:
     highest = look_up(entry, ("max_rate",))
     if not need.is_picture_of_meetings or highest is None:
         return need
-    rate = parsed_rate(str(highest))
+    rate = rate_of(str(highest))
     good, poor = need.good or math.inf, need.poor or math.inf
     return replace(need, good=min(good, 0.75 * rate), poor=min(poor, rate / 3))

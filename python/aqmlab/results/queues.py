@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.plugin_declarations import defaults_of
 from aqmlab.results.directions import way
-from aqmlab.results.links import LinkDirection, loaded_links
-
-if TYPE_CHECKING:
-    from aqmlab.results.groups import Group
+from aqmlab.results.links import LinkDirection
 
 __all__ = [
     "control_name",
     "discipline_at",
     "discipline_name",
-    "kind_of",
+    "first_link",
     "label_of",
     "link_at",
     "listed",
     "names_at",
     "short_value",
-    "spoken",
-    "spoken_names",
 ]
 
 
@@ -118,70 +112,6 @@ def _presets(kind: str) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-_SPOKEN = {
-    "droptail": "drop-tail",
-    "codel": "CoDel",
-    "fq-codel": "FQ-CoDel",
-    "dualpi2": "DualPI2",
-    "choke": "CHOKe",
-    "ared-feng": "ARED (Feng)",
-    "l4s-marking": "L4S marking",
-    "step": "step marking",
-    "bernoulli": "Bernoulli",
-}
-"""Disciplines whose usual name is not their key in capitals."""
-
-
-def spoken(kind: str) -> str:
-    """The usual name of a kind of discipline: FQ-CoDel, PIE, drop-tail."""
-    return _SPOKEN.get(kind, kind.upper())
-
-
-def spoken_names(groups: Sequence[Group]) -> dict[str, str]:
-    """What people call the queues of some groups, by the groups' labels.
-
-    A kind that only one of them has is called by its usual name; others keep what tells them apart.
-    """
-    kinds = {one.label: _kinds(one) for one in groups}
-    worlds = {one.first.world for one in groups}
-    found = {}
-    for one in groups:
-        label = one.label
-        label = label.removeprefix("queue = ")
-        if len(worlds) == 1:
-            label = label.removesuffix(one.first.world_mark)
-        own = kinds[one.label]
-        if len(own) != 1:
-            found[one.label] = label
-            continue
-        [kind] = own
-        alone = sum(kinds[other.label] == own for other in groups) == 1
-        if kind == "plugin":
-            found[one.label] = label
-        elif alone:
-            found[one.label] = spoken(kind)
-        else:
-            found[one.label] = re.sub(rf"\b{re.escape(kind)}(?![\w])", spoken(kind), label, count=1)
-    return (
-        found
-        if len(set(found.values())) == len(found)
-        else {one.label: one.label for one in groups}
-    )
-
-
-def kind_of(group: Group) -> str:
-    """The kind of the disciplines at the loaded links of a group; empty: there are several."""
-    found = _kinds(group)
-    return found.pop() if len(found) == 1 else ""
-
-
-def _kinds(group: Group) -> set[str]:
-    """The kinds of the disciplines at the loaded links of a group."""
-    scenario, places = group.first.scenario, loaded_links(group.runs)
-    found = [discipline_at(scenario, at) for at in places or _first_link(scenario)]
-    return {str(one["kind"]) for one in found if one is not None}
-
-
 def discipline_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any] | None:
     """The discipline of one direction of a link; None if the scenario has no such link."""
     link = link_at(scenario, at)
@@ -209,7 +139,7 @@ def label_of(scenario: Mapping[str, Any], places: Sequence[LinkDirection] = ()) 
         scenario: the effective scenario.
         places: the directions of links whose queues speak for it; default: the first link's.
     """
-    named = names_at(scenario, places) or names_at(scenario, _first_link(scenario))
+    named = names_at(scenario, places) or names_at(scenario, first_link(scenario))
     if len(set(named.values())) <= 1:
         return next(iter(named.values()), "run")
     return listed(named, scenario)
@@ -223,7 +153,7 @@ def names_at(
     return {at: discipline_name(one) for at, one in found.items() if one is not None}
 
 
-def _first_link(scenario: Mapping[str, Any]) -> list[LinkDirection]:
+def first_link(scenario: Mapping[str, Any]) -> list[LinkDirection]:
     """The forward direction of the bottleneck, or of the first of some links."""
     links = scenario.get("topology", {}).get("links", ["bottleneck"])
     return [LinkDirection(link, "forward") for link in links][:1]

@@ -18,7 +18,7 @@ from aqmlab.results.answer_words import Answer, wrapped
 from aqmlab.results.baseline import Baseline, comparisons, is_droptail, scenarios_of
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
-from aqmlab.results.queues import kind_of, spoken
+from aqmlab.results.spoken import kind_of, spoken
 
 __all__ = ["Answers", "Setting", "answers"]
 

@@ -169,7 +169,7 @@ def test_a_gate_that_failed_ends_with_1(place: Path, aqmlab: Cli) -> None:
     (place / "bad.py").write_text(text.replace("import ADMIT", "import ADMIT, DROP"))
     answer = aqmlab("evaluate", "bad.py", "--only", "a-udp-only", "--seeds", "1", "--out", "card")
     assert answer.status == 1, answer.out + answer.err
-    assert "gate" in answer.err.splitlines()[-1]
+    assert "bad fails: " in answer.err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", names())

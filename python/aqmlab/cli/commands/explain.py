@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +12,9 @@ from aqmlab.cli import catalog_tables as tables
 from aqmlab.cli.completion import catalog_names
 from aqmlab.cli.options import Json, Plugins
 from aqmlab.scenario.catalog import Catalog
-from aqmlab.scenario.foreign import Foreign, foreign
+
+if TYPE_CHECKING:
+    from aqmlab.scenario.foreign import Foreign
 
 __all__ = ["command"]
 
@@ -34,9 +37,12 @@ def command(
     if name == "needs":
         _explain_needs(as_json=as_json)
         return
-    if (said := foreign(name)) is not None:
-        _explain_foreign(said, as_json=as_json)
-        return
+    if ":" in name or os.path.isfile(name):  # noqa: PTH113 - pathlib takes longer to load
+        from aqmlab.scenario.foreign import foreign
+
+        if (said := foreign(name)) is not None:
+            _explain_foreign(said, as_json=as_json)
+            return
     found = Catalog.load().find(name)
     if as_json:
         print_json([entry.to_json() for entry in found])

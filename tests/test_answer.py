@@ -340,6 +340,18 @@ def test_nothing_is_decided_between_rates() -> None:
     assert answers([group("pie", pages=1.0), group("pie", pages=2.0, rate="5 Mbit/s")]) is None
 
 
+def test_behind_equal_queues_the_senders_are_decided() -> None:
+    """Nobody reads of a queue where only the TCP differs."""
+    first, second = (group("pie", pages=pages) for pages in (9.0, 6.0))
+    for run in second.runs:
+        run.scenario["traffic"][0]["tcp"] = "linux"
+    found = answers([first, Group("pie, linux", second.runs)])
+    assert found is not None
+    assert found.only is not None
+    assert found.headline.startswith("No sender is enough.")
+    assert "senders" in found.only.question
+
+
 def test_queues_are_called_as_people_call_them() -> None:
     """A kind alone; two of a kind keep what tells them apart."""
     groups = [group("droptail", pages=1.0), group("fq-codel", pages=1.0)]

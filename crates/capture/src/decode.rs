@@ -125,7 +125,7 @@ pub struct Skipped {
     kinds: BTreeMap<Skip, u64>,
 }
 
-/// So many kinds are told apart: a made-up capture may hold any number.
+/// Kinds that are counted by name, at most: a made-up capture may hold any number.
 const MOST_KINDS: usize = 64;
 
 impl Skipped {

@@ -13,8 +13,10 @@ from aqmlab._util.words import counted, listing
 from aqmlab.results.answer import FULL, Choice, Number, Outcome, mean
 from aqmlab.results.directions import in_words
 from aqmlab.results.groups import Group
+from aqmlab.results.links import links_of
 from aqmlab.results.metrics import look_up
 from aqmlab.results.needs import FAIR, GOOD, LEVELS, POOR, rate_of
+from aqmlab.results.queues import discipline_at
 from aqmlab.results.spoken import spoken_names
 
 __all__ = ["Answer", "bare", "wrapped"]
@@ -66,6 +68,16 @@ class Answer:
     def is_baseline_taken(self) -> bool:
         """Whether what is used today is as good as anything."""
         return self.choice.baseline in self.choice.taken
+
+    @cached_property
+    def _thing(self) -> str:
+        """What is decided between: queues, or the senders' TCP behind equal queues."""
+        queues = [
+            [discipline_at(one.first.scenario, at) for at in links_of(one.first)]
+            for one in self.choice.groups
+        ]
+        several = len(queues) > 1 and all(one == queues[0] for one in queues)
+        return "sender" if several else "queue"
 
     @property
     def _top(self) -> Group:
@@ -137,7 +149,7 @@ class Answer:
         """How strongly the answer is meant."""
         choice = self.choice
         if self._is_poor:
-            return "No queue is enough. Best:"
+            return f"No {self._thing} is enough. Best:"
         if self._is_well_served:
             return "Could be better:"
         alone = choice.fewest_seeds == 1 and choice.groups[0].first.world == "sim"
@@ -334,12 +346,7 @@ class Answer:
         return str(min(entries, key=each)["name"])
 
     def _highest_rate(self, number: Number) -> float:
-        """The highest rate of a class of streams."""
-        if number.need.good is None:
-            return math.inf
-        return number.need.good / 0.75 if number.need.good < 1.2e6 else self._stated_rate(number)
-
-    def _stated_rate(self, number: Number) -> float:
+        """The highest rate of a class of streams, in bits per second."""
         entries = self.choice.groups[0].first.scenario.get("traffic", ())
         found = (one.get("max_rate") for one in entries if one.get("name") == number.owner)
         text = next(found, None)
@@ -483,6 +490,8 @@ class Answer:
         choice = self.choice
         title = str(choice.groups[0].first.scenario.get("title") or "").rstrip(".")
         asked = f"Which of {len(choice.groups)} queues should the router run?"
+        if self._thing != "queue":
+            asked = f"Which of {len(choice.groups)} senders is best here?"
         if len(choice.groups) == 1:
             asked = "Whom does this queue serve?"
         return f"{title}. {asked}" if title else asked

@@ -33,7 +33,8 @@ _MAGIC = (
 def _zstandard(path: Path) -> IO[bytes]:
     import pyarrow as pa
 
-    return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")  # type: ignore[no-any-return]
+    found: IO[bytes] = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+    return found
 
 
 _PACKED: Mapping[bytes, Callable[[Path], Any]] = {

@@ -190,8 +190,8 @@ impl Drop for Running {
 impl PluginControl {
     /// The round trip that an ACK measures.
     fn measure(&mut self, ack: &Ack<'_>) -> Option<Time> {
-        let sent = self.history.acknowledge(ack.una)?;
-        (!sent.resent).then(|| ack.now - sent.at)
+        let sent = self.history.acknowledge_unrepaired(ack.una)?;
+        Some(ack.now - sent.at)
     }
 }
 

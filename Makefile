@@ -273,6 +273,7 @@ leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue and c
 
 .PHONY: figures
 figures: build  ## the figure of README.md
+	rm -rf out/office  # runs of another version would be drawn, too
 	$(COMPARE) >/dev/null
 	$(DRAW) -o docs/images/office.svg
 

@@ -19,6 +19,8 @@ export interface Discipline {
 
 export const DISCIPLINES: Readonly<Record<string, Discipline>> = catalog as Record<string, Discipline>;
 export const KINDS: readonly string[] = Object.keys(DISCIPLINES);
+/** The disciplines that only the second engine has. */
+export const FURTHER_KINDS: ReadonlySet<string> = new Set(["policer", "shaper"]);
 
 /** Short names of the best known ones; others are called by their kind. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -36,6 +38,8 @@ const NAMES: Readonly<Record<string, string>> = {
   step: "Step marking",
   "l4s-marking": "L4S marking",
   bernoulli: "Bernoulli",
+  policer: "Policer",
+  shaper: "Shaper",
 };
 
 export function shortName(kind: string): string {
@@ -62,10 +66,11 @@ export function bounds({ type }: Parameter): { min?: number; max?: number; whole
 }
 
 /**
- * What a discipline needs that has no default, for a buffer of so many packets: thresholds at a sixth
- * and at half of it, which is where the textbooks begin.
+ * What a discipline needs that has no default, for a buffer of so many packets and a link of so many
+ * Mbit/s: thresholds at a sixth and at half of the buffer, which is where the textbooks begin; nine
+ * tenths of the link, and a tenth of a second of them at once.
  */
-export function starting(kind: string, buffer: number): Record<string, string> {
+export function starting(kind: string, buffer: number, rate: number): Record<string, string> {
   const part = (share: number) => `${Math.max(2, Math.round(buffer * share))} packets`;
   const shares: Record<string, number> = {
     limit: 1,
@@ -74,6 +79,11 @@ export function starting(kind: string, buffer: number): Record<string, string> {
     threshold: 1 / 6,
     q_ref: 1 / 6,
   };
+  const others: Record<string, string> = {
+    rate: `${Math.round(900 * rate)} kbit/s`,
+    burst: `${Math.max(3_000, Math.round(11_250 * rate))} bytes`,
+    leaf: "fq-codel",
+  };
   const needed = parametersOf(kind).filter(({ name, required }) => required || name === "limit");
-  return Object.fromEntries(needed.map(({ name }) => [name, part(shares[name] ?? 1 / 4)]));
+  return Object.fromEntries(needed.map(({ name }) => [name, others[name] ?? part(shares[name] ?? 1 / 4)]));
 }

@@ -6,7 +6,7 @@ import type { State } from "./state.js";
 
 export { engine as nameOfEngine, initSync, Lab } from "../pkg/aqmlab.js";
 export * as more from "../pkg/more/aqmlab.js";
-export { KINDS } from "./catalog.js";
+export { FURTHER_KINDS, KINDS } from "./catalog.js";
 export { engineOf, fromAddress, lane, start, toAddress } from "./state.js";
 export { Span } from "./stats.js";
 export { STORIES } from "./stories.js";

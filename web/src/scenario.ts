@@ -47,7 +47,7 @@ function isChangeable(lane: Lane, key: string): boolean {
 
 /** All parameters of a lane's discipline that the scenario states, of a direction with this rate. */
 export function stated(state: State, lane: Lane, rate = state.rate): Record<string, string> {
-  return { ...starting(lane.kind, bufferPackets(state, rate)), ...lane.parameters };
+  return { ...starting(lane.kind, bufferPackets(state, rate), rate), ...lane.parameters };
 }
 
 /** The way from the users: never full, or with the lane's discipline and a buffer as long in time. */

@@ -1,5 +1,6 @@
 // What the page shows, and how its address says it: every field of a state is a field of the address.
 
+import { FURTHER_KINDS } from "./catalog.js";
 import type { EngineKind } from "./protocol.js";
 
 /** A value of the running engine that changed. */
@@ -129,7 +130,9 @@ export function isLimitedUp(state: State): boolean {
 
 /** Which engine a state needs. */
 export function engineOf(state: State): EngineKind {
-  return state.why || state.transfers.some(({ flows, quic }) => quic && flows > 0) ? "more" : "first";
+  const hasQuic = state.transfers.some(({ flows, quic }) => quic && flows > 0);
+  const isFurther = state.lanes.some(({ kind }) => FURTHER_KINDS.has(kind));
+  return state.why || hasQuic || isFurther ? "more" : "first";
 }
 
 /** Packets of 1500 bytes that the buffer holds of a direction whose rate this is. */

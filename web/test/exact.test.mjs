@@ -3,11 +3,22 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
-import { nameOfEngine as engine, initSync, Lab, more } from "../build/headless.js";
+import {
+  nameOfEngine as engine,
+  engineOf,
+  FURTHER_KINDS,
+  initSync,
+  Lab,
+  lane,
+  more,
+  start,
+} from "../build/headless.js";
 import { CHROMIUM, furtherScenarios, NATIVE, native, scenarios, second, wasm } from "./tools.mjs";
 
 assert.ok(existsSync(NATIVE), `${NATIVE} is not built: make test-playground builds it`);
 const all = scenarios();
+/** Those that the first engine takes. */
+const inFirst = all.filter(({ name }) => !FURTHER_KINDS.has(name));
 const expected = new Map(all.map(({ name, text }) => [name, native(text)]));
 
 test("there are at least twenty scenarios, and all record something", () => {
@@ -17,7 +28,7 @@ test("there are at least twenty scenarios, and all record something", () => {
 
 test("in Node, stepped and looked at all the time", async (context) => {
   initSync({ module: wasm });
-  for (const { name, text } of all)
+  for (const { name, text } of inFirst)
     await context.test(name, () => {
       const lab = new Lab(text, true);
       for (let step = 1; step < 100; step += 1) lab.advance(0.12 * step, 0.01, 0.05);
@@ -27,6 +38,17 @@ test("in Node, stepped and looked at all the time", async (context) => {
       assert.equal(summary, other);
       lab.free();
     });
+});
+
+test("the first engine refuses what the second is for", () => {
+  initSync({ module: wasm });
+  const refused = all.filter(({ name }) => FURTHER_KINDS.has(name));
+  assert.equal(refused.length, FURTHER_KINDS.size);
+  for (const { name, text } of refused) {
+    assert.throws(() => new Lab(text, true), new RegExp(`kind.*${name}`));
+    assert.equal(engineOf({ ...start(), lanes: [lane("droptail"), lane(name)] }), "more");
+  }
+  assert.equal(engineOf(start()), "first");
 });
 
 test("the second engine records the same, QUIC besides, and parts that add up", async (context) => {
@@ -75,7 +97,7 @@ test("in Chromium", { skip: reason }, async () => {
       },
       [glue, wasm.toString("base64")],
     );
-    for (const { name, text } of all) {
+    for (const { name, text } of inFirst) {
       const [rows, summary] = await page.evaluate((scenario) => {
         const lab = new globalThis.engine.Lab(scenario, true);
         for (let step = 1; step < 40; step += 1) lab.advance(0.3 * step, 0.01, 0.05);

@@ -13,6 +13,7 @@
 extern crate self as aqmlab_aqm;
 
 mod aqm;
+#[cfg(feature = "shapers")]
 mod bucket;
 mod bypass;
 mod check;
@@ -22,6 +23,7 @@ mod fifo_queue;
 mod flow_map;
 mod flow_queues;
 mod fq;
+#[cfg(feature = "shapers")]
 mod leaf;
 mod link;
 mod native;
@@ -60,12 +62,14 @@ pub mod dualpi2;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod fred;
+#[cfg(feature = "shapers")]
 pub mod htb;
 pub mod l4s_marking;
 pub mod lqd;
 pub mod pi;
 pub mod pie;
 pub mod plugin;
+#[cfg(feature = "shapers")]
 pub mod policer;
 pub mod red;
 pub mod red_pd;
@@ -74,6 +78,7 @@ pub mod rio;
 pub mod rio_ps;
 pub mod sfb;
 pub mod sfq;
+#[cfg(feature = "shapers")]
 pub mod shaper;
 pub mod sred;
 pub mod step;
@@ -121,6 +126,7 @@ registry::disciplines! {
         /// Every arrival with the same probability.
         Bernoulli(bernoulli),
         /// A token bucket without a queue.
+        #[cfg(feature = "shapers")]
         Policer(policer),
     }
     schedulers {
@@ -145,8 +151,10 @@ registry::disciplines! {
         /// Stochastic fairness queueing.
         Sfq(sfq),
         /// One token bucket over any discipline.
+        #[cfg(feature = "shapers")]
         Shaper(shaper),
         /// A tree of rates with a queue for each subscriber.
+        #[cfg(feature = "shapers")]
         Htb(htb),
     }
     either {
@@ -160,6 +168,7 @@ impl Discipline {
     pub fn changing(&self) -> Vec<String> {
         let parameters = self.changeable().into_iter().map(str::to_owned);
         let within = match self {
+            #[cfg(feature = "shapers")]
             Self::Htb(tree) => tree.rates(),
             _ => Vec::new(),
         };

@@ -46,6 +46,7 @@ impl Backlog {
 
     /// What a part of it was, and what that part is now.
     #[inline]
+    #[cfg(feature = "shapers")]
     pub(crate) fn replace(&mut self, before: Self, after: Self) {
         self.packets = self.packets + after.packets - before.packets;
         self.bytes = self.bytes + after.bytes - before.bytes;

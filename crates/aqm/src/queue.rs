@@ -151,6 +151,7 @@ impl<T> Stats<T> {
 
     /// Hands all that was dropped and marked since then on to other stats, under other reasons.
     #[inline]
+    #[cfg(feature = "shapers")]
     pub(crate) fn fold_into(&mut self, other: &mut Self, reason: impl Fn(Reason) -> Reason) {
         for (queued, why) in self.dropped.drain(..) {
             other.drop(queued, reason(why));

@@ -18,12 +18,13 @@ macro_rules! disciplines {
             }
         }
 
+        #[allow(unused_doc_comments, reason = "attributes may leave a kind out")]
         impl Discipline {
             /// Why it can drop or mark a packet.
             pub fn reasons(&self) -> &'static [Reason] {
                 match self {
-                    $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::REASONS,)+
-                    $(Self::$queue(params) => params.reasons(),)*
+                    $($(#[$aqm_doc])* Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::REASONS,)+
+                    $($(#[$queue_doc])* Self::$queue(params) => params.reasons(),)*
                     $(Self::$both(_) => $both_module::Params::REASONS,)*
                 }
             }
@@ -31,16 +32,17 @@ macro_rules! disciplines {
             /// Whether it is an AQM over a single FIFO.
             pub fn is_aqm(&self) -> bool {
                 match self {
+                    $($(#[$aqm_doc])* Self::$aqm(_) => true,)+
+                    $($(#[$queue_doc])* Self::$queue(_) => false,)*
                     $(Self::$both(params) => params.is_aqm(),)*
-                    _ => matches!(self, $(Self::$aqm(_))|+),
                 }
             }
 
             /// Its parameters that can change during a run.
             pub fn changeable(&self) -> Vec<&'static str> {
                 match self {
-                    $(Self::$aqm(_) => <$aqm_module::Params as aqmlab_declare::Declared>::CHANGEABLE.to_vec(),)+
-                    $(Self::$queue(params) => params.changeable(),)*
+                    $($(#[$aqm_doc])* Self::$aqm(_) => <$aqm_module::Params as aqmlab_declare::Declared>::CHANGEABLE.to_vec(),)+
+                    $($(#[$queue_doc])* Self::$queue(params) => params.changeable(),)*
                     $(Self::$both(params) => params.changeable().collect(),)*
                 }
             }
@@ -52,7 +54,7 @@ macro_rules! disciplines {
                 seed: u64,
             ) -> Option<(AnyAqm, QueueSize, bool)> {
                 match self {
-                    $(Self::$aqm(params) => Some((
+                    $($(#[$aqm_doc])* Self::$aqm(params) => Some((
                         AnyAqm::$aqm(params.aqm(link, seed)),
                         params.limit,
                         params.ecn || params.marks(),
@@ -74,7 +76,7 @@ macro_rules! disciplines {
                 seed: u64,
             ) -> Option<AnyScheduler<T>> {
                 match self {
-                    $(Self::$queue(params) => {
+                    $($(#[$queue_doc])* Self::$queue(params) => {
                         Some(AnyScheduler::$queue(params.scheduler(link, seed)))
                     })*
                     $(Self::$both(params) if !params.is_aqm() => {
@@ -90,7 +92,7 @@ macro_rules! disciplines {
         #[derive(Clone, Debug)]
         #[allow(clippy::large_enum_variant, reason = "there is one per port")]
         pub(crate) enum AnyAqm {
-            $($aqm(<$aqm_module::Params as AqmParameters>::Aqm),)+
+            $($(#[$aqm_doc])* $aqm(<$aqm_module::Params as AqmParameters>::Aqm),)+
             $($both($both_module::PluginAqm),)*
         }
 
@@ -98,12 +100,13 @@ macro_rules! disciplines {
         macro_rules! with_aqm {
             ($any:expr, $this:ident => $call:expr) => {
                 match $any {
-                    $(AnyAqm::$aqm($this) => $call,)+
+                    $($(#[$aqm_doc])* AnyAqm::$aqm($this) => $call,)+
                     $(AnyAqm::$both($this) => $call,)*
                 }
             };
         }
 
+        #[allow(unused_doc_comments, reason = "attributes may leave a kind out")]
         impl Aqm for AnyAqm {
             #[inline]
             fn on_arrival(
@@ -149,7 +152,7 @@ macro_rules! disciplines {
 
             fn adopt(&mut self, fresh: Self) {
                 match (self, fresh) {
-                    $((Self::$aqm(aqm), Self::$aqm(fresh)) => aqm.adopt(fresh),)+
+                    $($(#[$aqm_doc])* (Self::$aqm(aqm), Self::$aqm(fresh)) => aqm.adopt(fresh),)+
                     $((Self::$both(aqm), Self::$both(fresh)) => aqm.adopt(fresh),)*
                     _ => unreachable!("parameters change, not the kind"),
                 }
@@ -170,7 +173,7 @@ macro_rules! disciplines {
         pub(crate) enum AnyScheduler<T> {
             /// An AQM over a single FIFO.
             StoredFifo(StoredFifo<T>),
-            $($queue(<$queue_module::Params as SchedulerParameters>::Scheduler<T>),)*
+            $($(#[$queue_doc])* $queue(<$queue_module::Params as SchedulerParameters>::Scheduler<T>),)*
             $($both($both_module::PluginScheduler<T>),)*
         }
 
@@ -179,12 +182,13 @@ macro_rules! disciplines {
             ($any:expr, $this:ident => $call:expr) => {
                 match $any {
                     AnyScheduler::StoredFifo($this) => $call,
-                    $(AnyScheduler::$queue($this) => $call,)*
+                    $($(#[$queue_doc])* AnyScheduler::$queue($this) => $call,)*
                     $(AnyScheduler::$both($this) => $call,)*
                 }
             };
         }
 
+        #[allow(unused_doc_comments, reason = "attributes may leave a kind out")]
         impl<T> Scheduler<T> for AnyScheduler<T> {
             #[inline(always)]
             fn enqueue(
@@ -240,7 +244,7 @@ macro_rules! disciplines {
             fn adopt(&mut self, fresh: Self) {
                 match (self, fresh) {
                     (Self::StoredFifo(it), Self::StoredFifo(fresh)) => it.adopt(fresh),
-                    $((Self::$queue(it), Self::$queue(fresh)) => it.adopt(fresh),)*
+                    $($(#[$queue_doc])* (Self::$queue(it), Self::$queue(fresh)) => it.adopt(fresh),)*
                     $((Self::$both(it), Self::$both(fresh)) => it.adopt(fresh),)*
                     _ => unreachable!("parameters change, not the kind"),
                 }

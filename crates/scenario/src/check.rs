@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use aqmlab_aqm::Discipline;
 use aqmlab_declare::Declared;
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
@@ -76,13 +75,8 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         .flat_map(|link| [&link.forward, &link.reverse])
     {
         variable::check_rate(link).map_err(|error| error.under("topology"))?;
-        if let Discipline::Htb(tree) = &link.discipline
-            && tree.hosts() != u64::from(network.hosts.clients)
-        {
-            let (clients, hosts) = (network.hosts.clients, tree.hosts());
-            let message = format!("found {clients}; the plans of the tree have {hosts} hosts");
-            return wrong("topology.hosts.clients", message);
-        }
+        #[cfg(feature = "shapers")]
+        subscribers(link, network.hosts.clients)?;
         // A host's own link takes packets in the order in which they were sent.
         if link.reordering.is_some() && network.hosts.rate.is_some() {
             let why = "hosts whose links have a rate get packets in order";
@@ -109,6 +103,21 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     breakdown(scenario)?;
     crate::changes::check(scenario)?;
     load(scenario)
+}
+
+/// The client hosts are those of a tree's plans.
+#[cfg(feature = "shapers")]
+fn subscribers(link: &crate::Link, clients: u32) -> Checked {
+    let aqmlab_aqm::Discipline::Htb(tree) = &link.discipline else {
+        return Ok(());
+    };
+    match tree.hosts() {
+        hosts if hosts == u64::from(clients) => Ok(()),
+        hosts => {
+            let message = format!("found {clients}; the plans of the tree have {hosts} hosts");
+            wrong("topology.hosts.clients", message)
+        }
+    }
 }
 
 /// What response times cannot be broken down for.

@@ -245,6 +245,12 @@ impl Endpoint {
         self.sender.probe(profile)
     }
 
+    /// What its sender counts, if that one keeps a log of its segments.
+    #[cfg(feature = "script")]
+    pub(crate) fn counters(&self) -> Option<crate::counters::Counters> {
+        self.sender.counters()
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }

@@ -267,6 +267,15 @@ impl Sender {
         receiver.send_opening_code(space.nxt(), space.code_point_of_control(cx), cx, out);
     }
 
+    /// What a sender with a log counts, as Linux counts it.
+    #[cfg(feature = "script")]
+    pub(crate) fn counters(&self) -> Option<crate::counters::Counters> {
+        match &self.kind {
+            Kind::Classic(_) => None,
+            Kind::Rack(sender) => Some(sender.counters(&self.space)),
+        }
+    }
+
     /// Marked packets that the peer has reported.
     #[cfg(test)]
     pub(crate) fn reported_marks(&self) -> u64 {

@@ -203,6 +203,7 @@ terms = [{ key = "links.bottleneck.forward.mark_rate", factor = 100.0 }]
     [column] = paper.table("1-small").columns
     assert (column.name, column.title) == ("loss_pct", "marks (%)")
     assert column.terms[0].key == "links.bottleneck.forward.mark_rate"
+    assert [column.name for column in paper.table("1").columns] == ["loss_pct"]
     # The runs are the same.
     assert paper.table("1-small").rows[1].overrides == paper.table("1").rows[1].overrides
 
@@ -263,3 +264,18 @@ def test_a_claim_may_be_decided_by_a_measurement_elsewhere(tmp_path: Path) -> No
     judged = judge.judge(paper, cells(paper, FIRST))[1]
     assert (judged.outcome, judged.measured) == (HOLDS, "0.86 to 0.91")
     assert judge.score([judged]).holds == 1
+
+
+def test_a_reading_may_show_more_columns(tmp_path: Path) -> None:
+    marks = """
+[columns.marks_pct]
+title = "marks (%)"
+terms = [{ key = "links.bottleneck.forward.mark_rate", factor = 100.0 }]
+[[tables]]"""
+    text = TABLES.replace("\n[[tables]]", marks)
+    text = text.replace('tables = ["1"]', 'tables = ["1"]\ncompare = ["marks_pct"]')
+    (tmp_path / "tables.toml").write_text(text)
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    paper = Paper.load(str(tmp_path))
+    named = {name: [one.name for one in paper.table(name).columns] for name in ("1", "1-small")}
+    assert named == {"1": ["loss_pct"], "1-small": ["loss_pct", "marks_pct"]}

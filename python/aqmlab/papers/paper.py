@@ -384,8 +384,8 @@ def _alternative(
 ) -> Table:
     """Those rows of a table that an interpretation has, with its settings on top of theirs.
 
-    It may measure a column otherwise. Where it sets what differs from seed to seed, nothing of the
-    file by seed is shown.
+    It may measure a column otherwise, or show more of them. Where it sets what differs from seed to
+    seed, nothing of the file by seed is shown.
     """
     pattern, settings = part.get("rows", "*"), part.get("set", {})
     instead = {name: columns[key] for name, key in part.get("columns", {}).items()}
@@ -403,6 +403,7 @@ def _alternative(
         if fnmatchcase(row.label, pattern)
     )
     replaced = {path for row in rows for path, _ in row.templates} & settings.keys()
+    more = [columns[key] for key in part.get("compare", ())]
     shown = [
         replace(instead.get(column.name, column), name=column.name)
         for column in table.columns
@@ -414,7 +415,9 @@ def _alternative(
         table,
         id=f"{table.id}-{other['id']}",
         title=f"{table.title}: {other['title']}",
-        columns=tuple(replace(column, tolerance=None, percentile=None) for column in shown),
+        columns=tuple(
+            replace(column, tolerance=None, percentile=None) for column in (*shown, *more)
+        ),
         rows=rows,
         quick_rows="",
         shows=(),

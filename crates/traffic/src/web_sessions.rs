@@ -57,8 +57,11 @@ impl Parameters for WebSessions {
                   connection of its own, thinks, and fetches the next.",
         departures: &[
             "The request is one byte, as for bulk transfers.",
-            "The paper does not say whether a session keeps its connection: here every transfer \
-             has its own, unless `transfers_per_connection` says otherwise.",
+            "Every transfer has a connection of its own, unless `transfers_per_connection` says \
+             otherwise. In the paper a session keeps its connection (section IV-C): \
+             `transfers_per_connection = 100000`.",
+            "A session thinks from the arrival of the last byte, in the paper from its \
+             acknowledgement (section V.A): half a round trip later.",
         ],
         memory: "one entry for each session",
     };

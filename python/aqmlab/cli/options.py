@@ -19,6 +19,7 @@ __all__ = [
     "Jobs",
     "Json",
     "Memory",
+    "OwnMetrics",
     "Plugins",
     "Runs",
     "ScenarioFile",
@@ -85,6 +86,28 @@ Format = Annotated[
         help="Print the tables as LaTeX (booktabs), Markdown or CSV and nothing else, as rounded "
         "as on a terminal.",
         show_default=False,
+    ),
+]
+
+
+def _define(texts: list[str] | None) -> list[str] | None:
+    """Defines metrics before anything names them."""
+    if texts:
+        from aqmlab.results import own_metrics  # few commands want them
+
+        own_metrics.define([own_metrics.option(text) for text in texts])
+    return texts
+
+
+OwnMetrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="'NAME = TEXT'",
+        callback=_define,
+        is_eager=True,
+        help="A metric of your own, such as 'late = share(responses.response_s > 1) in %'; "
+        "docs/how-to/metrics-of-your-own.md explains the text. May be repeated.",
     ),
 ]
 Jobs = Annotated[

@@ -14,6 +14,7 @@ from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results import order
+from aqmlab.results.own_metrics import defined, measured
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
@@ -161,7 +162,11 @@ def made(
     from aqmlab.engine import parallel  # processes and pipes
     from aqmlab.engine.execute import default_path
 
-    scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
+    wanted = [entry for entry in planned if isinstance(entry, Scenario)]
+    for metric in defined():
+        for scenario in wanted:
+            metric.check(scenario.data)
+    scenarios = calibrated(wanted, jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}
     if any(not (root / name).exists() for name in named):
         check_output_folder(root)
@@ -182,7 +187,7 @@ def made(
         result = entry if isinstance(entry, Run) else next(fresh)
         if isinstance(result, AqmlabError):
             raise result
-        found.append(result)
+        found.append(entry if isinstance(entry, Run) else measured(result))
     return found
 
 

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from aqmlab._util.bars import OnProgress, bar
@@ -131,7 +132,7 @@ def sweep(
         _reporter(progress) as report,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        kept = Kept(target)
+        kept = Kept(target, chosen.metrics)
         rows = _Campaign(chosen, runs_store, kept, report).run(pool)
     table = sweep_results.write(target, chosen, runs_store, rows)
     kept.write()
@@ -174,6 +175,9 @@ class _Campaign:
         self.progress = progress
         self.points = plan.points
         self.scenarios = [plan.scenario_of(point) for point in self.points]
+        for metric in plan.metrics:
+            for scenario in self.scenarios:
+                metric.check(scenario.data)
 
     def run(self, pool: Scheduler) -> list[Row]:
         """All runs, in the order of their points and seeds."""
@@ -223,7 +227,7 @@ class _Campaign:
             self.progress.making(count, len(batch.found), batch.seconds(pool), pool.jobs)
             made = batch.make(
                 pool,
-                signed,
+                partial(signed, wanted=self.sweep.metrics),
                 lambda done: self.progress.progress(count * done, count),
                 self._running,
             )

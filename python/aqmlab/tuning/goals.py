@@ -11,6 +11,7 @@ from aqmlab import _native
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import ALL, known_keys
+from aqmlab.results.own_metrics import definition
 from aqmlab.results.quantity import Quantity
 from aqmlab.scenario.scenario import Scenario
 
@@ -132,6 +133,9 @@ def check_metric(option: str, name: str, scenario: Scenario) -> None:
     except AqmlabError as error:
         raise AqmlabError(f"{option}: {error}") from None
     if found.is_of_every_link:
+        return
+    if found.own is not None:
+        definition(found.last).check(scenario.data)
         return
     section, places, last = found.section, found.place.split("."), found.last
     owners = _links(scenario) if section == "links" else _classes(scenario)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -183,6 +183,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
                 font=font,
                 font_size=font_size,
             )
+            options |= _with_own_metrics(options)
             found = select(runs, where) if where else runs
             chart = kind.draw(found, look=look, **options)
         out(f"figure: {save(chart, target)}")
@@ -219,6 +220,19 @@ def _renaming(text: str) -> tuple[str, str]:
     if not equals or not old.strip() or not new.strip():
         raise AqmlabError(f"name: found {text!r}; expected OLD=NEW, such as fq-codel=FQ")
     return old.strip(), new.strip()
+
+
+def _with_own_metrics(options: Mapping[str, Any]) -> dict[str, str]:
+    """The options that define a metric of one's own, ``NAME = TEXT``, with its name instead."""
+    found = {}
+    for name, value in options.items():
+        if _VALUES.get(name) == "METRIC" and value is not None and "=" in value:
+            from aqmlab.results import own_metrics  # few figures want one
+
+            one = own_metrics.option(value, f"--{flag(name)}")
+            own_metrics.define([one])
+            found[name] = one.name
+    return found
 
 
 def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 - typer's own type

@@ -16,6 +16,7 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    OwnMetrics,
     Plugins,
     Seed,
     Seeds,
@@ -28,6 +29,7 @@ from aqmlab.cli.options import (
 )
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import RunError
+from aqmlab.results import own_metrics
 from aqmlab.scenario import vary
 from aqmlab.sweeps.campaign import sweep
 
@@ -49,6 +51,7 @@ def command(
             metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
+    metrics: OwnMetrics = None,
     where: Where = None,
     directory: Annotated[
         Path | None,
@@ -82,6 +85,8 @@ def command(
     plan = Sweep.load(file).with_overrides(
         vary.assignment(text, "--set") for text in overrides or []
     )
+    if metrics:
+        plan = plan.with_metrics(own_metrics.option(text) for text in metrics)
     if (wanted := chosen_seeds(seed, seeds)) is not None:
         plan = plan.with_seeds(wanted)
     with named_as_options(["where"]):  # before the work, not after it

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
-from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seeds, Sets, Tsv, check_format
+from aqmlab.cli.options import (
+    Jobs,
+    Json,
+    Memory,
+    OwnMetrics,
+    Plugins,
+    Seeds,
+    Sets,
+    Tsv,
+    check_format,
+)
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.metric_groups import listed
@@ -57,6 +67,7 @@ def command(
             help='A variable that follows from others: "max_th=3 * min_th". May be repeated.',
         ),
     ] = None,
+    metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     overrides: Sets = None,
     seeds: Seeds = None,
     trials: Annotated[int, typer.Option(metavar="N", help="Number of settings to try.")] = 60,

@@ -73,19 +73,18 @@ def replay(
     stem = capture.stem or capture.name
     vectors, outside = folder / f"{stem}.cvec", folder / f"{stem}-outside.cvec"
     uploads = folder / f"{stem}-uploads.cvec"
-    with unpacked(capture) as plain:
-        found_rates = None if rates_bps else rates(plain)
-        passed = shares(plain)
     report = from_capture(capture, vectors, outside=outside, progress=progress)
     made = report["connections"]["made"]
     seconds = max(report["packets"]["duration_s"], 1.0)
-    if seconds > _LONGEST_S:
+    try:
+        _refuse_long(capture, seconds)
+        with unpacked(capture) as plain:
+            found_rates = None if rates_bps else rates(plain)
+            passed = shares(plain)
+    except AqmlabError:
         vectors.unlink(missing_ok=True)
         outside.unlink(missing_ok=True)
-        raise AqmlabError(
-            f"{capture}: its packets span {seconds / 86_400:,.0f} days; at most "
-            f"{_LONGEST_S / 86_400:.0f} can be replayed: look at its time stamps, or cut it"
-        )
+        raise
     opened_outside = report["connections"]["opened_outside"]
     assumed = [
         "connections are opened from the clients: forward is the way of the acceptors' bytes"
@@ -109,16 +108,7 @@ def replay(
         fallback = f"; 100 ms for {without:,} that show none" if without else ""
         assumed.append(f"round-trip times are those of the capture, without its queues{fallback}")
     buffer = max(_LEAST_BUFFER, math.ceil(max(rates_bps) * _BUFFER_S / FRAME_BITS))
-    if sized := [name for name in ("droptail", "red") if name in disciplines]:
-        thresholds = (
-            "; red's thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
-            if "red" in sized
-            else ""
-        )
-        assumed.append(
-            f"the buffer of {' and '.join(sized)} is {buffer} packets: 100 ms at that rate"
-            f"{thresholds}"
-        )
+    assumed += _sizes(disciplines, buffer)
     chosen = tuple(_sized(name, buffer) for name in disciplines)
     classes = []
     stay, moved = (0, 0)
@@ -141,6 +131,29 @@ def replay(
     write_text(file, text)
     notes = (*notes_in_words(report["packets"]), _load(passed), *_own_times(capture))
     return Replay(file, chosen, tuple(assumed), tuple(_left_out(report)), notes)
+
+
+def _sizes(disciplines: Sequence[str], buffer: int) -> Iterator[str]:
+    """How queues are sized that need a size."""
+    if sized := [name for name in ("droptail", "red") if name in disciplines]:
+        thresholds = (
+            "; red's thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
+            if "red" in sized
+            else ""
+        )
+        yield (
+            f"the buffer of {' and '.join(sized)} is {buffer} packets: 100 ms at that rate"
+            f"{thresholds}"
+        )
+
+
+def _refuse_long(capture: Path, seconds: float) -> None:
+    """Raises an error for what is longer than a scenario can be."""
+    if seconds > _LONGEST_S:
+        raise AqmlabError(
+            f"{capture}: its packets span {seconds / 86_400:,.0f} days; at most "
+            f"{_LONGEST_S / 86_400:.0f} can be replayed: look at its time stamps, or cut it"
+        )
 
 
 def _load(passed: Shares) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab._util.markup import Markup
-from aqmlab.cli.completion import assigned
+from aqmlab.cli.completion import assigned, link_names
 from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
 
@@ -18,6 +18,7 @@ __all__ = [
     "Format",
     "Jobs",
     "Json",
+    "Link",
     "Memory",
     "OwnMetrics",
     "Plugins",
@@ -62,6 +63,15 @@ Sets = Annotated[
         metavar="FIELD=VALUE",
         help="Replace a field, such as traffic.browsers.users=3000; may be repeated.",
         autocompletion=assigned,
+    ),
+]
+Link = Annotated[
+    str | None,
+    typer.Option(
+        "--link",
+        metavar="LINK",
+        help="A link by its name, such as dsl, leo or policed: aqmlab list links.",
+        autocompletion=link_names,
     ),
 ]
 Seed = Annotated[

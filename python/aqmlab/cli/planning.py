@@ -22,16 +22,24 @@ from aqmlab.scenario.scenario import Override, Scenario
 __all__ = ["baselines", "calibrated", "kept", "load", "made", "planned_runs"]
 
 
-def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
-    """The scenario that a command is about."""
-    scenario = _read(file, overrides, seed)
+def load(
+    file: Path, overrides: Sequence[str] | None, seed: int | None, link: str | None = None
+) -> Scenario:
+    """The scenario that a command is about, over a link that has a name if one is given."""
+    scenario = _read(file, overrides, seed, link)
     _warn([scenario])
     return scenario
 
 
-def _read(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
+def _read(
+    file: Path, overrides: Sequence[str] | None, seed: int | None, link: str | None = None
+) -> Scenario:
     """The same without warnings."""
     pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
+    if link is not None:
+        from aqmlab.scenario.named_links import named_link
+
+        pairs = [*named_link(link).overrides(Scenario.load(file)), *pairs]
     if seed is not None:
         pairs.append(("seed", str(seed)))
     return Scenario.load(file, pairs)

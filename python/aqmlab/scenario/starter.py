@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
 
+from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.access import Access
+from aqmlab.scenario.named_links import NamedLink
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario
 
@@ -71,6 +73,9 @@ class Link:
     """Congestion controls that share the link, each with `users` transfers."""
     access: Access | None = None
     """The tree of rates of its subscribers, each of whom is a user."""
+
+    named: NamedLink | None = None
+    """The link that has a name, in place of rates and a buffer."""
 
     @property
     def buffer_packets(self) -> int:
@@ -288,7 +293,8 @@ def scenario_text(link: Link, file: str) -> str:
         raise AqmlabError(f"--users: found {link.users}; expected 1 to {_MOST_USERS:,}")
     text = "\n".join(_parts(link, file))
     try:
-        Scenario.from_toml(text)  # what is written is right
+        # What is written is right; a trace comes beside it.
+        Scenario.from_toml(text, folder=SHIPPED / "scenarios" if link.named else None)
     except ScenarioError as error:
         if not link.controls:
             raise
@@ -298,6 +304,9 @@ def scenario_text(link: Link, file: str) -> str:
 
 def next_commands(link: Link, file: str) -> list[str]:
     """What is worth running next; lines of a shell."""
+    if link.named:
+        compared = f"aqmlab compare {file} --vary 'discipline=fq-codel,cake'"
+        return [f"aqmlab run {file}", compared, "aqmlab report runs"]
     if link.access:
         compared = (
             f"aqmlab compare {file} \\\n  --vary 'forward.discipline.leaf=cake,fq-codel,droptail'"
@@ -333,6 +342,21 @@ discipline = {{ kind = "droptail", limit = "{link.buffer_packets} packets" }}
         hosts = link.access.hosts
         trees = {direction: link.access.text(direction) for direction in trees}
         shared = "# Each direction has a tree of rates with a queue for each subscriber.\n"
+    bottleneck = f"""\
+[topology.bottleneck]      # both directions, unless .forward or .reverse below says otherwise
+framing = "ethernet"       # each packet occupies the wire for 38 bytes more than its IP length
+{shared}
+[topology.bottleneck.forward]   # from the servers to the clients: the download
+rate = "{forward}"
+{trees["forward"]}
+[topology.bottleneck.reverse]   # from the clients to the servers: the upload
+rate = "{reverse}"
+{trees["reverse"]}"""
+    if link.named:
+        bottleneck = f"""\
+# The link {link.named.name}: {link.named.title}.
+# `aqmlab explain {link.named.name}` says where each number comes from.
+{link.named.text}"""
     yield f"""\
 # {title}. Try
 {tries}
@@ -357,15 +381,7 @@ kind = "dumbbell"          # clients on one side, servers on the other, one link
 clients = {hosts}
 servers = 10
 
-[topology.bottleneck]      # both directions, unless .forward or .reverse below says otherwise
-framing = "ethernet"       # each packet occupies the wire for 38 bytes more than its IP length
-{shared}
-[topology.bottleneck.forward]   # from the servers to the clients: the download
-rate = "{forward}"
-{trees["forward"]}
-[topology.bottleneck.reverse]   # from the clients to the servers: the upload
-rate = "{reverse}"
-{trees["reverse"]}"""
+{bottleneck}"""
     down, up = (rate_text(float(f"{bps:.2g}")) for bps in link.asked_bps)
     values = {
         "users": link.users,

@@ -17,6 +17,7 @@ from aqmlab.cli import tables
 from aqmlab.cli.options import (
     Jobs,
     Json,
+    Link,
     Memory,
     Plugins,
     ScenarioFile,
@@ -42,6 +43,7 @@ __all__ = ["command"]
 def command(
     scenario: ScenarioFile,
     overrides: Sets = None,
+    link: Link = None,
     seed: Seed = None,
     seeds: Seeds = None,
     directory: Annotated[
@@ -64,7 +66,8 @@ def command(
     """Run a scenario.
 
     If the scenario states a load, the users that cause it are found first. The same scenario and
-    seed give the same results, so a finished run directory is used again.
+    seed give the same results, so a finished run directory is used again. --link gives the scenario
+    another bottleneck and its classes another round trip; --set changes fields of it.
     """
     check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:
@@ -72,10 +75,10 @@ def command(
             raise AqmlabError("--seeds: live runs go one at a time; give each its --seed")
         wanted = chosen_seeds(seed, seeds) or []
         root = directory or RUNS_ROOT
-        planned = [load(scenario, overrides, number) for number in wanted]
+        planned = [load(scenario, overrides, number, link) for number in wanted]
         _show_runs(distinguish(made(planned, root, jobs)), as_json=as_json, as_tsv=as_tsv)
         return
-    chosen = load(scenario, overrides, one_seed(seed))
+    chosen = load(scenario, overrides, one_seed(seed), link)
     if world is World.LIVE:
         privileges.require()  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):

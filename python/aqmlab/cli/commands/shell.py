@@ -20,6 +20,7 @@ from aqmlab._util.console import say, say_lines, show, tell
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
+from aqmlab.cli.options import Link as LinkName
 from aqmlab.cli.options import Seed, one_seed
 from aqmlab.cli.shell_mahimahi import Mahimahi
 from aqmlab.cli.shell_mahimahi import read as read_mahimahi
@@ -49,6 +50,7 @@ from aqmlab.engine.shell_users import users_of
 from aqmlab.engine.workspace import is_being_made
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
+from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario
 
@@ -86,6 +88,7 @@ def command(
             "replaces its queue. Its users: --beside FILE.",
         ),
     ] = None,
+    link_name: LinkName = None,
     rate: Annotated[
         str | None,
         typer.Option(
@@ -307,7 +310,7 @@ def command(
     }
     rtt_s = None if rtt is None else parsed_rtt(rtt)
     if mm:
-        line = _mahimahi(program or [], given, scenario)
+        line = _mahimahi(program or [], {**given, "--link": link_name}, scenario)
         program, given, rtt_s = line.program, {**given, **line.options()}, rtt_s or line.rtt_s
     nets = _nets(net)
     subject = _subject(program, test, nets, duration)
@@ -316,11 +319,7 @@ def command(
         check_control("--control", control),
         check_control("--far-control", far_control),
     )
-    links = (
-        _made_links(given, queue, rtt_s, _jitter(jitter))
-        if scenario is None
-        else _file_links(scenario, given, queue, rtt_s, _jitter(jitter))
-    )
+    links = _links(link_name, scenario, given, queue, rtt_s, _jitter(jitter))
     target = _target(directory, subject.name)
     first_seed = one_seed(seed) or 1
     warm_up_s = _warm_up(warm_up, has_users=bool(beside))
@@ -451,26 +450,66 @@ def _series(
     return status
 
 
+def _links(
+    name: str | None,
+    scenario: Path | None,
+    given: Mapping[str, Any],
+    queues: Sequence[str] | None,
+    rtt_s: float | None,
+    jitter_s: float,
+) -> Mapping[str, Link | FileLink]:
+    """The links that were asked for, by the names of their queues."""
+    if name is not None and scenario is not None:
+        raise AqmlabError("--link: found one beside --scenario; give either")
+    if name is not None:
+        named = named_link(name)
+        rtt_s = named.rtt_s if rtt_s is None else rtt_s
+        return _file_links("--link", named, given, queues, rtt_s, jitter_s)
+    if scenario is not None:
+        return _file_links("--scenario", scenario, given, queues, rtt_s, jitter_s)
+    return _made_links(given, queues, rtt_s, jitter_s)
+
+
 def _file_links(
-    scenario: Path,
+    option: str,
+    source: Path | NamedLink,
     given: Mapping[str, Any],
     queues: Sequence[str] | None,
     rtt_s: float | None,
     jitter_s: float,
 ) -> dict[str, FileLink]:
-    """The link of a scenario with its queue, or with each of some others, by their names."""
+    """A link with its queue, or with each of some others, by their names.
+
+    Args:
+        option: what it comes from.
+        source: a scenario, or a link that has a name.
+        given: other options.
+        queues: queues that replace its own.
+        rtt_s: its round trip, if not that of its delays.
+        jitter_s: the random delay of each packet at most.
+    """
     queue_down, queue_up, buffer = (given[name] for name in _OF_QUEUES)
     for name, value in given.items():
         if value is not None and name not in ("--queue", *_OF_QUEUES):
-            raise AqmlabError(f"{name}: found one beside --scenario, whose link says it")
+            raise AqmlabError(f"{name}: found one beside {option}, whose link says it")
     if buffer is not None and not (queues or queue_down or queue_up):
         raise AqmlabError(
-            "--buffer: found one beside --scenario, whose queue says it; expected --queue, too"
+            f"--buffer: found one beside {option}, whose queue says it; expected --queue, too"
         )
     names = _queue_names(queues, queue_down, queue_up) if queues else [None]
+    if isinstance(source, NamedLink):
+        content, file = source.scenario(), Path(source.name)
+    else:
+        content, file = Scenario.load(source), source
     return {
-        name or scenario.stem: FileLink.load(
-            scenario, rtt_s, jitter_s, queue_down or name, queue_up or name, buffer
+        name or file.stem: FileLink.of(
+            content,
+            file,
+            rtt_s,
+            jitter_s,
+            queue_down or name,
+            queue_up or name,
+            buffer,
         )
         for name in names
     }

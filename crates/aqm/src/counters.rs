@@ -26,21 +26,21 @@ impl Reason {
     pub const EARLY: Self = Self(&ReasonText {
         place: 0,
         name: "early",
-        meaning: "the discipline signalled congestion",
+        meaning: "the discipline signalled congestion early",
         marks: true,
     });
     /// The AQM was past the point where it only drops.
     pub const FORCED: Self = Self(&ReasonText {
         place: 1,
         name: "forced",
-        meaning: "the AQM was past the point where it only drops",
+        meaning: "the AQM was in a state in which it only drops",
         marks: false,
     });
     /// There was no room: the arrival, or a packet that had to make room for it.
     pub const OVERFLOW: Self = Self(&ReasonText {
         place: 2,
         name: "overflow",
-        meaning: "there was no room for the arrival, or it took the place of this packet",
+        meaning: "the buffer was full: the arrival, or a packet that made room for it, was dropped",
         marks: false,
     });
 

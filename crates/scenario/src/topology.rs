@@ -28,10 +28,10 @@ aqmlab_declare::tagged! {
 }
 
 /// Clients on one side, servers on the other, one link between them. *Forward* is the direction
-/// from the servers to the clients, *reverse* the other.
+/// from servers to clients, *reverse* the other.
 #[parameters]
 pub struct Dumbbell {
-    /// The link in the middle.
+    /// The link between clients and servers.
     pub bottleneck: Bottleneck,
     /// The hosts at the ends.
     #[param(default, table)]
@@ -41,28 +41,28 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Routers in the row. The links between them are `in`, then `core-1`, `core-2`, ..., then
-    /// `out`; with the hosts' own links at both ends six routers make seven links a path.
+    /// Number of routers. The links between them are `in`, then `core-1`, `core-2` and so on, then
+    /// `out`. With the hosts' own links, six routers make paths of seven links.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
-    /// How many of the core links are congested: the first ones. At most `routers` - 3.
+    /// Number of congested core links: the first ones. At most `routers` - 3.
     #[param(default = 1)]
     pub bottlenecks: u32,
-    /// Each of the congested links.
+    /// Each congested link.
     pub bottleneck: Bottleneck,
-    /// Each of the other links: they gather the traffic of many hosts.
+    /// Each other link. These links aggregate the traffic of many hosts.
     pub aggregation: Bottleneck,
     /// The hosts at the ends of each path.
     #[param(default, table)]
     pub hosts: Hosts,
 }
 
-/// Links by name, and the paths over them.
+/// Links by name, and paths over them.
 #[parameters]
 pub struct Network {
     /// The links. Each has two directions, *forward* and *reverse*.
     pub links: BTreeMap<String, Bottleneck>,
-    /// The paths. Each has hosts of its own at its ends.
+    /// The paths. Each path has its own hosts at its ends.
     pub paths: BTreeMap<String, Path>,
     /// The hosts at the ends of each path.
     #[param(default, table)]
@@ -73,10 +73,11 @@ pub struct Network {
 #[parameters]
 #[derive(Eq)]
 pub struct Path {
-    /// Names of the links in the order in which packets from servers to clients cross them. A link
-    /// is crossed in its forward direction; with a minus before its name (`"-core"`), in reverse.
+    /// Names of the links in the order in which packets from servers to clients cross them. A minus
+    /// before a name (`"-core"`) crosses the link in reverse.
     pub links: Vec<String>,
-    /// The same for packets from clients to servers. Left out: the same links the other way.
+    /// Names of the links for packets from clients to servers, in order. Not given: the same links
+    /// in the other direction.
     #[param(default, unwritten)]
     pub back: Vec<String>,
 }
@@ -417,13 +418,13 @@ fn plain_name(name: &str) -> Result<(), Located> {
     Err(Located::new(message).under(name))
 }
 
-/// Who delays the packets of a connection. Round trips are the same, but not the order in which the
-/// packets of different connections meet: the end without a delay answers what has left one queue
-/// in the same moment at the other.
+/// Which hosts delay the packets of a connection. Round-trip times are equal, but packets of
+/// different connections meet in a different order: an end without delay answers packets that left
+/// one queue together at the same moment at the other queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayAt {
-    /// Client and server alike, half of it each.
+    /// Client and server, half of the delay each.
     #[default]
     Both,
     /// The client.
@@ -452,21 +453,21 @@ pub struct Hosts {
     /// Number of server hosts.
     #[param(default = 10, check = hosts)]
     pub servers: u32,
-    /// Rate of every host's own link, both ways; left out: unlimited.
+    /// Rate of each host's own link in both directions. Not given: unlimited.
     #[param(check = limits::rate, unwritten)]
     pub rate: Option<Rate>,
-    /// Framing on the hosts' links.
+    /// Framing on the links of hosts.
     #[param(default)]
     pub framing: Framing,
-    /// Who delays packets so that a connection has its round-trip time, as far as its links do not.
+    /// Which hosts add the part of a round-trip time that the links do not have.
     #[param(default)]
     pub delay_at: DelayAt,
-    /// Hosts' clocks are ahead of the true time by a random part of this. It matters to transports
-    /// that put time stamps into their segments.
+    /// Maximum offset of a host's clock. Each clock is ahead of true time by a random part of it.
+    /// This affects transports with time stamps.
     #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
-    /// Hosts' clocks are fast or slow by a random part of this, in microseconds per second, up to
-    /// 100000.
+    /// Maximum drift of a host's clock, in microseconds per second, up to 100000. Each clock is
+    /// fast or slow by a random part of it.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
 }

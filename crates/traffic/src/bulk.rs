@@ -9,16 +9,16 @@ use crate::script::{Action, Connect, Script};
 use crate::setting::Setting;
 use crate::sizes::ENDLESS;
 
-/// Transfers that never end, or all have the same size.
+/// Transfers that never end or all have the same size.
 #[parameters]
 pub struct Bulk {
     /// Number of transfers.
     #[param(least = 1)]
     pub flows: u32,
-    /// Bytes of each; left out: endless.
+    /// Size of each transfer. Not given: endless.
     #[param(least = Bytes(1), unwritten)]
     pub size: Option<Bytes>,
-    /// Transfers start at random within this time.
+    /// Each transfer starts at a random time within this span.
     #[param(default = "1 s")]
     pub start_within: Time,
 }
@@ -29,8 +29,8 @@ impl Parameters for Bulk {
         paper: "no paper; J. Padhye, V. Firoiu, D. Towsley, J. Kurose, Modeling TCP Throughput: A \
                 Simple Model and its Empirical Validation, SIGCOMM 1998, say what such a transfer \
                 reaches under random loss",
-        purpose: "A fixed number of long-lived transfers, which show what a queue does to TCP \
-                  itself: throughput against loss, fairness between round-trip times.",
+        purpose: "A fixed number of long-lived transfers. They show how a queue treats TCP: \
+                  throughput against loss, and fairness between round-trip times.",
         departures: &[],
         memory: "one entry for each transfer",
     };

@@ -59,9 +59,9 @@ impl JsonSchema for Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "A congestion control of your own",
-        paper: "Yours: a Python class, one compiled with numba, or a shared object with the C ABI \
-                of aqmlab.h",
-        purpose: "Runs a congestion control that comes from outside, given by --plugin FILE.",
+        paper: "Your own: a Python class, a class compiled with numba, or a shared object with the \
+                C ABI of aqmlab.h",
+        purpose: "Runs a congestion control from a file outside aqmlab, given by --plugin FILE.",
         departures: &[],
         memory: "when each segment in flight was sent, and what the plug-in keeps",
     };

@@ -60,7 +60,7 @@ class Row:
     link: str = ""
     """Further keys of the forward direction of the bottleneck."""
     back: str = ""
-    """The same of the reverse direction."""
+    """Further keys of the reverse direction of the bottleneck."""
     links: str = ""
     """Links of a network with several queues."""
     paths: str = ""

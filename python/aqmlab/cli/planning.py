@@ -34,7 +34,7 @@ def load(
 def _read(
     file: Path, overrides: Sequence[str] | None, seed: int | None, link: str | None = None
 ) -> Scenario:
-    """The same without warnings."""
+    """Reads a scenario without warnings."""
     pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
     if link is not None:
         from aqmlab.scenario.named_links import named_link

@@ -51,7 +51,7 @@ class Judged:
     noisy_copies: float | None = None
     """Share of noisy copies of the paper's tables of which its rule is true; None: not known."""
     noisy_runs: float | None = None
-    """The same of noisy copies of our numbers."""
+    """Share of noisy copies of our numbers of which its rule is true; None: not known."""
     within_noise: bool = False
     """Whether one run of each row decides it, and another run could say otherwise."""
 

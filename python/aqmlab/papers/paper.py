@@ -81,7 +81,7 @@ class Row:
         return self.filled(line_of(self.by_seed, seed, self.label))
 
     def filled(self, line: Mapping[str, str]) -> tuple[Override, ...]:
-        """The same with a line of the file by seed."""
+        """The overrides, with a line of the file by seed filled in."""
         own = ((path, Template(text).substitute(line)) for path, text in self.templates)
         return (*own, *self.overrides)
 

@@ -194,11 +194,11 @@ class Band:
     parts: Mapping[str, float]
     """By the key of the part."""
     trips: float
-    """One-way trips on the path behind the handshake."""
+    """One-way trips on the path after the handshake."""
     lost_share: float
     """Share of the responses with a loss on their path."""
     reasons: Mapping[tuple[LinkDirection, str], float]
-    """The same by where and why the packet was dropped."""
+    """Share of the responses by the place and the reason of the drop."""
 
     @classmethod
     def of(cls, summary: Mapping[str, Any], traffic: str, band: str) -> Band | None:

@@ -41,7 +41,7 @@ _MOST_LINKS = 2
 _LARGE = 0.1
 """From this relative change on, a number without an interval is said to be better or worse."""
 _LARGE_SHARE = 0.01
-"""The same for shares, whose change is one in points."""
+"""From this change in points on, a share is said to be better or worse."""
 
 _APPLICATIONS: Sequence[tuple[str, ...]] = (
     ("stall_ratio", "bitrate_mean_bps"),

@@ -171,7 +171,7 @@ class Run:
         return replace(run, manifest=manifest)
 
     def at(self, path: Path) -> Run:
-        """The same run where its directory gets another name."""
+        """A copy of the run for a directory that gets another name."""
         manifest = None if self.manifest is None else self.manifest.at(path)
         return replace(self, path=path, manifest=manifest)
 
@@ -296,7 +296,7 @@ class Run:
 
     @cached_property
     def class_sojourn(self) -> pa.Table | None:
-        """The same by class of traffic (``class_sojourn.parquet``)."""
+        """Queueing delays by class of traffic, counted in bins (``class_sojourn.parquet``)."""
         return self.read("class_sojourn")
 
     def has(self, table: str) -> bool:

@@ -60,7 +60,7 @@ class Link:
     buffer_s: float | None
     """The buffer holds so much at the faster rate; None: a round-trip time."""
     buffer_rule: str
-    """The same in words."""
+    """The rule of the buffer in words."""
     people_per_viewer: int = 1
     """One of so many watches a film."""
     people_per_meeting: int = 1

@@ -44,8 +44,8 @@ def command(
         str | None,
         typer.Argument(
             metavar="QUEUE",
-            help="A plug-in file (.py or .so, whose code runs), a preset or a kind; parameters "
-            "behind a colon: 'pie: qdelay_ref 5 ms'.",
+            help="A plug-in file (.py or .so; its code runs), a preset or a kind; parameters "
+            "after a colon: 'pie: qdelay_ref 5 ms'.",
             show_default=False,
         ),
     ] = None,
@@ -137,14 +137,15 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Gates and findings whose failure is known: they do not change the exit status.",
+            help="Gates and findings with a known failure: they do not change the exit status.",
             show_default=False,
         ),
     ] = None,
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", help="Try all runs although the first three failed in the same words."
+            "--keep-going",
+            help="Continue although the first three runs failed with the same message.",
         ),
     ] = False,
     seeds: Seeds = None,
@@ -173,7 +174,7 @@ def command(
         ),
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Write the card over that of --against.")
+        bool, typer.Option("--update", help="Replace the card of --against.")
     ] = False,
     junit: Annotated[
         Path | None,
@@ -207,7 +208,7 @@ def command(
     """Make a report card of a queue or a congestion control.
 
     A fixed set of tests compares it with queues or controls that are in use. The card grades areas
-    such as delay, users and fairness, and names the gates that fail. Finished runs are reused: the
+    such as delay, users and fairness, and lists the gates that fail. Finished runs are reused: the
     same command continues an interrupted evaluation.
 
     The exit status is 1 if a run of the candidate failed, or a gate or a finding fails. With

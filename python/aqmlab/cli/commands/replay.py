@@ -67,7 +67,7 @@ def command(
     as_json: Json = False,
     jobs: Jobs = None,
 ) -> None:
-    """Replay a capture behind several queues and compare them.
+    """Replay a capture with several queues and compare them.
 
     The command sends the applications' data again, not the packets, which still show the old queue.
     The folder `replay` of --out keeps the scenario and its connection vectors, for changes of

@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Write a report about runs: one file that needs no network.
 
-    A damaged run directory does not stop the report: standard error names it, the report leaves it
+    A damaged run directory does not stop the report: standard error states it, the report leaves it
     out, and the exit status is 1.
     """
     numpy_on_one_thread()

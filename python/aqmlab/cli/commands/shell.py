@@ -76,7 +76,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PROGRAM",
-            help="What to run, with its arguments, behind --; default: your shell.",
+            help="What to run, with its arguments, after --; default: your shell.",
             show_default=False,
         ),
     ] = None,
@@ -116,7 +116,7 @@ def command(
         typer.Option(
             metavar="QUEUE,...",
             help="Queue of both directions: a name of `aqmlab list disciplines` or presets, "
-            "NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs behind "
+            "NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs with "
             "each, and a table compares them.",
             show_default=False,
         ),
@@ -160,7 +160,7 @@ def command(
         typer.Option(
             metavar="NAME",
             help="The program's congestion control, for uploads: cubic, bbr, reno; default: this "
-            "kernel's (net.ipv4.tcp_congestion_control). The summary names it.",
+            "kernel's (net.ipv4.tcp_congestion_control). The summary states it.",
         ),
     ] = None,
     far_control: Annotated[
@@ -189,7 +189,7 @@ def command(
             metavar="N",
             min=1,
             max=_MOST_REPEATS,
-            help="Number of runs behind each queue; each has the next seed.",
+            help="Number of runs with each queue; each has the next seed.",
         ),
     ] = 1,
     test: Annotated[
@@ -204,7 +204,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="USERS",
-            help="Simulated users behind the same link. KIND:NUMBER, such as http2-web:10 or "
+            help="Simulated users on the same link. KIND:NUMBER, such as http2-web:10 or "
             "bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: "
             "uploads without end. '{ kind = ... }': a class of traffic as a scenario has it. A "
             "scenario file: all its users.",
@@ -240,7 +240,7 @@ def command(
         bool,
         typer.Option(
             "--mm",
-            help="What follows are the words of mahimahi's mm-delay and mm-link, then the program: "
+            help="Options of mahimahi's mm-delay and mm-link follow, then the program: "
             "--mm up.trace down.trace --downlink-queue=codel -- PROGRAM.",
         ),
     ] = False,
@@ -248,7 +248,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Run the program beside one that is running: in its network, behind its link. DIR "
+            help="Run the program beside one that is running: in its network, over its link. DIR "
             "is the other's run directory.",
         ),
     ] = None,
@@ -265,9 +265,9 @@ def command(
         ),
     ] = None,
 ) -> None:
-    r"""Run any program behind any queue: curl, a browser, a game.
+    r"""Run any program over a link with any queue: curl, a browser, a game.
 
-    The program runs unchanged, without root, in a network of its own behind an emulated link. A
+    The program runs unchanged, without root, in a network of its own over an emulated link. A
     summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.
 
     See bufferbloat and its cure in a minute, without a program:
@@ -280,15 +280,15 @@ def command(
 
       aqmlab shell --net all -- firefox
 
-    A download beside a backup, behind the queue of a home router and behind its cure:
+    A download beside a backup, with the queue of a home router and with its cure:
 
       aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
         --beside upload -- curl -s -o /dev/null http://host.aqmlab:8000/250kB
 
     The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
-    Exit status: that of the program; 0 if --for ended it; 2 if this line is wrong (an option, the
-    program's name); 125 if this machine cannot run it (--doctor says why).
+    Exits with the status of the program; 0 if --for ended it; 2 if this line is wrong (an option,
+    the program's name); 125 if this machine cannot run it (--doctor says why).
 
     Ctrl-C and other signals go to the program; the second of them kills it.
     """

@@ -48,7 +48,7 @@ def command(
             help='"minimize METRIC" or "maximize METRIC", several between commas: '
             '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short '
             "names, by what they measure: "
-            f"{listed(GROUPED)}. What users of an application get is of one class: mos.calls.",
+            f"{listed(GROUPED)}. Metrics of applications name a class: mos.calls.",
         ),
     ] = None,
     constraints: Annotated[
@@ -64,7 +64,7 @@ def command(
         typer.Option(
             "--derive",
             metavar="NAME=EXPRESSION",
-            help='A variable that follows from others: "max_th=3 * min_th". May be repeated.',
+            help='A variable computed from others: "max_th=3 * min_th". May be repeated.',
         ),
     ] = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them

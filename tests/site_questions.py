@@ -7,7 +7,7 @@ __all__ = ["QUESTIONS"]
 QUESTIONS = {
     # What the audit of the documents asked.
     "which queue for an office with uploads": ("choose",),
-    "compare two queues with intervals": ("faq", "tutorial"),
+    "compare two queues with intervals": ("faq", "tutorial", "how-to/pie-codel"),
     "same bytes": ("versioning", "faq"),
     "add an AQM in python": ("how-to/own-queue",),
     "known to be wrong": ("trust",),

@@ -190,7 +190,7 @@ def test_a_search_finds(browser: Any, site: Path) -> None:
 
 
 def hits(page: Any) -> list[str]:
-    """The pages that the search shows, best first."""
+    """The pages that the search shows, best first, each once."""
     page.wait_for_function(
         """() => {
             const said = document.querySelector("#search-results .search-summary")?.textContent;
@@ -199,7 +199,7 @@ def hits(page: Any) -> list[str]:
     )
     links = "all => all.map((one) => one.getAttribute('href'))"
     found = page.locator("#search-results ul.search > li > a").evaluate_all(links)
-    return [re.split(r"[?#]", link)[0].removesuffix(".html") for link in found]
+    return list(dict.fromkeys(re.split(r"[?#]", link)[0].removesuffix(".html") for link in found))
 
 
 def test_what_people_type_is_among_the_first_three(browser: Any, site: Path) -> None:

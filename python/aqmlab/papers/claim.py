@@ -183,7 +183,7 @@ class Claims:
         return self
 
     def without(self, columns: Collection[str]) -> Claims:
-        """The same where some columns say nothing."""
+        """The claims without what they say of some columns."""
         if not columns:
             return self
         return replace(self, entries=tuple(claim.without(columns) for claim in self.entries))

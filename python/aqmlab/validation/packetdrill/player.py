@@ -68,7 +68,7 @@ class Player:
         self.last = 0
         """The time of the event before, as the script has it."""
         self.last_arrived: int | None = None
-        """The same if that was a packet that arrives."""
+        """The time of the event before, if it was a packet that arrives."""
         self.sent: deque[tuple[int, Segment]] = deque()
         self.window = Window()
         self.stamps: dict[int, int] = {}

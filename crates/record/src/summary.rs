@@ -10,6 +10,7 @@ use aqmlab_scenario::Scenario;
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
 use crate::quality::QualitySummary;
+use crate::sockets::{SocketStats, SocketSummary};
 use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats, Transit};
 
 /// Name of all classes together in a summary.
@@ -39,6 +40,9 @@ results! {
         /// By class of traffic: those whose model keeps account of what its users get.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         quality: BTreeMap<String, QualitySummary> = "quality", NUMBER;
+        /// By side, `clients` and `servers`: if hosts may have only so many sockets open.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        sockets: BTreeMap<String, SocketSummary> = "sockets", NUMBER;
         /// By class of traffic, and `all` of them together, then by band: where the time of responses
         /// went, if `measure.breakdown` asks for it.
         #[cfg(feature = "breakdown")]
@@ -347,10 +351,19 @@ impl Summary {
             responses,
             flows,
             quality: quality.collect(),
+            sockets: BTreeMap::new(),
             #[cfg(feature = "breakdown")]
             breakdown: BTreeMap::new(),
         };
         values.into()
+    }
+
+    /// What became of the sockets of clients and of servers.
+    pub(crate) fn add_sockets(&mut self, [clients, servers]: &[SocketStats; 2], measured: Time) {
+        for (side, stats) in [("clients", clients), ("servers", servers)] {
+            let of_side = SocketSummary::of(stats, measured);
+            self.sockets.insert(side.to_owned(), of_side);
+        }
     }
 
     /// Where the time of responses went; the ports have these names.

@@ -170,6 +170,12 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
             ));
         }
     }
+    if let Some(found) = hosts.sockets {
+        return refuse(format!(
+            "topology.hosts.sockets: found {found}; the live bed does not limit sockets; leave it \
+             out"
+        ));
+    }
     if hosts.clock_offset.as_nanos() > 0 || hosts.clock_drift > 0 {
         return refuse(
             "topology.hosts: found clock_offset or clock_drift; hosts of the live bed share the \

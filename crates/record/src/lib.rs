@@ -25,6 +25,7 @@ mod rows;
 mod samples;
 mod schema;
 mod senders;
+mod sockets;
 mod span;
 #[cfg(feature = "breakdown")]
 mod story;
@@ -56,6 +57,7 @@ pub use rows::{Exchange, Flow, RetransmittedKinds, TraceRow};
 pub use samples::QueueSamples;
 pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_schema};
 pub use senders::SenderStats;
+pub use sockets::{SocketStats, SocketSummary};
 pub use span::MeasuredSpan;
 #[cfg(feature = "breakdown")]
 pub use story::{Frames, StoryEvent, StoryRow};

@@ -98,12 +98,13 @@ pub struct Section {
 }
 
 /// Fields whose values have a section of their own.
-const OF_THEIR_OWN: [&str; 6] = [
+const OF_THEIR_OWN: [&str; 7] = [
     "links",
     "classes",
     "responses",
     "flows",
     "quality",
+    "sockets",
     "breakdown",
 ];
 
@@ -141,6 +142,7 @@ pub fn sections() -> Vec<Section> {
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
         part("quality.<class>", "quality.<class>.", "QualitySummary"),
+        part("sockets.<side>", "sockets.<side>.", "SocketSummary"),
         #[cfg(feature = "breakdown")]
         part(
             "breakdown.<class>.<band>",

@@ -10,6 +10,7 @@ use aqmlab_scenario::Scenario;
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
 use crate::quality::QualitySummary;
+use crate::sockets::{SocketStats, SocketSummary};
 use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats, Transit};
 
 /// Name of all classes together in a summary.
@@ -39,6 +40,9 @@ results! {
         /// Results for each class with a model that measures the quality for its users.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         quality: BTreeMap<String, QualitySummary> = "quality", NUMBER;
+/// Results for each side, `clients` and `servers`. Only if the hosts have a limit of `sockets`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        sockets: BTreeMap<String, SocketSummary> = "sockets", NUMBER;
         /// Where the time of responses went, for each class of traffic and for `all` classes
         /// together, by band. Only with `measure.breakdown`.
         #[cfg(feature = "breakdown")]
@@ -342,10 +346,19 @@ impl Summary {
             responses,
             flows,
             quality: quality.collect(),
+            sockets: BTreeMap::new(),
             #[cfg(feature = "breakdown")]
             breakdown: BTreeMap::new(),
         };
         values.into()
+    }
+
+    /// What became of the sockets of clients and of servers.
+    pub(crate) fn add_sockets(&mut self, [clients, servers]: &[SocketStats; 2], measured: Time) {
+        for (side, stats) in [("clients", clients), ("servers", servers)] {
+            let of_side = SocketSummary::of(stats, measured);
+            self.sockets.insert(side.to_owned(), of_side);
+        }
     }
 
     /// Where the time of responses went; the ports have these names.

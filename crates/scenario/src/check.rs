@@ -93,6 +93,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         let message = format!("found a path over {longest} links and inputs of routers");
         return wrong("topology", format!("{message}; at most {MOST_HOPS}"));
     }
+    sockets(scenario, &network.hosts)?;
     for class in &scenario.traffic {
         traffic(class, &network)?;
         let path = format!("traffic.{}", class.name);
@@ -118,6 +119,35 @@ fn subscribers(link: &crate::Link, clients: u32) -> Checked {
             wrong("topology.hosts.clients", message)
         }
     }
+}
+
+/// Sockets are those of TCP connections.
+fn sockets(scenario: &Scenario, hosts: &Hosts) -> Checked {
+    let Some(found) = hosts.sockets else {
+        return match hosts.backlog {
+            Some(backlog) => wrong(
+                "topology.hosts.backlog",
+                format!("found {backlog}, but no sockets, behind which connections would wait"),
+            ),
+            None => Ok(()),
+        };
+    };
+    let mut classes = scenario.traffic.iter();
+    if let Some(class) = classes.find(|class| !class.transport.is_tcp()) {
+        let (name, other) = (&class.name, class.transport.other());
+        let why = format!("found {found}, but the transport of traffic.{name} is {other}");
+        let right = "leave it out, or expected tcp";
+        return wrong("topology.hosts.sockets", format!("{why}; {right}"));
+    }
+    #[cfg(feature = "breakdown")]
+    if scenario.measure.breakdown {
+        let why = format!("found {found}, but measure.breakdown knows no wait for a socket");
+        return wrong(
+            "topology.hosts.sockets",
+            format!("{why}; leave one of them out"),
+        );
+    }
+    Ok(())
 }
 
 /// What response times cannot be broken down for.

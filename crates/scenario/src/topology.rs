@@ -470,6 +470,15 @@ pub struct Hosts {
     /// fast or slow by a random part of it.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
+    /// Sockets that a host may have open at once, as a process has file descriptors; left out:
+    /// unlimited. A client without one waits before it connects. A server without one lets
+    /// connections wait until it accepts them.
+    #[param(least = 1, unwritten)]
+    pub sockets: Option<u32>,
+    /// Connections of a server that are not accepted yet, those in their handshake included; it
+    /// drops SYNs beyond them. Left out: 128. Only with `sockets`.
+    #[param(least = 1, unwritten)]
+    pub backlog: Option<u32>,
 }
 
 fn hosts(key: &str, found: u32) -> Result<(), Problem> {

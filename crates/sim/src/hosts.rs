@@ -55,13 +55,8 @@ impl Hosts {
         ends: &Ends,
         headers: Headers,
     ) -> Routes {
+        let nodes = self.nodes(path, ends);
         let path = &self.paths[path];
-        let first = path.first_node;
-        let nodes = if ends.flipped {
-            [first + ends.client, first + self.servers + ends.server]
-        } else {
-            [first + self.servers + ends.client, first + ends.server]
-        };
         let (headers, are_datagrams) = match headers {
             Headers::Tcp(headers) => (headers, false),
             Headers::Datagram(header) => ([[header; 2]; 2], true),
@@ -78,6 +73,16 @@ impl Hosts {
             are_datagrams,
         };
         Routes::new(&common, path)
+    }
+
+    /// Numbers of the hosts at the ends of a connection over a path.
+    pub(crate) fn nodes(&self, path: usize, ends: &Ends) -> [u32; 2] {
+        let first = self.paths[path].first_node;
+        if ends.flipped {
+            [first + ends.client, first + self.servers + ends.server]
+        } else {
+            [first + self.servers + ends.client, first + ends.server]
+        }
     }
 
     /// What a datagram of a server with this minimum round trip takes longer than it does here: where

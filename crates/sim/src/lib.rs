@@ -36,6 +36,7 @@ mod packet_log;
 mod pages;
 mod peer_cache;
 mod route;
+mod sockets;
 mod stack;
 mod trace;
 pub mod wheel;

@@ -40,10 +40,12 @@ use crate::guests::{Guest, Guests};
 use crate::hosts::{self, Hosts};
 use crate::memory::Memory;
 use crate::network::Network;
+use crate::sockets::Sockets;
 use crate::stack::Stack;
 use crate::trace::Tracer;
 
 mod guests;
+mod sockets;
 mod sources;
 mod stepping;
 
@@ -115,6 +117,8 @@ pub(crate) struct World<E: Engine> {
     classes: Vec<Class>,
     flows_opened: u64,
     shifted_clocks: bool,
+    /// Where hosts may have only so many.
+    sockets: Option<Box<Sockets>>,
     metrics: Metrics,
     #[cfg(feature = "breakdown")]
     response_time: ResponseTime,
@@ -219,6 +223,7 @@ impl<E: Engine> World<E> {
             span,
             shifted_clocks: shortcuts.shifted_clocks
                 && access.is_none()
+                && network.hosts.sockets.is_none()
                 && network.hosts.delay_at == DelayAt::Both
                 // Packets of one opportunity leave in one moment: their order at equal times counts.
                 && links.iter().all(|link| link.trace.is_none()),
@@ -237,6 +242,7 @@ impl<E: Engine> World<E> {
             guests: Guests::new(scenario.seed, &scenario.traffic),
             classes,
             flows_opened: 0,
+            sockets: Sockets::new(&network.hosts, network.paths.len() as u32, span).map(Box::new),
             metrics,
             #[cfg(feature = "breakdown")]
             response_time: scenario.measure.response_time,
@@ -350,6 +356,9 @@ impl<E: Engine> World<E> {
             self.network.write_all_packets(&mut self.metrics);
         }
         self.datagrams.close(&mut self.metrics);
+        if let Some(sockets) = self.sockets.take() {
+            self.metrics.on_sockets(sockets.stats());
+        }
         for (number, class) in self.classes.iter_mut().enumerate() {
             if let Some(quality) = class.source.quality(self.span.end) {
                 self.metrics.on_quality(number, quality);
@@ -462,6 +471,9 @@ impl<E: Engine> World<E> {
         if self.guest_receives(event) {
             return;
         }
+        if self.sockets.is_some() && self.refuses_syn(sender.other(), event) {
+            return;
+        }
         let network = &mut self.network;
         match self.connections.slow_path(at, sender, event, network) {
             Some(events) => self.after_input(event.conn, sender.other(), events),
@@ -527,6 +539,9 @@ impl<E: Engine> World<E> {
             self.network.causes_mut().resumes(event.conn, role, now);
             self.play(event.conn, role);
             self.schedule(event.conn, role);
+            if self.sockets.is_some() {
+                self.close_when_sent(event.conn);
+            }
         } else {
             self.guest_resumes(time, role, event);
         }
@@ -542,6 +557,10 @@ impl<E: Engine> World<E> {
         };
         let measured = self.span.contains(self.now);
         let ready = !events.is_none() && connection.app.on_events(role, events, measured);
+        if self.sockets.is_some() {
+            let ready = self.at_socket(index, role, events, ready);
+            return self.after_app_events(index, role, events, ready);
+        }
         if ready | events.eof | events.failed {
             return self.after_app_events(index, role, events, ready);
         }
@@ -583,6 +602,9 @@ impl<E: Engine> World<E> {
         let is_over = connection.is_over();
         if connection.is_traced {
             self.trace(index, role);
+        }
+        if self.sockets.is_some() {
+            self.close_when_sent(index);
         }
         if is_over {
             self.release(index);
@@ -683,6 +705,12 @@ impl<E: Engine> World<E> {
         if connection.is_traced {
             self.tracer.forget(index);
         }
+        if self.sockets.is_some() {
+            self.close_all(index);
+        }
+        let Some(connection) = self.connections.get(index) else {
+            return;
+        };
         let class = usize::from(connection.class);
         self.metrics.on_closed(&self.flow_of(index, connection));
         if self.classes[class].remembers_peers {
@@ -854,6 +882,9 @@ impl<E: Engine> World<E> {
         }
         app.delayed_by = again.into();
         let (token, class) = (app.token, usize::from(class));
+        if self.sockets.is_some() {
+            self.close_client(index);
+        }
         let source = &mut self.classes[class].source;
         source.on_finished(self.now, token, &mut self.actions);
         // A source of an open loop never has an answer.

@@ -29,6 +29,7 @@ use crate::model::{ModelParameters, ModelSource, OpenFile, check_rate, populatio
 use crate::rtt::{PackmimeRtt, Rank, Rtt};
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Direction, HostCounts, Pair, Setting};
+use crate::sizes::ENDLESS;
 use marginals::{Gaps, Numbers, Requests, Responses, RttParts, ServerDelays};
 use persistent::Persistence;
 
@@ -46,6 +47,9 @@ pub struct Packmime {
     /// If true, servers wait up to 0.1 s between request and response.
     #[param(default = true)]
     pub server_delay: bool,
+    /// Factor on every response size; a response has at least one byte.
+    #[param(default = 1.0, above = 0.0, unwritten)]
+    pub response_scale: f64,
 }
 
 /// Version of HTTP.
@@ -126,6 +130,7 @@ struct Cloud {
     gaps: Gaps,
     requests: Requests,
     responses: Responses,
+    response_scale: f64,
     delays: Option<ServerDelays>,
     persistence: Option<Persistence>,
     rtts: Rtts,
@@ -194,6 +199,7 @@ impl Cloud {
             gaps: Gaps::new(&numbers, rate, stream("arrivals")),
             requests: Requests::new(&numbers, rate, stream("requests")),
             responses: Responses::new(&numbers, rate, stream("responses")),
+            response_scale: params.response_scale,
             delays: params
                 .server_delay
                 .then(|| ServerDelays::new(stream("server-delays"))),
@@ -229,11 +235,15 @@ impl Cloud {
         let mut first = Exchange::new(self.requests.next(), self.responses.next());
         first.think = self.think();
         let Some(persistence) = &mut self.persistence else {
+            first.response = scaled(first.response, self.response_scale);
             return Script::Single(first);
         };
         let mut exchanges = persistence.exchanges(first);
         for later in &mut exchanges[1..] {
             later.think = self.think();
+        }
+        for exchange in &mut exchanges {
+            exchange.response = scaled(exchange.response, self.response_scale);
         }
         Script::new(exchanges, Role::Server)
     }
@@ -241,6 +251,14 @@ impl Cloud {
     fn think(&mut self) -> Time {
         self.delays.as_mut().map_or(Time::ZERO, ServerDelays::next)
     }
+}
+
+/// A response size times a factor; a factor of one changes no byte.
+fn scaled(bytes: u64, factor: f64) -> u64 {
+    if factor == 1.0 {
+        return bytes;
+    }
+    ((bytes as f64 * factor).round() as u64).clamp(1, ENDLESS)
 }
 
 impl Rtts {

@@ -213,6 +213,11 @@ impl Endpoint {
         self.sender.space().unsent()
     }
 
+    /// Whether the application has closed, and everything that it wrote has been sent.
+    pub fn is_all_sent(&self) -> bool {
+        self.sender.space().is_all_sent()
+    }
+
     /// The oldest sequence number not acknowledged: restores those that were cut to 32 bits.
     #[inline]
     pub fn oldest_unacknowledged(&self) -> u64 {

@@ -155,6 +155,11 @@ impl Space {
         self.end.saturating_sub(self.max)
     }
 
+    /// The application has closed, and everything that it wrote has been sent.
+    pub(crate) fn is_all_sent(&self) -> bool {
+        self.closed && self.unsent() == 0
+    }
+
     /// Everything is acknowledged, the FIN included.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {

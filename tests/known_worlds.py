@@ -119,7 +119,7 @@ WORLDS = {
 def scenario(
     name: str, *, queue: str | None = None, seconds: float = 310, tap: str = "edge"
 ) -> str:
-    """A world as TOML, behind its own queue or another one in both directions."""
+    """A world as TOML, behind its own queue, or behind `queue` in both directions."""
     world = WORLDS[name]
     rows = (
         "[" + ", ".join(f'"{rtt + one % 3} ms"' for one in range(world.clients)) + "]"

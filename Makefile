@@ -357,6 +357,10 @@ kernel-diff: build  ## random transfers of our end point beside this machine's k
 	cargo build --locked --quiet -p aqmlab-tcp --example transfer
 	$(BIN)/python -m aqmlab.validation.kernel.diff $(ARGS)
 
+.PHONY: predict-worlds
+predict-worlds: build  ## predictions out of captures held against known worlds: records/predict.md
+	PYTHONPATH=tests $(BIN)/python tests/predict_scoreboard.py
+
 .PHONY: clean
 clean:  ## remove what was built
 	rm -rf $(VENV) target

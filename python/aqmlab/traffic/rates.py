@@ -17,7 +17,17 @@ from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import rate_text
 from aqmlab.traffic.segments import Loops, Segments, loops, read_segments
 
-__all__ = ["Load", "Rate", "Shares", "is_behind", "link_rates", "loads", "rates", "shares"]
+__all__ = [
+    "Arrivals",
+    "Load",
+    "Rate",
+    "Shares",
+    "is_behind",
+    "link_rates",
+    "loads",
+    "rates",
+    "shares",
+]
 
 
 _FRAMING_BYTES = 38
@@ -94,16 +104,45 @@ class Shares:
         return 1 - sum(self.other) / total if total else 1.0
 
 
-def shares(capture: Path, segments: Segments | None = None) -> Shares:
+@dataclass(frozen=True)
+class Arrivals:
+    """Packets and bytes over time: towards home, and away from it."""
+
+    step_s: float
+    packets: tuple[np.ndarray, np.ndarray]
+    octets: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def read(cls, capture: Path) -> Arrivals:
+        """Reads a capture once; what is of neither side counts as towards home."""
+        step, series = _native.capture_arrivals(str(capture), _FINE_S, True, None)
+        columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in series]
+        length = max((len(one[0]) for one in columns), default=0)
+        nothing = [np.zeros(length), np.zeros(length)]
+        columns += [nothing] * (3 - len(columns))
+        home, away, unknown = columns
+        return cls(step, (home[0] + unknown[0], away[0]), (home[1] + unknown[1], away[1]))
+
+    def over(self, window_s: float, side: int) -> tuple[float, np.ndarray, np.ndarray]:
+        """Width of windows that are about so long, and packets and bytes in each."""
+        each = max(1, round(window_s / self.step_s))
+        starts = np.arange(0, len(self.packets[side]), each)
+        if not len(starts):
+            return each * self.step_s, self.packets[side], self.octets[side]
+        columns = (np.add.reduceat(one[side], starts) for one in (self.packets, self.octets))
+        packets, octets = columns
+        return each * self.step_s, packets, octets
+
+
+def shares(segments: Segments, arrivals: Arrivals) -> Shares:
     """The shares of a capture's bytes; TCP's are those of its headers and payload."""
-    found = read_segments(capture) if segments is None else segments
-    both = loads(capture)
+    both = loads(arrivals)
     other, packets = [], []
     for load, is_home in zip(both, (False, True), strict=True):
-        mine = found.is_home == is_home
+        mine = segments.is_home == is_home
         more = max(0.0, load.packets - float(mine.sum()))
         # Where all packets are TCP, what is left are options of headers.
-        rest = load.octets - float(found.wire_bytes[mine].sum())
+        rest = load.octets - float(segments.wire_bytes[mine].sum())
         other.append(min(max(rest, 0.0), 1500 * more))
         packets.append(more)
     down, up = both
@@ -115,13 +154,12 @@ def shares(capture: Path, segments: Segments | None = None) -> Shares:
     )
 
 
-def loads(capture: Path) -> tuple[Load, Load]:
+def loads(arrivals: Arrivals) -> tuple[Load, Load]:
     """What passed towards home, and away from it."""
-    coarse = _columns(capture, 1.0)
-    fine = _columns(capture, _FINE_S)
     found = []
     for side in (0, 1):
-        (width, packets, octets), (step, few, bits) = coarse[side], fine[side]
+        width, packets, octets = arrivals.over(1.0, side)
+        step, few, bits = arrivals.over(_FINE_S, side)
         bps = 8 * (octets + _FRAMING_BYTES * packets) / width
         burst = 8 * (bits + _FRAMING_BYTES * few)[few >= _FEWEST] / step
         found.append(
@@ -135,17 +173,6 @@ def loads(capture: Path) -> tuple[Load, Load]:
             )
         )
     return found[0], found[1]
-
-
-def _columns(capture: Path, bin_s: float) -> list[tuple[float, np.ndarray, np.ndarray]]:
-    """Width of the bins, packets and bytes: home, away; what is of neither side counts as home."""
-    width, series = _native.capture_arrivals(str(capture), bin_s, True, None)
-    columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in series]
-    length = max((len(one[0]) for one in columns), default=0)
-    nothing = [np.zeros(length), np.zeros(length)]
-    columns += [nothing] * (3 - len(columns))
-    home, away, unknown = columns
-    return [(width, home[0] + unknown[0], home[1] + unknown[1]), (width, away[0], away[1])]
 
 
 def _plateau(bps: np.ndarray) -> float | None:
@@ -162,18 +189,21 @@ def _plateau(bps: np.ndarray) -> float | None:
     return found if busy.max() < 1.15 * found else None
 
 
-def rates(capture: Path) -> tuple[Rate, Rate]:
+def rates(
+    capture: Path, segments: Segments | None = None, arrivals: Arrivals | None = None
+) -> tuple[Rate, Rate]:
     """The rates towards home and away from it.
 
     Raises:
         AqmlabError: the capture does not show how fast its link is.
     """
-    segments = read_segments(capture)
+    segments = read_segments(capture) if segments is None else segments
+    arrivals = Arrivals.read(capture) if arrivals is None else arrivals
     found = loops(segments)
-    down, up = link_rates(capture, segments, found)
+    down, up = link_rates(segments, found, arrivals)
     if down.is_proven or up.is_proven:
         return down, up
-    both = loads(capture)
+    both = loads(arrivals)
     load = max(both, key=lambda one: one.busiest_bps)
     if not load.packets:
         raise AqmlabError(f"{capture}: shows no load; say the rate by --rate DOWN/UP")
@@ -204,11 +234,11 @@ def _has_queue(found: Loops) -> bool:
 _NEVER = "never full, so its queue is not predicted"
 
 
-def link_rates(capture: Path, segments: Segments, found: Loops) -> tuple[Rate, Rate]:
+def link_rates(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[Rate, Rate]:
     """The rates that are proven; the others are high enough for what passed."""
-    both = loads(capture)
+    both = loads(arrivals)
     proven = [
-        _proven(capture, segments, found, load, is_home)
+        _proven(arrivals, segments, found, load, is_home)
         for load, is_home in zip(both, (False, True), strict=True)
     ]
     most = []
@@ -220,7 +250,7 @@ def link_rates(capture: Path, segments: Segments, found: Loops) -> tuple[Rate, R
 
 
 def _proven(
-    capture: Path, segments: Segments, found: Loops, load: Load, is_home: bool
+    arrivals: Arrivals, segments: Segments, found: Loops, load: Load, is_home: bool
 ) -> Rate | None:
     """The rate of one direction; None: nothing proves it."""
     if load.seconds < _LONG_S:
@@ -229,7 +259,7 @@ def _proven(
         bps, share = _gaps(segments, is_home)
         if bps >= 0.95 * load.busiest_bps:
             return Rate(bps, f"gaps of {100 * share:.0f} % of full packets", True)
-    elif acked := _acknowledged(capture, segments, found, is_home):
+    elif acked := _acknowledged(arrivals, segments, found, is_home):
         return Rate(acked, "what is acknowledged while a queue stands", True)
     # A plateau of small packets is that of who sends them.
     if load.plateau_bps is not None and load.octets >= 500 * load.packets:
@@ -276,12 +306,14 @@ def _gaps(segments: Segments, is_home: bool) -> tuple[float, float]:
     return float(np.exp(np.median(logs[most : most + inside[most]]))), share
 
 
-def _acknowledged(capture: Path, segments: Segments, found: Loops, is_home: bool) -> float | None:
+def _acknowledged(
+    arrivals: Arrivals, segments: Segments, found: Loops, is_home: bool
+) -> float | None:
     """The rate at which data leave a queue behind the tap: as their acknowledgements say.
 
     What is not acknowledged, ACKs of the other direction and datagrams, shares the link.
     """
-    width, packets, octets = _columns(capture, _ACKED_S)[is_home]
+    width, packets, octets = arrivals.over(_ACKED_S, int(is_home))
     count = len(packets)
     if not count or width > 2 * _ACKED_S:
         return None

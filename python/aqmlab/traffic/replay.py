@@ -19,11 +19,12 @@ from aqmlab.scenario.scenario import Scenario, inline
 from aqmlab.traffic.capture_files import notes_in_words, unpacked
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import example
-from aqmlab.traffic.rates import Shares, rates, shares
+from aqmlab.traffic.rates import Arrivals, Shares, rates, shares
+from aqmlab.traffic.segments import read_segments
 from aqmlab.traffic.tapped import read_exchanges
 from aqmlab.traffic.uploads import part_uploads
 
-__all__ = ["Replay", "replay"]
+__all__ = ["Replay", "refuse_unknown", "replay"]
 
 
 _BUFFER_S = 0.1
@@ -48,6 +49,10 @@ class Replay:
     """What of the capture is not replayed, with its number."""
     notes: tuple[str, ...] = ()
     """What was put right in the capture before it was read."""
+    rates_bps: tuple[float, float] = (0.0, 0.0)
+    """Of the link: down and up."""
+    present: str = "droptail"
+    """The present queue as a value of ``topology.bottleneck.discipline``."""
 
 
 def replay(
@@ -57,6 +62,7 @@ def replay(
     *,
     rates_bps: tuple[float, float] | None = None,
     rtt_s: float | None = None,
+    present: str = "droptail",
     progress: Callable[[float], object] | None = None,
 ) -> Replay:
     """Writes a scenario that replays a capture, and the connection vectors that it needs.
@@ -67,9 +73,11 @@ def replay(
         disciplines: presets, tables, or ``droptail`` and ``red``, which are sized for the link.
         rates_bps: the way home, and the other; None: what the capture shows of them.
         rtt_s: round-trip time of every connection; None: as each had it in the capture.
+        present: the queue that was there.
         progress: called with the share of the capture that has been read.
     """
-    _refuse_unknown(disciplines)
+    refuse_unknown(disciplines, "--discipline")
+    refuse_unknown([present], "--present")
     stem = capture.stem or capture.name
     vectors, outside = folder / f"{stem}.cvec", folder / f"{stem}-outside.cvec"
     uploads = folder / f"{stem}-uploads.cvec"
@@ -79,8 +87,9 @@ def replay(
     try:
         _refuse_long(capture, seconds)
         with unpacked(capture) as plain:
-            found_rates = None if rates_bps else rates(plain)
-            passed = shares(plain)
+            segments, arrivals = read_segments(plain), Arrivals.read(plain)
+            found_rates = None if rates_bps else rates(plain, segments, arrivals)
+            passed = shares(segments, arrivals)
     except AqmlabError:
         vectors.unlink(missing_ok=True)
         outside.unlink(missing_ok=True)
@@ -110,18 +119,7 @@ def replay(
     buffer = max(_LEAST_BUFFER, math.ceil(max(rates_bps) * _BUFFER_S / FRAME_BITS))
     assumed += _sizes(disciplines, buffer)
     chosen = tuple(_sized(name, buffer) for name in disciplines)
-    classes = []
-    stay, moved = (0, 0)
-    if opened_outside < made:
-        stay, moved = part_uploads(vectors, uploads)
-    if stay:
-        classes.append(("capture", vectors.name, "forward"))
-    if moved:
-        classes.append(("uploads", uploads.name, "reverse"))
-        assumed.append(
-            f"{moved:,} uploads that only ACKs answer are replayed as responses of hosts at home: "
-            "their times count from the SYN to the last byte"
-        )
+    classes = [] if opened_outside == made else list(_own_classes(vectors, uploads, assumed))
     if opened_outside:
         classes.append(("opened-from-outside", outside.name, "reverse"))
     text = _scenario_text(capture.name, classes, seconds, rates_bps, rtt_s, chosen[0])
@@ -130,7 +128,24 @@ def replay(
     file = folder / f"{stem}.toml"
     write_text(file, text)
     notes = (*notes_in_words(report["packets"]), _load(passed), *_own_times(capture))
-    return Replay(file, chosen, tuple(assumed), tuple(_left_out(report)), notes)
+    left_out = tuple(_left_out(report))
+    sized = _sized(present, buffer)
+    return Replay(file, chosen, tuple(assumed), left_out, notes, rates_bps, sized)
+
+
+def _own_classes(
+    vectors: Path, uploads: Path, assumed: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Classes of what home opened: name, file and direction."""
+    stay, moved = part_uploads(vectors, uploads)
+    if stay:
+        yield "capture", vectors.name, "forward"
+    if moved:
+        yield "uploads", uploads.name, "reverse"
+        assumed.append(
+            f"{moved:,} uploads that only ACKs answer are replayed as responses of hosts at home: "
+            "their times count from the SYN to the last byte"
+        )
 
 
 def _sizes(disciplines: Sequence[str], buffer: int) -> Iterator[str]:
@@ -230,14 +245,14 @@ _LONGEST_S = 30 * 86_400
 """A scenario can be as long."""
 
 
-def _refuse_unknown(disciplines: Sequence[str]) -> None:
+def refuse_unknown(disciplines: Sequence[str], option: str) -> None:
     """Raises an error for what is no discipline, before the work."""
     field = "topology.bottleneck.discipline"
     try:
         for name in disciplines:
             example("cbr", [(field, _sized(name, _LEAST_BUFFER))])
     except ScenarioError as error:
-        raise ScenarioError(str(error).replace(field, "--discipline", 1)) from None
+        raise ScenarioError(str(error).replace(field, option, 1)) from None
 
 
 def _left_out(report: Mapping[str, Any]) -> Iterator[str]:

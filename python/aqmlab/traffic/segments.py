@@ -17,10 +17,11 @@ HEADERS = 52
 _FULL_WITHOUT = 1448
 """A longer payload leaves no room for time stamps."""
 _WORDS = 7
-_FIN, _SYN, _ACK = 1, 2, 16
+_FIN, _SYN, _PSH, _ACK = 1, 2, 8, 16
 _HALF = 1 << 31
-_NEAR_S = 0.25
-"""A loop says how long the queue is within this time."""
+_NEAR_S = (0.025, 0.05, 0.1, 0.25)
+"""A loop says how long the queue is within the shortest of these that holds enough loops."""
+_ENOUGH = 3
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class Loops:
     """Whether the data come from home: the loop leads to the far side and back."""
     excess_s: np.ndarray
     """Above the least loop of the pair of addresses on that side."""
+    is_sure: np.ndarray
+    """Whether nothing but the network delays the acknowledgement."""
 
 
 def read_segments(capture: Path) -> Segments:
@@ -168,6 +171,7 @@ def loops(segments: Segments) -> Loops:
         pair,
         is_home,
         loop - least[key],
+        (segments.flags[sent] & _PSH) == 0,
     )
 
 
@@ -199,16 +203,33 @@ def _loops_of(
 
 
 def near(found: Loops, is_home: bool, times: np.ndarray) -> np.ndarray:
-    """The least excess of the loops of one side that begin near each time; nan: there is none."""
-    chosen = found.is_home == is_home
-    order = np.argsort(found.time_s[chosen], kind="stable")
-    time, excess = found.time_s[chosen][order], found.excess_s[chosen][order]
-    low = np.searchsorted(time, times - _NEAR_S)
-    high = np.searchsorted(time, times + _NEAR_S, side="right")
-    least = np.full(len(times), np.nan)
-    some = high > low
-    if some.any():
-        # Even places hold the least of each window; the last value guards the end.
-        cuts = np.stack([low[some], high[some]], axis=1).ravel()
-        least[some] = np.minimum.reduceat(np.append(excess, np.inf), cuts)[::2]
-    return least
+    """How long the queues in one side's loops are at these times; nan: no loop is near.
+
+    The median of the excess of loops that begin near each time. Loops of a write's last segment
+    are left out, whose acknowledgement may wait for an answer, unless there are no others.
+    """
+    mine = found.is_home == is_home
+    sure = mine & found.is_sure
+    median = _medians(found, sure, times)
+    open_ = np.isnan(median)
+    if open_.any():
+        median[open_] = _medians(found, mine, times[open_])
+    return median
+
+
+def _medians(found: Loops, chosen: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The median excess of the chosen loops near each time."""
+    order = np.flatnonzero(chosen)
+    order = order[np.argsort(found.time_s[order], kind="stable")]
+    time, excess = found.time_s[order], found.excess_s[order]
+    low = high = np.zeros(len(times), dtype=np.int64)
+    for width in _NEAR_S:
+        wider = high - low < _ENOUGH
+        low = np.where(wider, np.searchsorted(time, times - width), low)
+        high = np.where(wider, np.searchsorted(time, times + width, side="right"), high)
+    median = np.full(len(times), np.nan)
+    for at, (begin, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        if end > begin:
+            part = np.sort(excess[begin:end])
+            median[at] = part[(len(part) - 1) // 2]
+    return median

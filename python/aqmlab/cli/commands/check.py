@@ -46,11 +46,11 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a queue or congestion control of your own in small runs, or TCP by packet scripts.
+    """Check a queue or control of your own, or play packet scripts.
 
-    A plug-in must lose no packet, hold its limit, obey ECN, and give the same bytes for the same
-    seed. With --trace it must also follow a worked trace. A packet script of packetdrill is PASS,
-    FAIL with line, expected and found, or not applicable and why.
+    In small runs a plug-in must lose no packet, hold its limit, obey ECN, and give the same bytes
+    for the same seed. With --trace it must also follow a worked trace. A packet script of
+    packetdrill is PASS, FAIL with line, expected and found, or not applicable and why.
     """
     if any(file.suffix in _SCRIPTS for file in files):
         _check_scripts(files, bool(parameters or trace or rate), as_json)

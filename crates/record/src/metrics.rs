@@ -10,7 +10,7 @@ use aqmlab_traffic::Quality;
 use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
     ClassMetrics, DatagramStats, Exchange, Flow, LinkDirection, LinkStats, MeasuredSpan, PacketRow,
-    Records, RunError, SenderStats, Summary, TraceRow, View,
+    Records, RunError, SenderStats, StationsOnAir, Summary, TraceRow, View,
 };
 
 /// What the connections of a run did, by class of traffic: in the order of the scenario.
@@ -21,6 +21,8 @@ pub struct Metrics {
     span: MeasuredSpan,
     classes: Vec<ClassMetrics>,
     records: Box<dyn Records>,
+    /// What stations sent and were sent, where there are any.
+    stations: Vec<StationsOnAir>,
     /// The ports of breakdowns, if there are any.
     #[cfg(feature = "breakdown")]
     ports: Option<Vec<PortParts>>,
@@ -49,6 +51,7 @@ impl Metrics {
                 .map(|name| ClassMetrics::new(name, view))
                 .collect(),
             records,
+            stations: Vec::new(),
             #[cfg(feature = "breakdown")]
             ports: None,
         })
@@ -164,6 +167,11 @@ impl Metrics {
         self.classes[class].quality = Some(quality);
     }
 
+    /// What stations sent and were sent on the air in the measured span.
+    pub fn on_air(&mut self, stations: Vec<StationsOnAir>) {
+        self.stations = stations;
+    }
+
     /// A connection has ended.
     #[inline]
     pub fn on_closed(&mut self, flow: &Flow) {
@@ -241,11 +249,8 @@ impl Metrics {
             self.record_samples(link);
             of_links.push(link);
         }
-        #[cfg_attr(
-            not(feature = "breakdown"),
-            expect(unused_mut, reason = "there are none")
-        )]
         let mut summary = Summary::new(scenario, &of_links, &self.classes, events);
+        summary.add_stations(&self.stations, scenario.measure.duration);
         #[cfg(feature = "breakdown")]
         if let Some(ports) = &self.ports {
             summary.add_breakdowns(&self.classes, ports);

@@ -6,6 +6,7 @@ use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
+use crate::air::{self, AirSummary, StationsOnAir};
 #[cfg(feature = "breakdown")]
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
@@ -36,6 +37,9 @@ results! {
         responses: BTreeMap<String, ResponseSummary> = "responses", NUMBER;
         /// By class of traffic, and `all` of them together.
         flows: BTreeMap<String, FlowSummary> = "flows", NUMBER;
+        /// By stations that are alike and by direction, with `topology.wifi`: what was on the air.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        wifi: BTreeMap<String, BTreeMap<String, AirSummary>> = "Wi-Fi", NUMBER;
         /// By class of traffic: those whose model keeps account of what its users get.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         quality: BTreeMap<String, QualitySummary> = "quality", NUMBER;
@@ -346,11 +350,17 @@ impl Summary {
             links: by_name,
             responses,
             flows,
+            wifi: BTreeMap::new(),
             quality: quality.collect(),
             #[cfg(feature = "breakdown")]
             breakdown: BTreeMap::new(),
         };
         values.into()
+    }
+
+    /// What was on the air, over so much measured time.
+    pub(crate) fn add_stations(&mut self, stations: &[StationsOnAir], measured: Time) {
+        self.wifi = air::summarize(stations, measured);
     }
 
     /// Where the time of responses went; the ports have these names.

@@ -89,6 +89,14 @@ def command(
     fit: Annotated[
         bool, typer.Option("--fit", help="Assured rates that fit, not those of the files.")
     ] = False,
+    wifi: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --kind home and office, a number of devices on Wi-Fi behind the link, one "
+            "of them far away.",
+        ),
+    ] = None,
     call: Annotated[
         bool | None, typer.Option("--call/--no-call", help="Whether to add a voice call.")
     ] = None,
@@ -110,7 +118,9 @@ def command(
         raise AqmlabError("--controls: is for --kind fairness; give both")
     if chosen is not _Kind.isp and (plans or network or circuits or names or fit):
         raise AqmlabError("--plans, --network, --circuits, --names, --fit: are for --kind isp")
-    options = (kind, rate, rtt, users, call, upload)
+    if wifi is not None and chosen not in (_Kind.home, _Kind.office):
+        raise AqmlabError("--wifi: is for --kind home and --kind office; give one of them")
+    options = (kind, rate, rtt, users, wifi, call, upload)
     asked = all(option is None for option in options) and _is_terminal()
     if asked:
         chosen = _Kind(
@@ -132,6 +142,7 @@ def command(
             reverse_bps=reverse,
             rtt_s=parsed_rtt(rtt) if rtt else link.rtt_s,
             users=link.users if users is None else users,
+            wifi=wifi,
             call=link.call if call is None else call,
             upload=link.upload if upload is None else upload,
             controls=link.controls if controls is None else _listed(controls),

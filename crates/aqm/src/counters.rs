@@ -156,6 +156,23 @@ impl Counters {
         }
     }
 
+    /// What both counted, where both are for the same reasons.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let sum = |one: &[u64; Reason::MOST], two: &[u64; Reason::MOST]| {
+            std::array::from_fn(|reason| one[reason] + two[reason])
+        };
+        Self {
+            reasons: self.reasons,
+            arrived_packets: self.arrived_packets + other.arrived_packets,
+            arrived_bytes: self.arrived_bytes + other.arrived_bytes,
+            departed_packets: self.departed_packets + other.departed_packets,
+            departed_bytes: self.departed_bytes + other.departed_bytes,
+            dropped: sum(&self.dropped, &other.dropped),
+            marked: sum(&self.marked, &other.marked),
+        }
+    }
+
     #[inline]
     pub(crate) fn arrive(&mut self, size: u32) {
         self.arrived_packets += 1;

@@ -129,6 +129,13 @@ pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
                 .to_owned(),
         );
     }
+    if dumbbell.wifi.is_some() {
+        return refuse(
+            "topology.wifi: found one, but the live bed has no Wi-Fi; leave it out, or run the \
+             scenario in simulated time"
+                .to_owned(),
+        );
+    }
     Ok(dumbbell)
 }
 

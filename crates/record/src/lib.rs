@@ -4,6 +4,7 @@
 //! exchanges and connections do, and gets a [`Summary`]. Rows go to [`Records`], which come from
 //! outside. Nothing here writes files. Memory does not depend on the length of the run.
 
+mod air;
 #[cfg(feature = "breakdown")]
 mod breakdown;
 mod classes;
@@ -34,6 +35,7 @@ mod times;
 mod unit;
 mod version;
 
+pub use air::{AirSummary, AirTally, StationsOnAir};
 #[cfg(feature = "breakdown")]
 pub use breakdown::{
     Breakdown, LinkPartsSummary, LossOnPath, LostSegment, ON_WIRE, PARTS_OF_PORT, Part,

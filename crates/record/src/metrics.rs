@@ -10,7 +10,7 @@ use aqmlab_traffic::Quality;
 use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
     ClassMetrics, DatagramStats, Exchange, Flow, LinkDirection, LinkStats, MeasuredSpan, PacketRow,
-    Records, RunError, SenderStats, SocketStats, Summary, TraceRow, View,
+    Records, RunError, SenderStats, SocketStats, StationsOnAir, Summary, TraceRow, View,
 };
 
 /// What the connections of a run did, by class of traffic: in the order of the scenario.
@@ -23,6 +23,8 @@ pub struct Metrics {
     records: Box<dyn Records>,
     /// The sockets of clients and of servers, if they may have only so many.
     sockets: Option<Box<[SocketStats; 2]>>,
+    /// What stations sent and were sent, where there are any.
+    stations: Vec<StationsOnAir>,
     /// The ports of breakdowns, if there are any.
     #[cfg(feature = "breakdown")]
     ports: Option<Vec<PortParts>>,
@@ -52,6 +54,7 @@ impl Metrics {
                 .collect(),
             records,
             sockets: None,
+            stations: Vec::new(),
             #[cfg(feature = "breakdown")]
             ports: None,
         })
@@ -172,6 +175,11 @@ impl Metrics {
         self.classes[class].quality = Some(quality);
     }
 
+    /// What stations sent and were sent on the air in the measured span.
+    pub fn on_air(&mut self, stations: Vec<StationsOnAir>) {
+        self.stations = stations;
+    }
+
     /// A connection has ended.
     #[inline]
     pub fn on_closed(&mut self, flow: &Flow) {
@@ -253,6 +261,7 @@ impl Metrics {
         if let Some(sockets) = &self.sockets {
             summary.add_sockets(sockets, scenario.measure.duration);
         }
+        summary.add_stations(&self.stations, scenario.measure.duration);
         #[cfg(feature = "breakdown")]
         if let Some(ports) = &self.ports {
             summary.add_breakdowns(&self.classes, ports);

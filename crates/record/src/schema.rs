@@ -100,6 +100,7 @@ pub struct Section {
 /// Fields whose values have a section of their own.
 const OF_THEIR_OWN: [&str; 7] = [
     "links",
+    "wifi",
     "classes",
     "responses",
     "flows",
@@ -138,6 +139,11 @@ pub fn sections() -> Vec<Section> {
             "links.<link>.<direction>.classes.<class>",
             "links.<link>.<direction>.classes.<class>.",
             "TransitSummary",
+        ),
+        part(
+            "wifi.<stations>.<direction>",
+            "wifi.<stations>.<direction>.",
+            "AirSummary",
         ),
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),

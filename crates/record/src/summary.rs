@@ -6,6 +6,7 @@ use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
+use crate::air::{self, AirSummary, StationsOnAir};
 #[cfg(feature = "breakdown")]
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
@@ -37,6 +38,9 @@ results! {
         responses: BTreeMap<String, ResponseSummary> = "responses", NUMBER;
         /// Results for each class of traffic, and for `all` classes together.
         flows: BTreeMap<String, FlowSummary> = "flows", NUMBER;
+        /// Results for each kind of station and each direction on the air. Only with `topology.wifi`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        wifi: BTreeMap<String, BTreeMap<String, AirSummary>> = "Wi-Fi", NUMBER;
         /// Results for each class with a model that measures the quality for its users.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         quality: BTreeMap<String, QualitySummary> = "quality", NUMBER;
@@ -345,6 +349,7 @@ impl Summary {
             links: by_name,
             responses,
             flows,
+            wifi: BTreeMap::new(),
             quality: quality.collect(),
             sockets: BTreeMap::new(),
             #[cfg(feature = "breakdown")]
@@ -359,6 +364,11 @@ impl Summary {
             let of_side = SocketSummary::of(stats, measured);
             self.sockets.insert(side.to_owned(), of_side);
         }
+    }
+
+    /// What was on the air, over so much measured time.
+    pub(crate) fn add_stations(&mut self, stations: &[StationsOnAir], measured: Time) {
+        self.wifi = air::summarize(stations, measured);
     }
 
     /// Where the time of responses went; the ports have these names.

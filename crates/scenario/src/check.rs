@@ -8,12 +8,12 @@ use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
-use crate::{
-    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, limits,
-    variable,
-};
 #[cfg(feature = "breakdown")]
-use crate::{Record, ResponseTime};
+use crate::ResponseTime;
+use crate::{
+    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Record, Scenario, ScenarioError, Traffic,
+    limits, variable,
+};
 
 type Checked = Result<(), ScenarioError>;
 
@@ -67,6 +67,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     measure(&scenario.measure)?;
     let checked = scenario.topology.check();
     checked.map_err(|error| error.under("topology"))?;
+    wifi(scenario)?;
     let network = scenario.topology.network();
     crate::capture::check(&scenario.measure, &network)?;
     for link in network
@@ -146,6 +147,30 @@ fn sockets(scenario: &Scenario, hosts: &Hosts) -> Checked {
             "topology.hosts.sockets",
             format!("{why}; leave one of them out"),
         );
+    }
+    Ok(())
+}
+
+/// Wi-Fi, and what cannot be beside it.
+fn wifi(scenario: &Scenario) -> Checked {
+    let Some(wifi) = scenario.topology.wifi() else {
+        return Ok(());
+    };
+    let classes: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
+    let clients = scenario.topology.hosts().clients;
+    at("topology.wifi", wifi.check(clients, &classes))?;
+    let mut classes = scenario.traffic.iter();
+    if let Some(class) = classes.find(|class| class.population().is_none()) {
+        let message = format!(
+            "found no {} beside topology.wifi, where load means nothing: stations share the air with \
+             what they send themselves; state it",
+            class.population_key()
+        );
+        return wrong(format!("traffic.{}", class.name), message);
+    }
+    if scenario.measure.record.contains(&Record::Packets) {
+        let why = "found \"packets\", which does not know the queues of topology.wifi";
+        return wrong("measure.record", format!("{why}; leave one of them out"));
     }
     Ok(())
 }

@@ -30,6 +30,7 @@ mod transport;
 mod units;
 mod variable;
 mod vector_files;
+mod wifi;
 
 #[cfg(feature = "quic")]
 pub use aqmlab_stacks::Quic;
@@ -56,3 +57,4 @@ pub use traffic::Traffic;
 pub use transport::Transport;
 pub use units::{Framing, Packets};
 pub use variable::{DelayChange, OPPORTUNITY_BYTES, Outage, Trace};
+pub use wifi::{AccessPointQueue, Ampdu, Modulation, Phy, Stations, Wifi};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aqmlab_aqm::Discipline;
 use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
@@ -9,7 +10,7 @@ use aqmlab_net::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bottleneck, Framing, Link, limits};
+use crate::{Bottleneck, Framing, Link, Wifi, limits};
 
 aqmlab_declare::tagged! {
     /// The network between the hosts.
@@ -33,6 +34,9 @@ aqmlab_declare::tagged! {
 pub struct Dumbbell {
     /// The link between clients and servers.
     pub bottleneck: Bottleneck,
+    /// Wi-Fi between the bottleneck and the clients, which are its stations. Left out: none.
+    #[param(table, unwritten)]
+    pub wifi: Option<Wifi>,
     /// The hosts at the ends.
     #[param(default, table)]
     pub hosts: Hosts,
@@ -121,6 +125,30 @@ impl Topology {
             Self::ParkingLot(lot) => &lot.hosts,
             Self::Network(network) => &network.hosts,
         }
+    }
+
+    /// The Wi-Fi behind its links, if there is any.
+    pub const fn wifi(&self) -> Option<&Wifi> {
+        match self {
+            Self::Dumbbell(dumbbell) => dumbbell.wifi.as_ref(),
+            Self::ParkingLot(_) | Self::Network(_) => None,
+        }
+    }
+
+    /// The disciplines of all queues.
+    pub(crate) fn disciplines_mut(&mut self) -> Vec<&mut Discipline> {
+        let (links, wifi) = match self {
+            Self::Dumbbell(dumbbell) => (vec![&mut dumbbell.bottleneck], dumbbell.wifi.as_mut()),
+            Self::ParkingLot(lot) => (vec![&mut lot.bottleneck, &mut lot.aggregation], None),
+            Self::Network(network) => (network.links.values_mut().collect(), None),
+        };
+        let directions = links
+            .into_iter()
+            .flat_map(|it| [&mut it.forward, &mut it.reverse]);
+        let of_links = directions.map(|link| &mut link.discipline);
+        let of_wifi = wifi.into_iter();
+        let of_wifi = of_wifi.flat_map(|it| [&mut it.discipline, &mut it.station_queue]);
+        of_links.chain(of_wifi).collect()
     }
 
     /// Both directions of every link that the scenario states.

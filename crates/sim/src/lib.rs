@@ -11,6 +11,7 @@ use aqmlab_scenario::Record;
 use aqmlab_scenario::{Change, Scenario, ScenarioError};
 use aqmlab_traffic::Quality;
 
+mod air;
 mod breakdown;
 mod capture;
 mod connection;

@@ -28,6 +28,7 @@ use aqmlab_stacks::Stack as _;
 use aqmlab_tcp::{Delivered, Events};
 use aqmlab_traffic::{Action, Answered, AppAction, Received, Source};
 
+use crate::air::Wifi;
 use crate::breakdown::Causes;
 use crate::capture::Capture;
 use crate::connection::{Application, Connection};
@@ -197,7 +198,13 @@ impl<E: Engine> World<E> {
                 name: name.clone(),
                 has_ring: link.hidden_ring()[0] > 0,
             });
-            metrics.begin_breakdowns(ports.collect())?;
+            // What was handed over waits for the air.
+            let air = scenario.topology.wifi().map(|_| LinkDirection::of_air());
+            let air = air.into_iter().flatten().map(|name| PortParts {
+                name,
+                has_ring: true,
+            });
+            metrics.begin_breakdowns(ports.chain(air).collect())?;
         }
         if E::Causes::LOGS {
             metrics.begin_packets(&names)?;
@@ -209,13 +216,16 @@ impl<E: Engine> World<E> {
             let profiles = stacks.iter().map(Stack::profiles);
             capture = Some(Box::new(Capture::new(sink, wanted, &names, profiles)?));
         }
-        let (hosts, hops) = Hosts::new(&network);
+        let wifi = Wifi::new(scenario);
+        let behind = wifi.as_ref().map(|_| ports.len() as u16);
+        let (hosts, hops) = Hosts::new(&network, behind);
         let clocks = hosts::clocks(scenario, &network);
         let hops = (hops, hosts.have_single_hops());
         let access = AccessLinks::new(&network.hosts, clocks.len());
+        let departures = ports.len() + usize::from(wifi.is_some());
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
         let event_queue =
-            <E::Queue as EventQueue>::new(ports.len(), fastest.expect("a network has links"));
+            <E::Queue as EventQueue>::new(departures, fastest.expect("a network has links"));
         let period = Time::from_nanos(span.end.as_nanos() / CHECKPOINTS + 1);
         let mut world = Self {
             seed: scenario.seed,
@@ -224,12 +234,13 @@ impl<E: Engine> World<E> {
             shifted_clocks: shortcuts.shifted_clocks
                 && access.is_none()
                 && network.hosts.sockets.is_none()
+                && scenario.topology.wifi().is_none()
                 && network.hosts.delay_at == DelayAt::Both
                 // Packets of one opportunity leave in one moment: their order at equal times counts.
                 && links.iter().all(|link| link.trace.is_none()),
             network: Network::new(
                 event_queue,
-                ports,
+                (ports, wifi),
                 hops,
                 access,
                 capture,
@@ -344,7 +355,7 @@ impl<E: Engine> World<E> {
         // What is computed ahead of a queue that is short counts as what it stands for.
         let computed = self.network.computed_departures();
         let events = self.events + computed - self.schedule.uncounted();
-        let mut links = self.network.finish()?;
+        let mut links = self.network.finish(&mut self.metrics)?;
         self.metrics.finish(scenario, &mut links, events)
     }
 

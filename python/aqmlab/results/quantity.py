@@ -30,8 +30,8 @@ from aqmlab.results.metrics import (
 __all__ = ["Quantity"]
 
 
-_KEY = re.compile(r"(links|responses|flows|quality|breakdown)(\.[\w -]+){2,}")
-_DIRECTIONS = ("forward", "reverse")
+_KEY = re.compile(r"(links|wifi|responses|flows|quality|breakdown)(\.[\w -]+){2,}")
+_DIRECTIONS = ("forward", "reverse", "down", "up")
 _OWN = "metrics"
 """Where a summary has metrics of one's own."""
 

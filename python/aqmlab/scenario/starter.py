@@ -36,6 +36,8 @@ _MOST_PACKETS = 4_000_000
 _LEAST_ROUND_TRIPS = 100
 """Shorter runs say little of TCP."""
 _MOST_USERS = 100_000
+_MOST_STATIONS = 2007
+"""What an access point can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Link:
     """Whether a long transfer leaves the clients."""
     controls: tuple[str, ...] = ()
     """Congestion controls that share the link, each with `users` transfers."""
+    wifi: int | None = None
+    """Devices on Wi-Fi, one of them far away."""
     access: Access | None = None
     """The tree of rates of its subscribers, each of whom is a user."""
 
@@ -291,6 +295,8 @@ def scenario_text(link: Link, file: str) -> str:
     """
     if not 1 <= link.users <= _MOST_USERS:
         raise AqmlabError(f"--users: found {link.users}; expected 1 to {_MOST_USERS:,}")
+    if link.wifi is not None and not 2 <= link.wifi <= _MOST_STATIONS:
+        raise AqmlabError(f"--wifi: found {link.wifi}; expected 2 to {_MOST_STATIONS:,} devices")
     text = "\n".join(_parts(link, file))
     try:
         # What is written is right; a trace comes beside it.
@@ -313,6 +319,8 @@ def next_commands(link: Link, file: str) -> list[str]:
         )
         return [f"aqmlab run {file}", compared, "aqmlab report runs"]
     compared = f"aqmlab compare {file} \\\n  --vary 'discipline={comparison(link)}'"
+    if link.wifi is not None:
+        compared = f"aqmlab compare {file} \\\n  --vary 'wifi.queue=fifo,mac80211'"
     if link.controls:  # goodput of each control is a line of each table
         return [f"aqmlab run {file}", compared, "aqmlab plot classes runs -o shares.svg"]
     return [f"aqmlab run {file}", compared, "aqmlab report runs"]
@@ -328,10 +336,13 @@ def _parts(link: Link, file: str) -> Iterator[str]:
     forward, reverse = rate_text(link.forward_bps), rate_text(link.reverse_bps)
     rates = forward if forward == reverse else f"{forward} down, {reverse} up"
     title = f"{link.what.format(users=link.users)}, {rates}"
+    if link.wifi is not None:
+        title += f", with {link.wifi} devices on Wi-Fi"
     measured = link.measured_s
     tries = "\n".join(indent(command, "#   ") for command in next_commands(link, file))
     traced = min(link.users, 10) if link.controls else 1
     hosts = min(link.users * max(1, len(link.controls)), 100)
+    hosts = hosts if link.wifi is None else link.wifi
     trees = {"forward": "", "reverse": ""}
     shared = f"""\
 # The queue of each direction. `aqmlab list presets` has others: discipline = "fq-codel". The
@@ -382,6 +393,8 @@ clients = {hosts}
 servers = 10
 
 {bottleneck}"""
+    if link.wifi is not None:
+        yield _WIFI.format(near=link.wifi - 1)
     down, up = (rate_text(float(f"{bps:.2g}")) for bps in link.asked_bps)
     values = {
         "users": link.users,
@@ -395,6 +408,8 @@ servers = 10
     }
     if link.traffic:
         yield link.traffic.format(**values)
+    if link.wifi is not None:
+        yield _FAR.format(**values)
     for number, control in enumerate(link.controls, 1):
         twice = link.controls.count(control) > 1
         name = f"{control}-{number}" if twice else control
@@ -405,6 +420,27 @@ servers = 10
     if link.call:
         yield _CALL.format(**values)
 
+
+_WIFI = """\
+[topology.wifi]            # behind the bottleneck: an access point, whose stations are the clients
+phy = "ht20"               # 802.11n; "vht80" (802.11ac) and "he80" (802.11ax) need other mcs
+stations = [
+    {{ count = {near}, mcs = 15 }},                # near: 144 Mbit/s on the air
+    {{ count = 1, mcs = 0, class = "far" }},    # far away: 7.2 Mbit/s
+]
+queue = "mac80211"         # a queue for each station, as in Linux since 2016; "fifo": one for all
+airtime_fairness = true    # with "mac80211": as much time on the air for each station
+"""
+
+_FAR = """
+[[traffic]]
+name = "far"               # the device far away downloads: its packets take long on the air
+kind = "bulk"
+flows = 1
+tcp = "linux"
+direction = "forward"
+rtt = {{ kind = "constant", rtt = "{rtt}" }}
+"""
 
 _UPLOAD = """\
 [[traffic]]

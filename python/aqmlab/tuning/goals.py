@@ -149,8 +149,9 @@ def check_metric(option: str, name: str, scenario: Scenario) -> None:
         raise AqmlabError(
             f"{option}: {name}: there is no {last}{nearest(last, known_keys(section))}"
         )
-    if section == "links" and places[1:] and places[1:] not in (["forward"], ["reverse"]):
-        raise AqmlabError(f"{option}: {name}: a link has the directions forward and reverse")
+    ways = ("down", "up") if places[0] == "wifi" else ("forward", "reverse")
+    if section == "links" and places[1:] and places[1:] not in [[way] for way in ways]:
+        raise AqmlabError(f"{option}: {name}: a link has the directions {' and '.join(ways)}")
 
 
 def _links(scenario: Scenario) -> list[str]:
@@ -160,7 +161,8 @@ def _links(scenario: Scenario) -> list[str]:
         for index in range(len(scenario.data["traffic"]))
         for link, _, _ in _native.loaded_links(scenario.effective, index)
     ]
-    return list(dict.fromkeys(hops))
+    air = ["wifi"] if scenario.data["topology"].get("wifi") else []
+    return [*dict.fromkeys(hops), *air]
 
 
 def _classes(scenario: Scenario) -> list[str]:

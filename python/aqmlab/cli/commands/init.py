@@ -96,6 +96,14 @@ def command(
     fit: Annotated[
         bool, typer.Option("--fit", help="Assured rates that fit, not those of the files.")
     ] = False,
+    wifi: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --kind home and office, a number of devices on Wi-Fi behind the link, one "
+            "of them far away.",
+        ),
+    ] = None,
     call: Annotated[
         bool | None, typer.Option("--call/--no-call", help="Whether to add a voice call.")
     ] = None,
@@ -118,8 +126,10 @@ def command(
         raise AqmlabError("--controls: is for --kind fairness; give both")
     if chosen is not _Kind.isp and (plans or network or circuits or names or fit):
         raise AqmlabError("--plans, --network, --circuits, --names, --fit: are for --kind isp")
+    if wifi is not None and chosen not in (_Kind.home, _Kind.office):
+        raise AqmlabError("--wifi: is for --kind home and --kind office; give one of them")
     named = None if link_name is None else _named(link_name, chosen, rate=rate, rtt=rtt)
-    options = (kind, rate, rtt, users, call, upload, link_name)
+    options = (kind, rate, rtt, users, wifi, call, upload, link_name)
     asked = all(option is None for option in options) and _is_terminal()
     if asked:
         chosen = _Kind(
@@ -141,6 +151,7 @@ def command(
             reverse_bps=reverse,
             rtt_s=parsed_rtt(rtt) if rtt else link.rtt_s,
             users=link.users if users is None else users,
+            wifi=wifi,
             call=link.call if call is None else call,
             upload=link.upload if upload is None else upload,
             controls=link.controls if controls is None else _listed(controls),

@@ -133,6 +133,11 @@ fn sockets(scenario: &Scenario, hosts: &Hosts) -> Checked {
             None => Ok(()),
         };
     };
+    if cfg!(target_family = "wasm") {
+        let message =
+            format!("found {found}; the playground has no limit of sockets: leave it out");
+        return wrong("topology.hosts.sockets", message);
+    }
     let mut classes = scenario.traffic.iter();
     if let Some(class) = classes.find(|class| !class.transport.is_tcp()) {
         let (name, other) = (&class.name, class.transport.other());

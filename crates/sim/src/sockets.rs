@@ -14,6 +14,9 @@ use aqmlab_record::{MeasuredSpan, SocketStats};
 use aqmlab_scenario::Hosts;
 use aqmlab_traffic::Connect;
 
+/// Whether hosts can be limited. The playground, which has to load fast, leaves it out.
+pub(crate) const LIMITED: bool = cfg!(not(target_family = "wasm"));
+
 /// What listen(2) makes of every longer backlog in FreeBSD: SOMAXCONN.
 const BACKLOG: u32 = 128;
 
@@ -103,7 +106,7 @@ impl Sockets {
         self.machines[host].processes[role as usize].open >= self.limit
     }
 
-    /// Something has waited for its socket until now.
+    /// A wait for a socket ends.
     fn waited(&mut self, role: Role, since: Time, now: Time) {
         if self.span.contains(now) {
             let stats = &mut self.stats[role as usize];

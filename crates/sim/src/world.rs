@@ -41,7 +41,7 @@ use crate::guests::{Guest, Guests};
 use crate::hosts::{self, Hosts};
 use crate::memory::Memory;
 use crate::network::Network;
-use crate::sockets::Sockets;
+use crate::sockets::{LIMITED, Sockets};
 use crate::stack::Stack;
 use crate::trace::Tracer;
 
@@ -482,7 +482,7 @@ impl<E: Engine> World<E> {
         if self.guest_receives(event) {
             return;
         }
-        if self.sockets.is_some() && self.refuses_syn(sender.other(), event) {
+        if self.limits_sockets() && self.refuses_syn(sender.other(), event) {
             return;
         }
         let network = &mut self.network;
@@ -550,7 +550,7 @@ impl<E: Engine> World<E> {
             self.network.causes_mut().resumes(event.conn, role, now);
             self.play(event.conn, role);
             self.schedule(event.conn, role);
-            if self.sockets.is_some() {
+            if self.limits_sockets() {
                 self.close_when_sent(event.conn);
             }
         } else {
@@ -568,7 +568,7 @@ impl<E: Engine> World<E> {
         };
         let measured = self.span.contains(self.now);
         let ready = !events.is_none() && connection.app.on_events(role, events, measured);
-        if self.sockets.is_some() {
+        if LIMITED && self.sockets.is_some() {
             let ready = self.at_socket(index, role, events, ready);
             return self.after_app_events(index, role, events, ready);
         }
@@ -614,7 +614,7 @@ impl<E: Engine> World<E> {
         if connection.is_traced {
             self.trace(index, role);
         }
-        if self.sockets.is_some() {
+        if self.limits_sockets() {
             self.close_when_sent(index);
         }
         if is_over {
@@ -716,7 +716,7 @@ impl<E: Engine> World<E> {
         if connection.is_traced {
             self.tracer.forget(index);
         }
-        if self.sockets.is_some() {
+        if self.limits_sockets() {
             self.close_all(index);
         }
         let Some(connection) = self.connections.get(index) else {
@@ -893,7 +893,7 @@ impl<E: Engine> World<E> {
         }
         app.delayed_by = again.into();
         let (token, class) = (app.token, usize::from(class));
-        if self.sockets.is_some() {
+        if self.limits_sockets() {
             self.close_client(index);
         }
         let source = &mut self.classes[class].source;

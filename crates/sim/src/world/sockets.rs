@@ -8,9 +8,15 @@ use super::World;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::hosts::Ends;
-use crate::sockets::{AtServer, Held};
+use crate::sockets::{AtServer, Held, LIMITED};
 
 impl<E: Engine> World<E> {
+    /// Whether hosts may have only so many sockets.
+    #[inline(always)]
+    pub(super) fn limits_sockets(&self) -> bool {
+        LIMITED && self.sockets.is_some()
+    }
+
     /// A client wants a socket for a connection: hands the connection back if there is one.
     pub(super) fn take_client(&mut self, class: usize, connect: Connect) -> Option<Connect> {
         let to = Ends {

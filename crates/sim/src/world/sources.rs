@@ -92,7 +92,7 @@ impl<E: Engine> World<E> {
     /// Opens a connection, as soon as its client has a socket for it.
     #[inline(always)]
     fn connect(&mut self, class: usize, connect: Connect) {
-        if self.sockets.is_none() {
+        if !self.limits_sockets() {
             return self.open(class, connect);
         }
         if let Some(connect) = self.take_client(class, connect) {
@@ -166,7 +166,7 @@ impl<E: Engine> World<E> {
         // it, and only then the connection's clocks can be behind.
         self.connections
             .open(index, opening, self.now, &mut self.network);
-        if self.sockets.is_some() {
+        if self.limits_sockets() {
             self.has_client(index, handshake);
         }
         if send_delay > Time::ZERO {

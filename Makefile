@@ -361,6 +361,10 @@ kernel-diff: build  ## random transfers of our end point beside this machine's k
 predict-worlds: build  ## predictions out of captures held against known worlds: records/predict.md
 	PYTHONPATH=tests $(BIN)/python tests/predict_scoreboard.py
 
+.PHONY: capture-places
+capture-places: build  ## captures of one path from many places, as root: each must say what passed
+	$(BIN)/python tests/capture_places.py
+
 .PHONY: clean
 clean:  ## remove what was built
 	rm -rf $(VENV) target

@@ -7,6 +7,7 @@ from typing import Any
 
 from aqmlab._util.table import TableModel
 from aqmlab.scenario.quantities import rate_text
+from aqmlab.traffic.capture_files import notes_in_words
 from aqmlab.traffic.foreseen import METRICS, Foreseen
 
 __all__ = ["content", "ratio_table", "self_test_table", "sentences"]
@@ -23,6 +24,7 @@ def sentences(found: Foreseen) -> Iterator[str]:
     """What was read, and what is known of the link."""
     passed = found.inferred.passed
     down, up = found.inferred.rates
+    yield from notes_in_words(found.inferred.segments.notes)
     yield (
         f"{len(found.inferred.segments):,} TCP segments in {found.inferred.seconds:,.0f} s; "
         f"{100 * passed.tcp:.0f} % of the bytes are TCP"
@@ -34,6 +36,11 @@ def sentences(found: Foreseen) -> Iterator[str]:
         )
         yield known
     yield from found.assumed
+    loads = [8e-6 * octets / passed.seconds for octets in passed.octets]
+    yield f"captured: {loads[0]:.3g} Mbit/s down, {loads[1]:.3g} Mbit/s up"
+    if found.replayed:
+        again = [found.replayed[key] / 1e6 for key in ("load_down", "load_up")]
+        yield f"replayed behind {found.present.kind}: {again[0]:.3g} and {again[1]:.3g} Mbit/s"
 
 
 def self_test_table(found: Foreseen) -> TableModel:

@@ -1,6 +1,6 @@
 """The predicted effect of another queue on the link of a capture, with a band.
 
-The applications are replayed behind the present queue and behind each other one. The ratio of the
+The applications are replayed behind the present queue and behind each other queue. The ratio of the
 two replays is the prediction; how far the first is from the capture is the self-test.
 """
 
@@ -257,7 +257,7 @@ def foresee(
         found,
         best.present,
         captured,
-        {key: replays[key] for key in _TESTED},
+        {key: replays[key] for key in (*_TESTED, "load_down", "load_up")},
         ratios,
         tuple(assumed),
         widest,
@@ -297,7 +297,7 @@ def _check(found: Inferred, times: np.ndarray) -> str:
             )
         return (
             f"the link is above half of its rate for {100 * full:.0f} % of the time: its queue "
-            "does little, and another one cannot help"
+            "does little, and no other queue helps"
         )
     if 1 - found.passed.tcp > _UNREAD:
         raise AqmlabError(

@@ -61,7 +61,7 @@ class Inferred:
             if not len(segments):
                 raise AqmlabError(f"{capture}: found no TCP packet to predict from")
             found = loops(segments)
-            arrivals = Arrivals.read(plain)
+            arrivals = Arrivals.read(plain, segments)
             if rates_bps:
                 down, up = (Rate(bps, "stated", is_proven=True) for bps in rates_bps)
             else:
@@ -139,10 +139,11 @@ class Inferred:
         times = np.unique(np.round(way.found.time_s[mine], 1))
         if way.is_home and self.behind[0]:  # this loop holds both queues
             other = self.busy[1 - side]
+            window_s = self.seconds / len(other)
             place = np.arange(len(other))
             last = np.maximum.accumulate(np.where(other > _QUIET, place, -1))
-            quiet = place - last > _QUIET_S / _WINDOW_S
-            times = times[quiet[np.minimum((times / _WINDOW_S).astype(int), len(other) - 1)]]
+            quiet = place - last > _QUIET_S / window_s
+            times = times[quiet[np.minimum((times / window_s).astype(int), len(other) - 1)]]
         waited = near(way.found, way.is_home, times)
         waited = waited[~np.isnan(waited)]
         return float(np.quantile(waited, 0.999)) if len(waited) else None

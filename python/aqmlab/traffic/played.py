@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from aqmlab._util.lazy import np
 from aqmlab.scenario.quantities import FRAME_BITS, time_text
 from aqmlab.scenario.scenario import inline
+from aqmlab.traffic.replay import sized
 from aqmlab.traffic.turns import LONGEST_S, SILENT_S
 
 if TYPE_CHECKING:
@@ -37,11 +40,9 @@ class Present:
 
 
 def _discipline(name: str, buffer_s: float, rate_bps: float) -> str:
-    """A queue as TOML; a plain drop-tail queue gets its limit."""
-    if name == "droptail":
-        packets = max(2, math.ceil(buffer_s * rate_bps / FRAME_BITS))
-        return f'{{ kind = "droptail", limit = "{packets} packets" }}'
-    return name if name.startswith("{") else inline(name)
+    """A queue as TOML; drop-tail and RED get what the link needs."""
+    chosen = sized(name, max(2, math.ceil(buffer_s * rate_bps / FRAME_BITS)))
+    return chosen if chosen.startswith("{") else inline(chosen)
 
 
 def played_scenario(
@@ -59,7 +60,7 @@ def played_scenario(
     Args:
         found: what is read off the capture.
         files: vectors, beside the scenario.
-        queue: the present queue, or another one in both directions.
+        queue: the present queue, or any other in both directions.
         warm_up_s: what is replayed and not counted.
         controls: congestion control of connections, and of those with long transfers.
         slower: factor on both rates.
@@ -130,8 +131,7 @@ def replayed(run: Run, rates_bps: tuple[float, float]) -> dict[str, float]:
     assert table is not None
     total = np.zeros(0)
     for name, rate in zip(("forward", "reverse"), rates_bps, strict=True):
-        mine = np.array(table["direction"].to_pylist()) == name
-        waits = 8 * table["bytes"].to_numpy()[mine] / rate
+        waits = 8 * table.filter(pc.field("direction") == name)["bytes"].to_numpy() / rate
         total = waits if not len(total) else total[: len(waits)] + waits[: len(total)]
     found = {
         "t50": float(np.quantile(times, 0.5)) if len(times) else 0.0,

@@ -34,6 +34,8 @@ _FRAMING_BYTES = 38
 """What Ethernet adds to a packet on the wire."""
 _FINE_S = 0.01
 """Windows in which a burst shows that the link is faster than its load."""
+_DAY_S = 86_400.0
+"""Longer captures are counted by the second."""
 _FASTER = 5.0
 """A burst of so many times the busiest second's load shows it."""
 _FEWEST = 10
@@ -113,9 +115,11 @@ class Arrivals:
     octets: tuple[np.ndarray, np.ndarray]
 
     @classmethod
-    def read(cls, capture: Path) -> Arrivals:
+    def read(cls, capture: Path, segments: Segments) -> Arrivals:
         """Reads a capture once; what is of neither side counts as towards home."""
-        step, series = _native.capture_arrivals(str(capture), _FINE_S, True, None)
+        seconds = float(segments.time_s[-1]) if len(segments) else 0.0
+        width = _FINE_S if seconds <= _DAY_S else 1.0
+        step, series = _native.capture_arrivals(str(capture), width, True, None)
         columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in series]
         length = max((len(one[0]) for one in columns), default=0)
         nothing = [np.zeros(length), np.zeros(length)]
@@ -198,7 +202,7 @@ def rates(
         AqmlabError: the capture does not show how fast its link is.
     """
     segments = read_segments(capture) if segments is None else segments
-    arrivals = Arrivals.read(capture) if arrivals is None else arrivals
+    arrivals = Arrivals.read(capture, segments) if arrivals is None else arrivals
     found = loops(segments)
     down, up = link_rates(segments, found, arrivals)
     if down.is_proven or up.is_proven:

@@ -24,7 +24,7 @@ from aqmlab.traffic.segments import read_segments
 from aqmlab.traffic.tapped import read_exchanges
 from aqmlab.traffic.uploads import part_uploads
 
-__all__ = ["Replay", "refuse_unknown", "replay"]
+__all__ = ["Replay", "refuse_unknown", "replay", "sized"]
 
 
 _BUFFER_S = 0.1
@@ -87,7 +87,8 @@ def replay(
     try:
         _refuse_long(capture, seconds)
         with unpacked(capture) as plain:
-            segments, arrivals = read_segments(plain), Arrivals.read(plain)
+            segments = read_segments(plain)
+            arrivals = Arrivals.read(plain, segments)
             found_rates = None if rates_bps else rates(plain, segments, arrivals)
             passed = shares(segments, arrivals)
     except AqmlabError:
@@ -118,7 +119,7 @@ def replay(
         assumed.append(f"round-trip times are those of the capture, without its queues{fallback}")
     buffer = max(_LEAST_BUFFER, math.ceil(max(rates_bps) * _BUFFER_S / FRAME_BITS))
     assumed += _sizes(disciplines, buffer)
-    chosen = tuple(_sized(name, buffer) for name in disciplines)
+    chosen = tuple(sized(name, buffer) for name in disciplines)
     classes = [] if opened_outside == made else list(_own_classes(vectors, uploads, assumed))
     if opened_outside:
         classes.append(("opened-from-outside", outside.name, "reverse"))
@@ -127,10 +128,12 @@ def replay(
     Scenario.from_toml(text, folder=folder)  # what is written is right
     file = folder / f"{stem}.toml"
     write_text(file, text)
-    notes = (*notes_in_words(report["packets"]), _load(passed), *_own_times(capture))
+    notes = [*notes_in_words(report["packets"]), _load(passed)]
+    if any(name == "uploads" for name, _, _ in classes):
+        notes += _own_times(capture)
     left_out = tuple(_left_out(report))
-    sized = _sized(present, buffer)
-    return Replay(file, chosen, tuple(assumed), left_out, notes, rates_bps, sized)
+    now = sized(present, buffer)
+    return Replay(file, chosen, tuple(assumed), left_out, tuple(notes), rates_bps, now)
 
 
 def _own_classes(
@@ -150,14 +153,14 @@ def _own_classes(
 
 def _sizes(disciplines: Sequence[str], buffer: int) -> Iterator[str]:
     """How queues are sized that need a size."""
-    if sized := [name for name in ("droptail", "red") if name in disciplines]:
+    if chosen := [name for name in ("droptail", "red") if name in disciplines]:
         thresholds = (
             "; red's thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
-            if "red" in sized
+            if "red" in chosen
             else ""
         )
         yield (
-            f"the buffer of {' and '.join(sized)} is {buffer} packets: 100 ms at that rate"
+            f"the buffer of {' and '.join(chosen)} is {buffer} packets: 100 ms at that rate"
             f"{thresholds}"
         )
 
@@ -181,20 +184,18 @@ def _load(passed: Shares) -> str:
 
 
 def _own_times(capture: Path) -> Iterator[str]:
-    """The capture's own response times, to be read beside the replayed ones."""
+    """How long the capture's own uploads take, to be read beside the replayed ones."""
     try:
         found = read_exchanges(capture).exchanges
     except AqmlabError:
         return
-    for what, is_upload in (("responses", False), ("uploads", True)):
-        times = sorted(one.response_s for one in found if (one.response_bytes == 0) is is_upload)
-        if times:
-            half, most = times[len(times) // 2], times[min(len(times) - 1, 9 * len(times) // 10)]
-            yield (
-                f"captured: half of {len(times):,} {what} take up to {1e3 * half:,.0f} ms, 90 % up "
-                f"to {1e3 * most:,.0f} ms; if the present queue's are far from that, an assumption "
-                "is wrong: --rate, --rtt, or the queue"
-            )
+    times = sorted(one.response_s for one in found if not one.response_bytes)
+    if times:
+        half, most = times[len(times) // 2], times[min(len(times) - 1, 9 * len(times) // 10)]
+        yield (
+            f"captured: half of {len(times):,} uploads take up to {1e3 * half:,.0f} ms, 90 % up "
+            f"to {1e3 * most:,.0f} ms"
+        )
 
 
 def _background(passed: Shares) -> Iterator[str]:
@@ -222,7 +223,7 @@ _LEAST_BPS = 1000.0
 """A smaller load, too."""
 
 
-def _sized(name: str, buffer: int) -> str:
+def sized(name: str, buffer: int) -> str:
     """A queue discipline; ``droptail`` and ``red`` get what a link of this buffer needs."""
     if name == "droptail":
         return f'{{ kind = "droptail", limit = "{buffer} packets" }}'
@@ -250,7 +251,7 @@ def refuse_unknown(disciplines: Sequence[str], option: str) -> None:
     field = "topology.bottleneck.discipline"
     try:
         for name in disciplines:
-            example("cbr", [(field, _sized(name, _LEAST_BUFFER))])
+            example("cbr", [(field, sized(name, _LEAST_BUFFER))])
     except ScenarioError as error:
         raise ScenarioError(str(error).replace(field, option, 1)) from None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.lazy import np
@@ -43,7 +46,8 @@ class Segments:
     """Whether the sender is at home: the segment goes up."""
     pair: np.ndarray
     """Number of the pair of addresses."""
-    begin_ns: int
+    notes: Mapping[str, Any]
+    """What was put right in front of this."""
 
     def __len__(self) -> int:
         """How many there are."""
@@ -80,7 +84,7 @@ class Loops:
 
 def read_segments(capture: Path) -> Segments:
     """The segments of a capture that is not compressed."""
-    words, _ = _native.capture_segments(str(capture))
+    words, noted = _native.capture_segments(str(capture))
     rows = np.frombuffer(words, dtype="<u8").reshape(-1, _WORDS)
     rows = rows[np.argsort(rows[:, 0], kind="stable")].astype(np.int64)
     time, connection, side, seq, ack, rest, place = rows.T
@@ -98,7 +102,7 @@ def read_segments(capture: Path) -> Segments:
         flags,
         np.where(way == 0, side == 0, way == 2),
         place >> 2,
-        origin,
+        json.loads(noted),
     )
 
 

@@ -114,8 +114,20 @@ def command(
     """
     rates_bps = parsed_rates(rate) if rate else None
     if predict:
+        beside = {
+            "--rtt": rtt,
+            "--baseline": baseline,
+            "--set": overrides,
+            "--seed": seed,
+            "--seeds": seeds,
+            "--output": figure,
+        }
+        if other := [name for name, value in beside.items() if value]:
+            raise AqmlabError(f"{other[0]}: --predict does not take it; leave one of them out")
         _predict(capture, predict, rates_bps, present, buffer, jobs, as_json=as_json)
         return
+    if buffer:
+        raise AqmlabError("--buffer: states the present queue of --predict; it is not given")
     words = vary.split(discipline)
     if len(words) == 1 and words != [_BASELINE]:
         words = [_BASELINE, *words]

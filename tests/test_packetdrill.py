@@ -225,6 +225,7 @@ UNREADABLE = {
     f"{HEAD}0.2 close(4) = 0\n0.1 close(3) = 0\n": "line 9: found time 0.1 behind 0.2",
     f"0.5 {HEAD[2:]}": "line 1: found a first event that is later; expected time 0",
     f"--tolerance_usecs=much\n{HEAD}": "line 1: --tolerance_usecs: found 'much'",
+    f"{HEAD}+0 write(4, ..., 4000000000) = 4000000000\n": "line 8: found 4000000000 bytes",
     "hello world\n": "line 1: found 'hello world'; expected a time",
     f"{HEAD}+0 \x07\n": "line 8: found the byte 7; expected text",
 }

@@ -85,8 +85,10 @@ fn what_cannot_be_read_is_said() {
         ("0.1 < A 1 ack", "ack lacks its value"),
         ("0.1 write 4000000000", "less than 2 GiB"),
         ("set mss = ", "expected KEY = VALUE"),
-        ("set mss = 5\n0.1 quiet\n0.1 cwnd 1", "mss"),
         ("0.1 cwnd many", "expected a number"),
+        ("set mss = \"500 bytes\"", "found mss behind connect"),
+        ("profile linux", "found profile behind connect"),
+        ("0.1 listen", "found a second listen"),
     ] {
         let failure = script::play(&format!("{open}{wrong}\n")).expect_err(wrong);
         let Fault::Unreadable(found) = &failure.fault else {
@@ -95,5 +97,81 @@ fn what_cannot_be_read_is_said() {
         assert!(found.contains(message), "{wrong}: {found}");
         assert!(!found.contains('\n'), "{found}");
     }
-    assert!(script::play("# nothing\n").is_err());
+    for (text, message) in [
+        ("# nothing\n", "found no line"),
+        ("profile rfc\n0.1 close\n", "no end point"),
+        ("profile rfc\nset mss = 5\nopen 0.1\n", "mss"),
+        ("profile rfc\n0.1 < A 1 ack 1\n", "no end point"),
+        ("profile none\nopen 0.1\n", "none"),
+    ] {
+        let failure = script::play(text).expect_err(text);
+        assert!(matches!(failure.fault, Fault::Unreadable(_)), "{failure}");
+        assert!(failure.to_string().contains(message), "{text}: {failure}");
+    }
+}
+
+/// Draws numbers, the same in every run.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end.max(1) as u64) as usize
+    }
+
+    /// Cuts, replaces, doubles or garbles a line.
+    fn garble(&mut self, lines: &mut Vec<String>, other: &str) {
+        let place = self.below(lines.len());
+        let mut letters: Vec<char> = lines[place].chars().collect();
+        let at = self.below(letters.len());
+        match self.below(5) {
+            0 => letters.truncate(at),
+            1 => letters = other.chars().collect(),
+            2 => lines.insert(place, lines[place].clone()),
+            3 if at < letters.len() => letters[at] = char::from(self.below(256) as u8),
+            _ => {
+                if let Some(at) = letters.iter().position(char::is_ascii_digit) {
+                    let power = self.below(11) as u32;
+                    let number = self.below(10_usize.pow(power)).to_string();
+                    letters.splice(at..=at, number.chars());
+                }
+            }
+        }
+        lines[place] = letters.into_iter().collect();
+    }
+}
+
+#[test]
+fn no_text_breaks_the_interpreter() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    let texts: Vec<_> = paths
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let mut draws = Draws(0x9e37_79b9);
+    let mut outcomes = [0_u32; 3];
+    for _ in 0..2000 {
+        let text = &texts[draws.below(texts.len())];
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        for _ in 0..=draws.below(3) {
+            let others: Vec<_> = texts[draws.below(texts.len())].lines().collect();
+            let other = others[draws.below(others.len())];
+            draws.garble(&mut lines, other);
+        }
+        let text = lines.join("\n");
+        let outcome = std::panic::catch_unwind(|| script::play(&text).map_err(|it| it.fault));
+        match outcome.unwrap_or_else(|_| panic!("this script breaks the interpreter:\n{text}")) {
+            Ok(()) => outcomes[0] += 1,
+            Err(Fault::Differs { .. }) => outcomes[1] += 1,
+            Err(Fault::Unreadable(_)) => outcomes[2] += 1,
+        }
+    }
+    assert!(outcomes.iter().all(|&count| count > 100), "{outcomes:?}");
 }

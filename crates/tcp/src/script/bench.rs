@@ -44,25 +44,34 @@ pub struct Bench {
 type Outcome = Result<(), String>;
 
 impl Bench {
-    /// Replaces values of the stack, in TOML; the first one names its profile. An end point that is there
-    /// goes on with them.
+    /// Replaces values of the stack, in TOML. An end point that is there goes on with another `nagle`.
     ///
     /// # Errors
     ///
-    /// There are no such values.
+    /// There are no such values, or an end point is there that has others.
     pub fn set(&mut self, settings: &str) -> Outcome {
         let pairs: Table = settings.parse().map_err(|error: toml::de::Error| {
             let message = error.message().lines().collect::<Vec<_>>().join(" ");
             format!("found {settings:?}; expected KEY = VALUE ({message})")
         })?;
+        let kept = pairs.keys().find(|key| *key != "nagle");
+        if let (Some(key), Some(_)) = (kept, &self.end) {
+            return Err(format!(
+                "found {key} behind connect or listen; expected it before"
+            ));
+        }
         self.overlay.extend(pairs);
         self.profile = None;
         Ok(())
     }
 
-    pub(super) fn name_profile(&mut self, name: &str) {
+    pub(super) fn name_profile(&mut self, name: &str) -> Outcome {
+        if self.end.is_some() {
+            return Err("found profile behind connect or listen; expected it before".to_owned());
+        }
         self.overlay.insert("profile".to_owned(), Value::from(name));
         self.profile = None;
+        Ok(())
     }
 
     /// The stack.
@@ -128,6 +137,9 @@ impl Bench {
                     "found {bytes} bytes; expected less than 2 GiB in all"
                 ));
             }
+        }
+        if matches!(word, "connect" | "listen") && self.end.is_some() {
+            return Err(format!("found a second {word}; expected one"));
         }
         match word {
             "connect" => {

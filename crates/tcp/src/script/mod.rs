@@ -117,10 +117,7 @@ impl Player {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = rest.trim();
         match word {
-            "profile" => {
-                self.bench.name_profile(rest);
-                Ok(())
-            }
+            "profile" => Ok(self.bench.name_profile(rest)?),
             "set" => Ok(self.bench.set(rest)?),
             "peer" => {
                 self.peer = rest.to_owned();

@@ -14,7 +14,6 @@ from aqmlab.validation.kernel.script import Script
 from aqmlab.validation.packetdrill.calls import MismatchError
 from aqmlab.validation.packetdrill.language import (
     LARGEST,
-    LanguageError,
     NotApplicableError,
     parse,
 )
@@ -62,7 +61,7 @@ def check(path: Path) -> Verdict:
         return Verdict(name, NOT_APPLICABLE, error.line, why=error.message)
     except MismatchError as error:
         return Verdict(name, FAIL, error.line, error.expected, error.found)
-    except LanguageError as error:
+    except AqmlabError as error:
         raise AqmlabError(f"{path}: {error}") from None
     return Verdict(name, PASS)
 

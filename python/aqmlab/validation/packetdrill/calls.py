@@ -19,6 +19,7 @@ from aqmlab.validation.packetdrill.settings import System, set_control
 __all__ = ["Calls", "Connection", "MismatchError", "Pending"]
 
 INTEGER = re.compile(r"\[?\s*(-?\d{1,12})\s*\]?")
+PIECE = re.compile(r"\{\s*\.\.\.\s*,\s*(\d{1,9})\s*\}")
 LINGER = re.compile(r"\{\s*onoff\s*=\s*(\d+)\s*,\s*linger\s*=\s*(\d+)\s*\}")
 CLOSED_ERRORS = ("EPIPE", "ECONNRESET", "ETIMEDOUT", "ECONNREFUSED", "ENOTCONN")
 PLAIN_FLAGS = {"0", "MSG_DONTWAIT", "MSG_NOSIGNAL"}
@@ -99,6 +100,8 @@ class Calls:
     """Nobody reads any more."""
     gone: bool = False
     """The host has no connection any more."""
+    last: bool = False
+    """The peer closed first: nothing is left once the FIN of this end is acknowledged."""
     pending: list[Pending] = field(default_factory=list)
 
     # ---- what a call says ----
@@ -283,12 +286,22 @@ class Calls:
 
         self.wait(event, call, due, lambda: unread() > 0 or show("eof") or show("failed"), finish)
 
+    def length(self, event: Event, call: Call) -> int:
+        """How much is written, in one piece or in several."""
+        if call.name not in ("sendmsg", "writev"):
+            return self.integer(event, call, 2)
+        parts = PIECE.findall(self.argument(event, call, 1))
+        if not parts:
+            raise LanguageError(event.line, f"{call.name}: found no pieces; expected {{..., N}}")
+        return sum(map(int, parts))
+
     def call_write(self, event: Event, call: Call, _: int) -> None:
-        """``write``, ``send``, ``sendto``: what is written fits."""
+        """``write``, ``send`` and their kin: what is written fits."""
         self.connected(event, call)
-        length = self.integer(event, call, 2)
-        if call.name != "write":
-            flags = {flag.strip() for flag in self.argument(event, call, 3).split("|")}
+        length = self.length(event, call)
+        if not call.name.startswith("write"):
+            place = 2 if call.name == "sendmsg" else 3
+            flags = {flag.strip() for flag in self.argument(event, call, place).split("|")}
             if more := flags - PLAIN_FLAGS:
                 raise NotApplicableError(event.line, f"{call.name} with {min(more)}")
         if self.shut or self.connection.is_shown("failed"):
@@ -315,6 +328,7 @@ class Calls:
             self.connection.perform("abort")
         elif not self.shut:
             self.connection.perform("close")
+        self.last |= self.connection.is_shown("eof") and not self.shut
         self.closed = self.shut = True
 
     def call_shutdown(self, event: Event, call: Call, _: int) -> None:
@@ -325,6 +339,7 @@ class Calls:
             raise NotApplicableError(event.line, f"shutdown with {how} is not modelled")
         self.returns(event, call, 0)
         if not self.shut:
+            self.last = self.connection.is_shown("eof")
             self.connection.perform("close")
         self.shut = True
 
@@ -379,6 +394,8 @@ HANDLERS: Mapping[str, Callable[[Calls, Event, Call, int], None]] = {
     "write": Calls.call_write,
     "send": Calls.call_write,
     "sendto": Calls.call_write,
+    "sendmsg": Calls.call_write,
+    "writev": Calls.call_write,
     "close": Calls.call_close,
     "shutdown": Calls.call_shutdown,
     "setsockopt": Calls.call_setsockopt,

@@ -112,7 +112,10 @@ class Player:
     def perform(self, word: str, length: int = 0) -> None:
         """The application does something."""
         self.steps.append(Step(self.line, self.now / NANOSECONDS, word, length))
-        self.end().perform(word, length)
+        try:
+            self.end().perform(word, length)
+        except AqmlabError as error:
+            raise LanguageError(self.line, str(error)) from None
         self.collect()
 
     def shown(self, word: str) -> float | None:
@@ -242,7 +245,7 @@ class Player:
         is_syn = "S" in packet.flags
         if is_syn and packet.length:
             raise NotApplicableError(event.line, "data in a SYN is not modelled")
-        gone = self.calls.gone or self.is_shown("failed")
+        gone = self.is_gone()
         if self.calls.closed and packet.length and not gone:
             raise NotApplicableError(event.line, "data behind close is not modelled")
         self.offer(packet, options, is_syn)
@@ -265,6 +268,11 @@ class Player:
             return
         end.inject(str(segment))
         self.collect()
+
+    def is_gone(self) -> bool:
+        """Whether the host has no connection any more."""
+        ended = self.calls.last and self.is_shown("finished")
+        return self.calls.gone or ended or self.is_shown("failed")
 
     def refuse(self, segment: Segment) -> None:
         """A host without the connection answers by a reset (RFC 9293, section 3.5.2)."""
@@ -465,7 +473,7 @@ class Player:
 
     def state(self) -> int | None:
         """The connection's state, where it is certain."""
-        if self.calls.gone or self.is_shown("failed"):
+        if self.is_gone():
             return CONSTANTS["TCP_CLOSE"]
         if not self.is_shown("established"):
             return CONSTANTS["TCP_SYN_SENT"] if self.asks else None

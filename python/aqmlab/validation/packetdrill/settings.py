@@ -323,6 +323,8 @@ def set_option(system: System, line: int, name: str, value: str) -> None:
         "verbose",
         "v",
         "debug",
+        "mss",
+        "send_omit_free",
     ):
         raise NotApplicableError(line, f"--{name}: this option is not modelled")
     if system.ticks not in (0, 1000):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
@@ -17,7 +18,7 @@ import pytest
 from aqmlab import Run, Scenario, Sweep, SweepSummary, figures, run, sweep
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
-from aqmlab.results import own_metrics
+from aqmlab.results import own_metrics, python_metrics
 from aqmlab.results.formula import Formula
 from aqmlab.results.metrics import OWN
 from aqmlab.results.own_metrics import Definition, define, formula, measured, option
@@ -61,9 +62,15 @@ RECORD = 'measure.record=["packets", "queue"]'
 @pytest.fixture(autouse=True)
 def nothing_defined() -> Iterator[None]:
     """Each test defines its own."""
-    own_metrics.forget()
+    forget()
     yield
+    forget()
+
+
+def forget() -> None:
+    """As a new process has it."""
     own_metrics.forget()
+    python_metrics.forget()
 
 
 @pytest.mark.parametrize(
@@ -403,7 +410,10 @@ def test_a_sweep_that_lacks_the_table_ends_before_any_run(elsewhere: Path, aqmla
         ('waited = { unit = "%" }', "metrics.waited: of is missing"),
         ('p95 = "max(queue.bytes)"', "metrics.p95: the name is taken by the metric responses.all"),
         ('x = { of = "p50", better = "mor" }', 'metrics.x.better: found "mor"; expected less or '),
-        ('x = { of = "p50", colour = "red" }', "metrics.x.colour: unknown key (allowed: of, unit"),
+        (
+            'x = { of = "p50", colour = "red" }',
+            "metrics.x.colour: unknown key (allowed: of, python",
+        ),
         (
             'x = { of = "p50 in ms", unit = "s" }',
             "metrics.x: found a unit in the text and in unit; ",
@@ -500,3 +510,95 @@ def test_a_report_has_metrics_of_ones_own(aqmlab: Cli) -> None:
     page = Path("r.md").read_text()
     assert "etrics of your own" in page
     assert f"{value:.4g}" in page
+
+
+CODE = '''
+"""Metrics of this file."""
+import math
+
+
+def longest(run):
+    """The longest wait."""
+    waits = run.packets.column("wait_ns").drop_null().to_pylist()
+    return _second(max(waits))
+
+
+def _second(nanoseconds):
+    return nanoseconds / 1e9
+
+
+def wrong(run):
+    return {}
+'''
+
+
+def test_a_metric_in_python(elsewhere: Path, small: Path, aqmlab: Cli) -> None:
+    file = elsewhere / "mine.py"
+    file.write_text(CODE.format("None"))
+    text = planned(elsewhere).read_text()
+    entry = '{ python = "mine.py:longest", unit = "s", reads = ["packets"], better = "less" }'
+    plan = elsewhere / "python.toml"
+    plan.write_text(text.replace(f"waited = '{TEXT}'", f"longest = {entry}"))
+    refused = aqmlab("sweep", plan)
+    assert refused.status == 2
+    assert refused.err == (
+        "aqmlab: metrics.longest: is code of mine.py, which runs if you allow it: --metrics "
+        "mine.py\n"
+    )
+    answer = aqmlab("sweep", plan, "--metrics", file)
+    assert answer.status == 0, answer.err
+    rows = pq.read_table("runs/sweeps/python/results.parquet").to_pylist()
+    for row in rows:
+        folder = Path("runs/store") / row["key"][:2] / row["key"]
+        assert row["metrics.longest"] == Run.open(folder).metric("max(packets.wait_s)")
+        assert row["metrics.wrong"] is None
+    stated = json.loads(Path("runs/sweeps/python/sweep.json").read_text())["metrics"]["longest"]
+    assert stated["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+
+    forget()  # the results are enough for a figure
+    drawn = aqmlab("plot", "parameter", plan, "--metric", "longest", "-o", "a.svg")
+    assert drawn.status == 0, drawn.err
+    forget()
+    file.write_text(CODE.format("None").replace("max(waits)", "2 * max(waits)"))
+    assert aqmlab("sweep", plan, "--metrics", file).status == 0, "another file is another number"
+    after = pq.read_table("runs/sweeps/python/results.parquet").column("metrics.longest")
+    assert after.to_pylist() == [2 * row["metrics.longest"] for row in rows]
+    assert small.exists()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ("'1'", "mine.py:wrong gives '1' of "),
+        ("True", "mine.py:wrong gives 'True' of "),
+        ("[1.0]", "mine.py:wrong gives '[1.0]' of "),
+        ("math.nan", "mine.py:wrong gives 'nan' of "),
+        ("run.nothing", "mine.py:17: AttributeError: 'Run' object has no attribute 'nothing' (in "),
+        ("1 / 0", "mine.py:17: ZeroDivisionError: division by zero (in "),
+    ],
+)
+def test_what_a_function_may_not_give(
+    result: str, message: str, aqmlab: Cli, small: Path, elsewhere: Path
+) -> None:
+    assert aqmlab("run", small).status == 0
+    Path("mine.py").write_text(CODE.format(result).replace("longest", "_longest"))
+    answer = aqmlab("compare", "runs", next(Path("runs").iterdir()), "--metrics", "mine.py")
+    assert answer.status == 2
+    assert answer.err.startswith(f"aqmlab: wrong: {message}"), answer.err
+    assert elsewhere.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(run:\n", "mine.py:1: SyntaxError: "),
+        ("x = 1\nraise OSError('no')\n", "mine.py:2: OSError: no"),
+        ("x = 1\n", "mine.py: has no function; expected one such as def mine(run):"),
+        ("def p95(run):\n    return 1\n", "p95: the name is taken by the metric"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_metrics(text: str, message: str, aqmlab: Cli) -> None:
+    Path("mine.py").write_text(text)
+    answer = aqmlab("compare", ".", "--metrics", "mine.py")
+    assert answer.status == 2
+    assert answer.err.startswith(f"aqmlab: --metrics: {message}"), answer.err

@@ -20,6 +20,7 @@ __all__ = [
     "Json",
     "Link",
     "Memory",
+    "MetricFiles",
     "OwnMetrics",
     "Plugins",
     "Runs",
@@ -118,6 +119,28 @@ OwnMetrics = Annotated[
         is_eager=True,
         help="A metric of your own, such as 'late = share(responses.response_s > 1) in %'; "
         "docs/how-to/metrics-of-your-own.md explains the text. May be repeated.",
+    ),
+]
+
+
+def _load_metrics(files: list[Path] | None) -> list[Path] | None:
+    """Runs the files, before anything names their functions."""
+    for file in files or ():
+        from aqmlab.results import own_metrics  # few commands want them
+
+        own_metrics.load(file)
+    return files
+
+
+MetricFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--metrics",
+        metavar="FILE",
+        callback=_load_metrics,
+        is_eager=True,
+        help="Load metrics of your own in Python: functions of a run. May be repeated. Their code "
+        "runs.",
     ),
 ]
 Jobs = Annotated[

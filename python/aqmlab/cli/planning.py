@@ -19,7 +19,7 @@ from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 
-__all__ = ["baselines", "calibrated", "kept", "load", "made", "planned_runs"]
+__all__ = ["baselines", "calibrated", "kept", "load", "made", "planned_runs", "say_packets"]
 
 
 def load(
@@ -176,6 +176,7 @@ def made(
             metric.check(scenario.data)
     scenarios = calibrated(wanted, jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}
+    say_packets([(entry, root / name) for name, entry in named.items()])
     if any(not (root / name).exists() for name in named):
         check_output_folder(root)
     names = dict(zip(named, _names(list(named.values())), strict=True))
@@ -197,6 +198,19 @@ def made(
             raise result
         found.append(entry if isinstance(entry, Run) else measured(result))
     return found
+
+
+def say_packets(planned: Sequence[tuple[Scenario, Path]]) -> None:
+    """Says how large the tables of packets become; an error if that is too large.
+
+    Args:
+        planned: scenarios and the places of their runs; what is there is not made again.
+    """
+    from aqmlab.engine import packet_table  # few record packets
+
+    fresh = [(scenario, place) for scenario, place in planned if not place.exists()]
+    if fresh and (size := packet_table.check([one for one, _ in fresh], fresh[0][1])) is not None:
+        say(f"packets.parquet: {size}")
 
 
 def _names(scenarios: Sequence[Scenario]) -> list[str]:

@@ -10,7 +10,13 @@ from typing import Any
 
 from aqmlab import _native
 
-__all__ = ["TABLES", "Column", "column_of", "lacking", "stored_name"]
+__all__ = [
+    "TABLES",
+    "Column",
+    "column_of",
+    "lacking",
+    "stored_name",
+]
 
 
 @dataclass(frozen=True)

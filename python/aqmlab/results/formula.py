@@ -16,7 +16,13 @@ from aqmlab._util.lazy import np, pa, pc
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import UNBOUNDED, Bounds
-from aqmlab.results.columns import TABLES, Column, column_of, lacking, stored_name
+from aqmlab.results.columns import (
+    TABLES,
+    Column,
+    column_of,
+    lacking,
+    stored_name,
+)
 from aqmlab.results.formula_text import (
     Both,
     Call,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from aqmlab._util.fields import Field
@@ -19,8 +20,10 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.columns import TABLES
 from aqmlab.results.formula import FUNCTIONS, Formula
 from aqmlab.results.metrics import OWN, SHORT_NAMES, OwnMetric, known_keys
+from aqmlab.results.python_metrics import Code, allow, here
 from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
+from aqmlab.results.units import factor
 
 __all__ = [
     "Definition",
@@ -30,6 +33,7 @@ __all__ = [
     "forget",
     "formula",
     "kept_name",
+    "load",
     "measured",
     "option",
     "table_of",
@@ -40,7 +44,9 @@ __all__ = [
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 _OPTION = re.compile(r"\s*(?P<name>[^=<>!]*?)\s*=(?!=)(?P<text>.*)", re.DOTALL)
-_KEYS = ("of", "unit", "better", "label")
+_KEYS = ("of", "python", "unit", "better", "label", "reads")
+_STORED = ("sha256",)
+"""What a sweep's results say besides."""
 _BETTER = ("less", "more")
 _KNOWN_VALUES = 200_000
 """So many numbers of runs are remembered."""
@@ -57,10 +63,14 @@ class Definition:
     """Where it is defined, such as ``--metric`` or the name of a sweep."""
     label: str = ""
     better: Literal["less", "more", ""] = ""
+    code: Code | None = None
+    """What computes it instead of the text: a function in Python."""
 
     @cached_property
-    def formula(self) -> Formula:
+    def formula(self) -> Formula | Code:
         """What computes it; an error says what is wrong."""
+        if self.code is not None:
+            return self.code
         try:
             return formula(self.text)
         except AqmlabError as error:
@@ -96,9 +106,15 @@ class Definition:
         if reason := self.formula.lacking(scenario):
             raise AqmlabError(f"{self.name}: {reason}")
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, Any]:
         """As a sweep's results keep it."""
-        found = {"of": self.text, "better": self.better, "label": self.label}
+        found: dict[str, Any] = {"better": self.better, "label": self.label}
+        if self.code is None:
+            found["of"] = self.text
+        else:
+            found["python"] = f"{self.code.file}:{self.code.function}"
+            found |= {"unit": self.code.unit, "sha256": self.code.sha256}
+            found["reads"] = list(self.code.reads)
         return {key: value for key, value in found.items() if value}
 
 
@@ -160,37 +176,94 @@ def option(text: str, origin: str = "--metric") -> Definition:
     return Definition(match["name"], match["text"].strip(), origin)
 
 
-def table_of(field: Field, origin: str) -> tuple[Definition, ...]:
-    """The definitions of a file's table ``[metrics]``."""
-    what = "a table of names and texts"
-    return tuple(_definition(name, one, origin) for name, one in field.table(what=what).items())
-
-
-def _definition(name: str, field: Field, origin: str) -> Definition:
-    """The definition of one entry: a text, or a table."""
-    if isinstance(field.value, str):
-        found = Definition(name, field.text("a text"), origin)
-    else:
-        spec = field.table(_KEYS, what='a text, or a table such as { of = "...", unit = "%" }')
-        if "of" not in spec:
-            field.wrong("of is missing; it is the text that computes the metric")
-        text = spec["of"].text("a text")
-        if "unit" in spec:
-            if re.search(r"\bin\s+[^\W\d]\S*\s*$", text):
-                field.wrong("found a unit in the text and in unit; give one of them")
-            text = f"{text} in {spec['unit'].text('a unit')}"
-        better = spec["better"].text("less or more") if "better" in spec else ""
-        if better and better not in _BETTER:
-            spec["better"].expected(f"less or more{nearest(better, _BETTER)}")
-        label = spec["label"].text("a text") if "label" in spec else ""
-        found = Definition(name, text, origin, label, "more" if better == "more" else
-                           "less" if better else "")  # fmt: skip
+def load(path: Path, origin: str = "--metrics") -> list[Definition]:
+    """Runs a file and defines its functions."""
     try:
-        _check_name(found)
-        _ = formula(found.text)
+        found = [Definition(one.function, "", origin, code=one) for one in allow(path)]
     except AqmlabError as error:
-        field.wrong(str(error).removeprefix(f"{origin}: {name}: "))
+        raise AqmlabError(f"{origin}: {error}") from None
+    define(found)
     return found
+
+
+def table_of(field: Field, origin: str, *, stored: bool = False) -> tuple[Definition, ...]:
+    """The definitions of a file's table ``[metrics]``.
+
+    Args:
+        field: the table.
+        origin: what messages call the file.
+        stored: whether the results of a sweep say so: their code need not be here.
+    """
+    what = "a table of names and texts"
+    return tuple(
+        _definition(name, one, origin, stored=stored)
+        for name, one in field.table(what=what).items()
+    )
+
+
+def _definition(name: str, field: Field, origin: str, *, stored: bool) -> Definition:
+    """The definition of one entry: a text, or a table."""
+    try:
+        if isinstance(field.value, str):
+            found = Definition(name, field.text("a text"), origin)
+        else:
+            found = _of_table(name, field, origin, stored=stored)
+        _check_name(found)
+        _ = found.formula
+    except AqmlabError as error:
+        message = str(error).removeprefix(f"{origin}: {name}: ")
+        if message.startswith(field.path):
+            raise
+        field.wrong(message)
+    return found
+
+
+def _of_table(name: str, field: Field, origin: str, *, stored: bool) -> Definition:
+    """The definition of an entry that is a table."""
+    known = (*_KEYS, *_STORED) if stored else _KEYS
+    spec = field.table(known, what='a text, or a table such as { of = "...", unit = "%" }')
+    if "of" in spec and "python" in spec:
+        field.wrong("found of and python; give one of them")
+    better = spec["better"].text("less or more") if "better" in spec else ""
+    if better and better not in _BETTER:
+        spec["better"].expected(f"less or more{nearest(better, _BETTER)}")
+    unit = spec["unit"].text("a unit") if "unit" in spec else ""
+    text, code = "", None
+    if "python" in spec:
+        code = _code(spec, unit, stored=stored)
+    elif "of" not in spec:
+        field.wrong("of is missing; it is the text that computes the metric")
+    else:
+        if "reads" in spec:
+            spec["reads"].wrong("is for python; a text says what it reads")
+        text = spec["of"].text("a text")
+        if unit and re.search(r"\bin\s+[^\W\d]\S*\s*$", text):
+            field.wrong("found a unit in the text and in unit; give one of them")
+        text = f"{text} in {unit}" if unit else text
+    label = spec["label"].text("a text") if "label" in spec else ""
+    wanted: Literal["less", "more", ""] = ""
+    if better:
+        wanted = "more" if better == "more" else "less"
+    return Definition(name, text, origin, label, wanted, code)
+
+
+def _code(spec: Mapping[str, Field], unit: str, *, stored: bool) -> Code:
+    """The function of an entry in Python."""
+    text = spec["python"].text("FILE:FUNCTION")
+    what = 'a list of tables such as ["packets"]'
+    reads = tuple(
+        item.text("the name of a table")
+        for item in (spec["reads"].items(what) if "reads" in spec else ())
+    )
+    if unit:
+        factor("", unit)  # an error where there is no such unit
+    if not stored:
+        return Code.named(text, unit, reads)
+    file, _, function = text.rpartition(":")
+    sha256 = spec["sha256"].text("a hash")
+    code = here(file)
+    same = code if code is not None and code.sha256 == sha256 else None
+    return Code(file, function, sha256, unit, reads, same)
 
 
 def _check_name(one: Definition) -> None:

@@ -195,7 +195,7 @@ def _metrics_of(folder: Path) -> dict[str, dict[str, float | None]]:
     if not stated:
         return {}
     definitions: tuple[Definition, ...] = table_of(
-        Field("metrics", stated), f"sweep {about.get('name', folder.name)}"
+        Field("metrics", stated), f"sweep {about.get('name', folder.name)}", stored=True
     )
     define(definitions)
     content = read_bytes(folder / _RESULTS, "sweep", _MAX_BYTES)

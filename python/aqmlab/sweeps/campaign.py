@@ -18,7 +18,7 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.lazy import pa
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.renamed import renamed
-from aqmlab.engine import schedulers
+from aqmlab.engine import packet_table, schedulers
 from aqmlab.engine.batch import Batch
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.kept import Kept, signed
@@ -59,6 +59,9 @@ class SweepProgress:
 
     def calibrated(self, answer: str) -> None:
         """How many users cause a load."""
+
+    def recording(self, size: str) -> None:
+        """How large the tables of packets become, if there are any."""
 
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
         """Runs are about to be made, the others are in the store; about how long it takes."""
@@ -224,6 +227,9 @@ class _Campaign:
         )
         outcomes: dict[str, Outcome] = {**batch.found}
         if count := len(batch.missing):
+            lacking = [self.scenarios[index] for index, _ in batch.missing.values()]
+            if (size := packet_table.check(lacking, self.store.root)) is not None:
+                self.progress.recording(f"packets.parquet: {size}")
             self.progress.making(count, len(batch.found), batch.seconds(pool), pool.jobs)
             made = batch.make(
                 pool,

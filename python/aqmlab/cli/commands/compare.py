@@ -25,6 +25,7 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    MetricFiles,
     OwnMetrics,
     Plugins,
     Seed,
@@ -87,6 +88,7 @@ def command(
         ),
     ] = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     where: Where = None,
     overrides: Sets = None,
     seed: Seed = None,

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import Runs, Where, flag, named_as_options
+from aqmlab.cli.options import MetricFiles, Runs, Where, flag, named_as_options
 from aqmlab.cli.usage import name_plainly
 from aqmlab.errors import AqmlabError
 
@@ -161,6 +161,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         height: _Height = None,
         font: _Font = "sans-serif",
         font_size: _FontSize = None,
+        metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
         **options: Any,  # noqa: ANN401 - checked by typer against the kind's types
     ) -> None:
         from aqmlab.figures.files import check_suffix, save

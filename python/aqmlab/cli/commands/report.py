@@ -9,7 +9,7 @@ import typer
 
 from aqmlab._util.console import Progress, out, say
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import OwnMetrics, Runs
+from aqmlab.cli.options import MetricFiles, OwnMetrics, Runs
 from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
@@ -61,6 +61,7 @@ def command(
         ),
     ] = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     playground: Annotated[
         str | None,
         typer.Option(

@@ -29,13 +29,14 @@ from aqmlab.cli.options import (
     chosen_seeds,
     one_seed,
 )
-from aqmlab.cli.planning import calibrated, load, made
+from aqmlab.cli.planning import calibrated, load, made, say_packets
 from aqmlab.engine import privileges
 from aqmlab.engine.execute import World, default_path, execute, existing_run
 from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
 
@@ -86,10 +87,7 @@ def command(
     elif directory is not None:
         check_output_folder(directory)
     [ready] = calibrated([chosen], jobs)
-    if world is World.LIVE:
-        place = directory or default_path(ready, world=world)
-        for left in remove_abandoned(place.parent):
-            say(f"removed {left}, which a killed run left behind")
+    _prepare(ready, directory or default_path(ready, world=world), world)
     with Progress("running") as progress:
         task = progress.task(chosen.name)
         if world is World.SIM and has_files(ready.effective):  # a plug-in may end its process
@@ -109,6 +107,15 @@ def command(
         return
     show(*tables.run_tables(run))
     out(f"run directory: {run.path}")
+
+
+def _prepare(ready: Scenario, place: Path, world: World) -> None:
+    """Says how large the table of packets becomes; removes what killed live runs left behind."""
+    if world is World.SIM:
+        say_packets([(ready, place)])
+        return
+    for left in remove_abandoned(place.parent):
+        say(f"removed {left}, which a killed run left behind")
 
 
 def _show_runs(runs: Sequence[Run], *, as_json: bool, as_tsv: bool) -> None:

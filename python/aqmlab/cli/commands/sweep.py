@@ -16,6 +16,7 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    MetricFiles,
     OwnMetrics,
     Plugins,
     Seed,
@@ -51,7 +52,8 @@ def command(
             metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
-    metrics: OwnMetrics = None,
+    metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     where: Where = None,
     directory: Annotated[
         Path | None,
@@ -85,8 +87,12 @@ def command(
     plan = Sweep.load(file).with_overrides(
         vary.assignment(text, "--set") for text in overrides or []
     )
-    if metrics:
-        plan = plan.with_metrics(own_metrics.option(text) for text in metrics)
+    stated = {one.name for one in plan.metrics}
+    plan = plan.with_metrics(
+        one
+        for one in own_metrics.defined()
+        if one.origin.startswith("--metric") and one.name not in stated
+    )
     if (wanted := chosen_seeds(seed, seeds)) is not None:
         plan = plan.with_seeds(wanted)
     with named_as_options(["where"]):  # before the work, not after it

@@ -12,6 +12,7 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    MetricFiles,
     OwnMetrics,
     Plugins,
     Seeds,
@@ -68,6 +69,7 @@ def command(
         ),
     ] = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     overrides: Sets = None,
     seeds: Seeds = None,
     trials: Annotated[int, typer.Option(metavar="N", help="Number of settings to try.")] = 60,

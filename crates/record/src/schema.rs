@@ -98,7 +98,7 @@ pub struct Section {
 }
 
 /// Fields whose values have a section of their own.
-const OF_THEIR_OWN: [&str; 7] = [
+const OF_THEIR_OWN: [&str; 8] = [
     "links",
     "wifi",
     "classes",

@@ -23,7 +23,7 @@ WARM_UP_S = 30
 HEAD = """\
 # Predictions held against known worlds
 
-`make predict-worlds` writes this page (about ten minutes on two cores).
+`make predict-worlds` writes this page (about ten minutes on two free cores).
 
 The simulator writes a capture of each world behind its present queue: 300 s, begun in mid-traffic,
 with a tap in the house. `aqmlab replay --predict` reads the capture only. The truth is the same

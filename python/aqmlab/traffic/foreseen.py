@@ -368,7 +368,7 @@ def _guesses(
 
     lab.measure([(guess, "") for guess in guesses])
     best = min(guesses, key=score)
-    kept = [one for one in guesses if one.present.kind == best.present.kind]
+    kept = list(guesses)
     has_long = any(file.is_long for file in lab.files[0.0])
     if has_long:
         others = [replace(best, control=name) for name in _CONTROLS[1:]]
@@ -389,7 +389,10 @@ def _guesses(
             if one.present.kind != best.present.kind and score(one) <= score(best) + _NEAR_BEST
         }
         if rivals:
-            said += f" (nearly as well: {', '.join(sorted(rivals))}; say it by --present)"
+            said += (
+                f" (nearly as well: {', '.join(sorted(rivals))}, which stay in the band; "
+                "say it by --present)"
+            )
     if standing:
         said += (
             f"; round trips are shorter by {1e3 * kept[0].lowered_s:.0f} ms: the queue never "
@@ -484,6 +487,8 @@ def _difference(best: _Guess, other: _Guess) -> str:
         return "chance"
     if other.slower != best.slower:
         return "the rate"
+    if other.present.kind != best.present.kind:
+        return "the present queue"
     if other.lowered_s != best.lowered_s:
         return "the standing queue"
     if other.present != best.present:

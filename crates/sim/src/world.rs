@@ -221,7 +221,7 @@ impl<E: Engine> World<E> {
                 && access.is_none()
                 && network.hosts.delay_at == DelayAt::Both
                 // Packets of one opportunity leave in one moment: their order at equal times counts.
-                && links.iter().all(|link| link.trace.is_none()),
+                && links.iter().all(|link| link.trace.is_none() && link.ack_batch == Time::ZERO),
             network: Network::new(
                 event_queue,
                 ports,
@@ -761,6 +761,7 @@ impl<E: Engine> World<E> {
                         return;
                     }
                 }
+                AppAction::Withdraw => self.connections.withdraw(index, role),
                 #[cfg(feature = "quic")]
                 AppAction::Fetch { bytes, .. } => {
                     if let Some(guest) = self.guests.get_mut(index) {

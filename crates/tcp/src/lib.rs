@@ -27,7 +27,7 @@ mod segment;
 mod sender;
 
 pub use context::Context;
-pub use control::{CongestionControlKind, ControlMetrics};
+pub use control::{CongestionControlKind, ControlMetrics, ControlState};
 pub use endpoint::{Endpoint, Events, SendLimit, Timers};
 pub use law::{Law, Report, Stamp};
 pub use peer_metrics::PeerMetrics;

@@ -3,6 +3,7 @@
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
 use aqmlab_record::{Exchange, Flow, LinkDirection, PacketRow, TraceRow};
+use aqmlab_tcp::ControlState;
 
 use crate::breakdown::Breakdowns;
 use crate::chunk::Encoded;
@@ -237,7 +238,47 @@ columns! {
             row.probe.control.queueing_delay.map(Time::as_secs_f64),
         /// Segments in queues that a delay-based congestion control estimates; empty for others.
         law_segments ["segments"]: OptionalValues = row.probe.control.segments,
+        /// What the congestion control is doing: `slow-start` or `avoidance`, of BBR its state; empty:
+        /// the sender does not show it.
+        phase: Words = control(row).map_or("", |it| it.phase),
+        /// Rate at which segments leave, headers included; empty: they are not paced.
+        pacing_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.pacing_rate)),
+        /// Largest bandwidth of late that BBR has seen, of payload; else empty.
+        max_bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.max_bw)),
+        /// Bandwidth that BBR uses, of payload; else empty.
+        bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.bw)),
+        /// Bound of the bandwidth that losses of BBRv3 have set; else empty.
+        bw_shortterm_bps ["bit/s"]: OptionalValues =
+            bits(control(row).and_then(|it| it.bw_shortterm)),
+        /// Smallest round trip of late of BBR; else empty.
+        min_rtt_s ["s"]: OptionalValues =
+            control(row).and_then(|it| it.min_rtt).map(Time::as_secs_f64),
+        /// Bound of what is in flight that probes of BBRv3 have found; else empty.
+        inflight_longterm_bytes ["bytes"]: OptionalValues =
+            control(row).and_then(|it| it.inflight_longterm),
+        /// Bound of what is in flight that losses of BBRv3 have set; else empty.
+        inflight_shortterm_bytes ["bytes"]: OptionalValues =
+            control(row).and_then(|it| it.inflight_shortterm),
+        /// Bytes acknowledged beyond what the bandwidth of BBR explains; else empty.
+        extra_acked_bytes ["bytes"]: OptionalValues = control(row).and_then(|it| it.extra_acked),
+        /// 1 where BBR has found the pipe full, else 0; of others empty.
+        full_bw_reached: OptionalValues =
+            control(row).and_then(|it| it.full_bw_reached).map(|it| f64::from(u8::from(it))),
+        /// Rounds of BBR since the connection began; else empty.
+        round: OptionalTimes = control(row).and_then(|it| it.round),
+        /// Cycles of probes of BBRv3, or the place in the cycle of BBRv1; else empty.
+        cycle: OptionalTimes = control(row).and_then(|it| it.cycle),
     }
+}
+
+/// The inner state of the congestion control of a row.
+const fn control(row: &TraceRow) -> Option<&ControlState> {
+    row.probe.control_state.as_ref()
+}
+
+/// A rate of bytes in bits per second.
+fn bits(bytes: Option<f64>) -> Option<f64> {
+    bytes.map(|rate| 8.0 * rate)
 }
 
 /// Samples of queues with the inner variables of their disciplines: a column for each.

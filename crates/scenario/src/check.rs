@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use aqmlab_declare::Declared;
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
-use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
+use aqmlab_traffic::{HostCounts, Model, Opening, Rtt, Starts};
 
 #[cfg(feature = "breakdown")]
 use crate::ResponseTime;
@@ -288,6 +288,15 @@ fn transport(path: &str, class: &Traffic) -> Checked {
     at(&format!("{path}.quic"), class.quic.check())?;
     at(&format!("{path}.quinn"), class.quinn.check())?;
     let found = class.transport.other();
+    if let Model::Bulk(bulk) = &class.model
+        && bulk.withdraws()
+    {
+        let message = format!(
+            "found some with the transport {found}, which sends all that is written; give a limit, \
+             or leave them out"
+        );
+        return wrong(format!("{path}.pauses"), message);
+    }
     let path = format!("{path}.transport");
     let model = class.model.parameters();
     if model.packets_per_s() > 0.0 {

@@ -1,12 +1,12 @@
 //! One direction of a link, as a scenario states it.
 
-use aqmlab_aqm::{Discipline, droptail};
+use aqmlab_aqm::{Discipline, droptail, policer};
 use aqmlab_declare::check::{Problem, problem, within};
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{QueueSize, Rate, Time};
 
-use crate::variable::{self, DelayChange, Outage, Trace};
+use crate::variable::{self, DelayChange, LossChange, Outage, Trace};
 use crate::{Framing, Packets, limits};
 
 /// One direction of a link, and the queue before it.
@@ -35,12 +35,19 @@ pub struct Link {
     /// Processor of the router, which every packet passes before the queue.
     #[param(table, unwritten)]
     pub input: Option<Input>,
+    /// A policer before the queue, behind the processor if there is one: a table of the discipline
+    /// `policer` without its `kind`. In results it is a link of its own, called `LINK-policer`.
+    #[param(table, unwritten)]
+    pub policer: Option<policer::Params>,
     /// Time that every packet occupies the link, whatever its size. Such a link is a processor.
     #[serde(skip)]
     pub packet_time: Option<Time>,
     /// Probability of a random loss on the wire.
     #[param(default, check = loss)]
     pub loss: f64,
+    /// Changes of this probability, in order of time.
+    #[param(default, table, unwritten)]
+    pub loss_changes: Vec<LossChange>,
     /// Packets that are overtaken on the wire.
     #[param(table, unwritten)]
     pub reordering: Option<Reordering>,
@@ -50,6 +57,10 @@ pub struct Link {
     /// Changes of the propagation delay, in order of time. Packets are never reordered.
     #[param(default, table, unwritten)]
     pub delay_changes: Vec<DelayChange>,
+    /// Packets leave the link together, at multiples of this period: ACKs or data that a link
+    /// aggregates. 0 is off.
+    #[param(default, check = limits::time, unwritten)]
+    pub ack_batch: Time,
     /// Times in which the link starts no transmission, in order of time.
     #[param(default, table, unwritten)]
     pub outages: Vec<Outage>,
@@ -80,7 +91,7 @@ pub struct Input {
 }
 
 /// A link that loses every packet is none.
-fn loss(key: &str, found: f64) -> Result<(), Problem> {
+pub(crate) fn loss(key: &str, found: f64) -> Result<(), Problem> {
     let right = "a probability from 0 to below 1";
     limits::require(key, found, |it| (0.0..1.0).contains(it), right)
 }
@@ -114,23 +125,38 @@ impl Link {
     pub(crate) fn input(&self) -> Option<Self> {
         let Input { packet_time, limit } = self.input?;
         let limit = QueueSize::Packets(f64::from(limit.0));
-        Some(Self {
+        let discipline = Discipline::Droptail(droptail::Params { limit, ecn: false });
+        Some(self.stage(packet_time, Framing::NONE, discipline))
+    }
+
+    /// The policer in front of this link, as a link of its own that takes no time.
+    pub(crate) fn policed(&self) -> Option<Self> {
+        let discipline = Discipline::Policer(self.policer.clone()?);
+        Some(self.stage(Time::ZERO, self.framing, discipline))
+    }
+
+    /// What packets pass before the queue.
+    fn stage(&self, packet_time: Time, framing: Framing, discipline: Discipline) -> Self {
+        Self {
             rate: self.rate,
             delay: Time::ZERO,
-            framing: Framing::NONE,
+            framing,
             device_ring: Packets(0),
             device_ring_batch: Packets(1),
             device_ring_counted: false,
             input: None,
+            policer: None,
             packet_time: Some(packet_time),
             loss: 0.0,
+            loss_changes: Vec::new(),
             reordering: None,
             rate_changes: Vec::new(),
             delay_changes: Vec::new(),
+            ack_batch: Time::ZERO,
             outages: Vec::new(),
             trace: None,
-            discipline: Discipline::Droptail(droptail::Params { limit, ecn: false }),
-        })
+            discipline,
+        }
     }
 
     /// Places in the device ring that the discipline does not see, and how many of them must be free
@@ -154,7 +180,12 @@ impl Link {
     pub(crate) fn check(&self) -> Result<(), Located> {
         let checked = self.check_each().and_then(|()| self.check_together());
         let discipline = || within("discipline", self.discipline.check());
-        checked.and_then(|()| discipline()).map_err(Located::from)
+        let policer = || match self.policed() {
+            Some(policed) => within("policer", policed.discipline.check()),
+            None => Ok(()),
+        };
+        let checked = checked.and_then(|()| discipline());
+        checked.and_then(|()| policer()).map_err(Located::from)
     }
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -10,7 +10,7 @@ use aqmlab_declare::{Declared, Refused};
 
 use crate::link::{Input, RateChange, Reordering};
 use crate::traffic::Common;
-use crate::variable::{DelayChange, Outage, Trace};
+use crate::variable::{DelayChange, LossChange, Outage, Trace};
 use crate::{
     Ampdu, Capture, FlowTrace, Hosts, Link, Measure, ParkingLot, Scenario, ScenarioError, Stations,
     Wifi,
@@ -27,6 +27,8 @@ kind = "dumbbell"
 [topology.bottleneck]
 rate = "12 Mbit/s"
 input = { packet_time = "1 us" }
+policer = { rate = "1 Mbit/s", burst = "10 kB" }
+loss_changes = [{ at = "1 s", loss = 0.1 }]
 reordering = { share = 0.1, delay = "1 ms" }
 discipline = "droptail-240"
 trace = { opportunities = [1] }
@@ -97,6 +99,11 @@ fn what_lies_outside_of_a_bound_is_refused_at_its_place() {
             RIGHT,
             "topology.bottleneck.delay_changes.0",
             DelayChange::refused(),
+        ),
+        (
+            RIGHT,
+            "topology.bottleneck.loss_changes.0",
+            LossChange::refused(),
         ),
         (RIGHT, "topology.bottleneck.outages.0", Outage::refused()),
         (RIGHT, "topology.bottleneck.trace", Trace::refused()),

@@ -98,6 +98,11 @@ pub struct Hop {
 /// Most links on the way from one host to another.
 pub const MOST_HOPS: usize = 16;
 
+/// What packets pass before the queue of a link, in this order, and how the name of such a link
+/// ends.
+const STAGES: [(&str, fn(&Link) -> Option<Link>); 2] =
+    [("-input", Link::input), ("-policer", Link::policed)];
+
 /// Most links of a network.
 const MOST_LINKS: usize = 200;
 
@@ -108,7 +113,8 @@ pub(crate) const BOTTLENECK: &str = "bottleneck";
 const THROUGH: &str = "through";
 
 impl Topology {
-    /// The links and paths that it stands for. A router's processor is a link before its own.
+    /// The links and paths that it stands for. A router's processor and a policer
+    /// are links before the link's own.
     pub fn network(&self) -> Network {
         let network = match self {
             Self::Dumbbell(dumbbell) => dumbbell.network(),
@@ -263,17 +269,19 @@ impl ParkingLot {
 }
 
 impl Network {
-    /// The same, where the processors of routers are links of their own.
+    /// The same, where what packets pass before a queue is links of their own.
     fn with_inputs(mut self) -> Self {
-        let processors = self.links.iter().filter_map(|(name, link)| {
-            let [forward, reverse] = [link.forward.input(), link.reverse.input()];
-            // Of a router with a processor for one direction the other direction is never crossed.
-            let forward = forward.or_else(|| reverse.clone())?;
-            let reverse = reverse.unwrap_or_else(|| forward.clone());
-            Some((input_of(name), Bottleneck { forward, reverse }))
+        let before = self.links.iter().flat_map(|(name, link)| {
+            STAGES.iter().filter_map(move |(suffix, stage)| {
+                let [forward, reverse] = [stage(&link.forward), stage(&link.reverse)];
+                // Where only one direction has it, nobody crosses the other direction.
+                let forward = forward.or_else(|| reverse.clone())?;
+                let reverse = reverse.unwrap_or_else(|| forward.clone());
+                Some((format!("{name}{suffix}"), Bottleneck { forward, reverse }))
+            })
         });
-        let processors: Vec<_> = processors.collect();
-        if processors.is_empty() {
+        let before: Vec<_> = before.collect();
+        if before.is_empty() {
             return self;
         }
         let paths: Vec<_> = self
@@ -284,22 +292,21 @@ impl Network {
         for (path, through) in self.paths.values_mut().zip(paths) {
             *path = through;
         }
-        self.links.extend(processors);
+        self.links.extend(before);
         self
     }
 
-    /// A path that also crosses the processors.
+    /// A path that also crosses what is before its links.
     fn through_inputs(&self, path: &Path) -> Path {
         let names: Vec<&String> = self.links.keys().collect();
         let [links, back] = self.ways(path).map(|way| {
             let hops = way.into_iter().flat_map(|hop| {
                 let sign = if hop.reversed { "-" } else { "" };
-                let name = names[hop.link];
-                let input = self
-                    .link(hop)
-                    .input
-                    .map(|_| format!("{sign}{}", input_of(name)));
-                input.into_iter().chain([format!("{sign}{name}")])
+                let (name, link) = (names[hop.link], self.link(hop));
+                let stages = STAGES.iter().filter(|(_, stage)| stage(link).is_some());
+                let stages = stages.map(|(suffix, _)| format!("{sign}{name}{suffix}"));
+                let stages: Vec<String> = stages.collect();
+                stages.into_iter().chain([format!("{sign}{name}")])
             });
             hops.collect()
         });
@@ -380,11 +387,15 @@ impl Network {
             named(name, "links")?;
         }
         for (name, link) in &self.links {
-            let has_input = link.forward.input.is_some() || link.reverse.input.is_some();
-            let taken = input_of(name);
-            if has_input && self.links.contains_key(&taken) {
-                let message = format!("found this name, which the input of {name} has in results");
-                return Err(Located::new(message).under(&taken).under("links"));
+            for (suffix, stage) in STAGES {
+                let has_it = stage(&link.forward).is_some() || stage(&link.reverse).is_some();
+                let taken = format!("{name}{suffix}");
+                if has_it && self.links.contains_key(&taken) {
+                    let what = &suffix[1..];
+                    let message =
+                        format!("found this name, which the {what} of {name} has in results");
+                    return Err(Located::new(message).under(&taken).under("links"));
+                }
             }
         }
         for (name, path) in &self.paths {
@@ -428,11 +439,6 @@ impl Hop {
     pub const fn direction(self) -> &'static str {
         if self.reversed { "reverse" } else { "forward" }
     }
-}
-
-/// The name of a router's processor before a link.
-fn input_of(link: &str) -> String {
-    format!("{link}-input")
 }
 
 /// A name that can stand in results and after a minus.

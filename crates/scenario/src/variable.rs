@@ -6,7 +6,7 @@ use aqmlab_declare::tagged::Located;
 use aqmlab_net::{Rate, Time};
 
 use crate::limits::{self, LONGEST};
-use crate::link::Link;
+use crate::link::{Link, loss};
 
 /// A change of the propagation delay of a link.
 #[parameters]
@@ -18,6 +18,17 @@ pub struct DelayChange {
     /// New delay. Packets keep their order: none arrives before a packet that left earlier.
     #[param(check = limits::time)]
     pub delay: Time,
+}
+
+/// The probability of a loss on the wire changes.
+#[parameters]
+#[derive(Copy)]
+pub struct LossChange {
+    /// When, from the beginning of the run: for packets whose last bit leaves from then on.
+    pub at: Time,
+    /// The probability from then on.
+    #[param(check = loss)]
+    pub loss: f64,
 }
 
 /// A time in which a link starts no transmission. A transmission in progress ends normally.
@@ -97,6 +108,8 @@ pub(crate) fn check(link: &Link) -> Result<(), Problem> {
         .iter()
         .map(|change| (change.at, change.at));
     limits::ascending("delay_changes", delays, "the last change")?;
+    let losses = link.loss_changes.iter().map(|it| (it.at, it.at));
+    limits::ascending("loss_changes", losses, "the last change")?;
     let outages = link.outages.iter().map(|outage| (outage.at, outage.end()));
     limits::ascending("outages", outages, "the end of the last outage")?;
     let Some(trace) = &link.trace else {

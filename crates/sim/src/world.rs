@@ -237,7 +237,7 @@ impl<E: Engine> World<E> {
                 && scenario.topology.wifi().is_none()
                 && network.hosts.delay_at == DelayAt::Both
                 // Packets of one opportunity leave in one moment: their order at equal times counts.
-                && links.iter().all(|link| link.trace.is_none()),
+                && links.iter().all(|link| link.trace.is_none() && link.ack_batch == Time::ZERO),
             network: Network::new(
                 event_queue,
                 (ports, wifi),
@@ -800,6 +800,7 @@ impl<E: Engine> World<E> {
                         return;
                     }
                 }
+                AppAction::Withdraw => self.connections.withdraw(index, role),
                 #[cfg(feature = "quic")]
                 AppAction::Fetch { bytes, .. } => {
                     if let Some(guest) = self.guests.get_mut(index) {

@@ -31,7 +31,7 @@ mod segment;
 mod sender;
 
 pub use context::Context;
-pub use control::{CongestionControlKind, ControlMetrics};
+pub use control::{CongestionControlKind, ControlMetrics, ControlState};
 #[cfg(feature = "script")]
 pub use counters::Counters;
 pub use endpoint::{Endpoint, Events, SendLimit, Timers};

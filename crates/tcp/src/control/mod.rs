@@ -29,9 +29,9 @@ pub mod vegas;
 
 use aqmlab_net::Time;
 
-pub use congestion_control::ControlMetrics;
 pub(crate) use congestion_control::{Ack, Cause, Congestion, Marks, Restart, Sample};
 use congestion_control::{CongestionControl, ControlParameters, Decrease};
+pub use congestion_control::{ControlMetrics, ControlState};
 use window::Window;
 
 use crate::profile::{DecreaseBase, EcnEcho, Ect, Profile, WindowGrowth};
@@ -256,6 +256,23 @@ impl Control {
         with_control!(&self.state, profile, control, params => {
             control.pacing_rate(params, &self.window, profile, srtt)
         })
+    }
+
+    /// The inner state, for traces.
+    pub(crate) fn state(&self, profile: &Profile, srtt: Option<Time>) -> ControlState {
+        let own = with_control!(&self.state, control => control.state());
+        let mut state = own.unwrap_or_else(|| ControlState {
+            phase: if self.in_slow_start(profile) {
+                "slow-start"
+            } else {
+                "avoidance"
+            },
+            ..ControlState::default()
+        });
+        state.pacing_rate = state
+            .pacing_rate
+            .or_else(|| self.pacing_rate(profile, srtt));
+        state
     }
 
     /// For traces.

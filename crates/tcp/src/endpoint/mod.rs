@@ -143,6 +143,11 @@ impl Endpoint {
         self.output(&cx, out);
     }
 
+    /// The application takes back what it has written and what was never sent.
+    pub fn withdraw(&mut self) {
+        self.sender.space_mut().withdraw();
+    }
+
     /// The application writes its last `bytes`, and closes, in one call. The connection is
     /// established.
     pub fn write_last(&mut self, bytes: u64, cx: Context<'_>, out: &mut impl Outbox) {

@@ -15,7 +15,7 @@ use aqmlab_net::Time;
 pub use space::Retransmissions;
 
 use crate::context::Context;
-use crate::control::ControlMetrics;
+use crate::control::{ControlMetrics, ControlState};
 use crate::profile::Profile;
 use crate::receiver::{Delivered, Receiver};
 use crate::recovery::RecoveryState;
@@ -41,6 +41,8 @@ pub struct Probe {
     pub recovery_state: RecoveryState,
     /// What the congestion control sees.
     pub control: ControlMetrics,
+    /// Its inner state; none of a sender that shows none.
+    pub control_state: Option<ControlState>,
 }
 
 /// The sending half of an end point.
@@ -120,6 +122,11 @@ impl Sender {
             timeout: space.rto().timeout(profile),
             recovery_state: space.recovery_state(),
             control: space.control().metrics(),
+            control_state: Some(
+                space
+                    .control()
+                    .state(profile, space.rto().smoothed(profile)),
+            ),
         }
     }
 

@@ -89,6 +89,11 @@ impl Space {
         self.end += bytes;
     }
 
+    /// The application takes back what was never sent.
+    pub(crate) fn withdraw(&mut self) {
+        self.end = self.end.min(self.max);
+    }
+
     /// The application has nothing more to write.
     pub(crate) fn close(&mut self) {
         self.closed = true;

@@ -10,8 +10,8 @@ use crate::control::bbr::{
     PACING_MARGIN, PROBE_RTT_TIME, draw, fixed_point, least_burst, quantum, round_up, wire,
 };
 use crate::control::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
-    Restart, Sample,
+    Ack, Cause, Congestion, CongestionControl, ControlParameters, ControlState, Decrease, Restart,
+    Sample,
 };
 #[cfg(feature = "linux")]
 use crate::control::policer::{Policer, Seen};
@@ -517,9 +517,22 @@ impl CongestionControl for Bbr1 {
         pace::linux_burst(rate, min_rtt, len, least_burst(rate))
     }
 
-    fn metrics(&self) -> ControlMetrics {
-        ControlMetrics::default()
+    fn state(&self) -> Option<ControlState> {
+        let known = self.min_rtt.is_some();
+        Some(ControlState {
+            phase: Self::PHASES[self.mode as usize],
+            max_bw: known.then(|| self.most_bw()),
+            bw: known.then(|| self.bw()),
+            min_rtt: self.min_rtt,
+            extra_acked: Some(self.aggregation.most()),
+            full_bw_reached: Some(self.full),
+            round: Some(self.round),
+            cycle: Some(self.cycle_index as u64),
+            ..ControlState::default()
+        })
     }
+
+    const PHASES: &'static [&'static str] = &["startup", "drain", "probe-bw", "probe-rtt"];
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod numbers;
+mod shown;
 mod state;
 
 use aqmlab_declare::{About, Parameters, parameters};
@@ -13,8 +14,8 @@ use crate::control::bbr::{
     fixed_point, least_burst, quantum, round_down, round_up, wire,
 };
 use crate::control::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
-    Restart, Sample,
+    Ack, Cause, Congestion, CongestionControl, ControlParameters, ControlState, Decrease, Restart,
+    Sample,
 };
 use crate::control::window::Window;
 use crate::filter::Largest;
@@ -777,9 +778,11 @@ impl CongestionControl for Bbr3 {
         pace::linux_burst(rate, min_rtt, len, least)
     }
 
-    fn metrics(&self) -> ControlMetrics {
-        ControlMetrics::default()
+    fn state(&self) -> Option<ControlState> {
+        Some(self.shown())
     }
+
+    const PHASES: &'static [&'static str] = &State::PHASES;
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aqmlab
 import pytest
@@ -34,7 +34,7 @@ rtt = {{ kind = "constant", rtt = "100 ms" }}
 """
 
 
-def summary(folder: Path, hosts: str, rate: str, size: str) -> dict:
+def summary(folder: Path, hosts: str, rate: str, size: str) -> dict[str, Any]:
     """The summary of a run of ten sessions that think for 1 s."""
     file = folder / "one.toml"
     file.write_text(TEXT.format(hosts=hosts, rate=rate, size=size))
@@ -111,15 +111,16 @@ def test_response_scale_of_packmime_scales_sizes_alone(tmp_path: Path) -> None:
     text = TEXT.format(hosts="clients = 2", rate="1 Gbit/s", size="20 kB")
     head, _, _ = text.partition("[[traffic]]")
     web = '[[traffic]]\nkind = "packmime"\nrate = "50 /s"\n{}rtt = {{ kind = "packmime" }}\n'
-    sizes = {}
+    total: dict[str, int] = {}
     keys = set()
     for scale in ("", "response_scale = 1.0\n", "response_scale = 0.5\n"):
         file.write_text(head.replace("record = []", 'record = ["responses"]') + web.format(scale))
         scenario = aqmlab.Scenario.load(file)
         keys.add(scenario.key)
-        run = aqmlab.run(scenario, out_dir=tmp_path / f"scaled-{len(sizes)}")
-        sizes[scale] = run.responses["response_bytes"].to_numpy()
+        run = aqmlab.run(scenario, out_dir=tmp_path / f"scaled-{len(total)}")
+        assert run.responses is not None
+        total[scale] = int(run.responses["response_bytes"].to_numpy().sum())
     # The factor one is the default and changes no key.
     assert len(keys) == 2
-    whole, half = sizes[""].sum(), sizes["response_scale = 0.5\n"].sum()
+    whole, half = total[""], total["response_scale = 0.5\n"]
     assert half / whole == pytest.approx(0.5, abs=0.02)

@@ -48,12 +48,14 @@ def check(capture: Path, found: Replay) -> Checked:
         again = replayed(run, found.rates_bps)
     times = inferred.responses(0.1 * inferred.seconds)
     loads = [8e-6 * octets / inferred.passed.seconds for octets in inferred.passed.octets]
-    half, most = (f"{1e3 * again[key]:,.0f} ms" for key in ("t50", "t90"))
     down, up = (f"{again[key] / 1e6:.3g} Mbit/s" for key in ("load_down", "load_up"))
-    again_said = (
-        f"replayed behind {label}, the present queue: half of {again['responses']:,.0f} responses "
-        f"take up to {half}, 90 % up to {most}; {down} down, {up} up"
-    )
+    again_said = f"replayed behind {label}, the present queue: "
+    if again["responses"]:
+        half, most = (f"{1e3 * again[key]:,.0f} ms" for key in ("t50", "t90"))
+        again_said += (
+            f"half of {again['responses']:,.0f} responses take up to {half}, 90 % up to {most}; "
+        )
+    again_said += f"{down} down, {up} up"
     lines = (f"captured: {_said(times, loads)}", again_said)
     failure = ""
     if len(times) >= _FEWEST and again["responses"] >= _FEWEST:

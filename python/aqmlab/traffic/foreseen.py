@@ -103,7 +103,7 @@ class Foreseen:
     captured: Mapping[str, float]
     """Of the capture: t50, t90, delay."""
     replayed: Mapping[str, float]
-    """The same behind the present queue."""
+    """Of the replay behind the present queue: t50, t90, delay, load_down, load_up."""
     ratios: Mapping[str, Mapping[str, Ratio]]
     """By queue and metric. Empty: nothing to gain."""
     assumed: tuple[str, ...]

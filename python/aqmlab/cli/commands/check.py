@@ -46,7 +46,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a queue or control of your own, or play packet scripts.
+    """Check your queue or control in small runs, TCP by scripts.
 
     In small runs a plug-in must lose no packet, hold its limit, obey ECN, and give the same bytes
     for the same seed. With --trace it must also follow a worked trace. A packet script of

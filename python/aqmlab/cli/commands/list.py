@@ -43,7 +43,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List disciplines, presets, links and other names."""
+    """List disciplines, presets, traffic, links and other names."""
     catalog = Catalog.load()
     if kind is None:
         kinds = {each.value: _overview(_names(each, catalog)) for each in _Kind}

@@ -265,7 +265,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    r"""Run any program over a link with any queue: curl, a browser, a game.
+    r"""Run any program with any queue: curl, a browser, a game.
 
     The program runs unchanged, without root, in a network of its own over an emulated link. A
     summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.

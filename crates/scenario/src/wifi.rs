@@ -134,7 +134,7 @@ pub enum AccessPointQueue {
     /// A queue for each station, as in Linux since 2016.
     #[default]
     Mac80211,
-    /// One for all, and 123 packets behind it in the driver, as before.
+    /// One for all stations, and 123 packets behind it in the driver.
     Fifo,
 }
 

@@ -586,8 +586,8 @@ fn flooded(mut air: Air<u64>, seconds: u64) -> [Vec<f64>; 2] {
     ]
 }
 
-/// Row F: T. Hoeiland-Joergensen et al., "Ending the anomaly", USENIX ATC 2017, table 1, as far as it is
-/// remembered; and the same of this project's prototype, more closely.
+/// Row F: T. Hoeiland-Joergensen et al., "Ending the anomaly", USENIX ATC 2017, table 1, from
+/// memory; and the prototype of this project, within closer bounds.
 #[test]
 fn a_slow_station_takes_the_air_of_a_fifo_and_not_of_fair_queues() {
     let fifo = access_point(&[15, 15, 0], 32, AccessPointQueue::Fifo, false);

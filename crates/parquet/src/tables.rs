@@ -243,14 +243,14 @@ columns! {
         phase: Words = control(row).map_or("", |it| it.phase),
         /// Rate at which segments leave, headers included; empty: they are not paced.
         pacing_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.pacing_rate)),
-        /// Largest bandwidth of late that BBR has seen, of payload; else empty.
+        /// Largest recent bandwidth that BBR has seen, of payload; else empty.
         max_bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.max_bw)),
         /// Bandwidth that BBR uses, of payload; else empty.
         bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.bw)),
         /// Bound of the bandwidth that losses of BBRv3 have set; else empty.
         bw_shortterm_bps ["bit/s"]: OptionalValues =
             bits(control(row).and_then(|it| it.bw_shortterm)),
-        /// Smallest round trip of late of BBR; else empty.
+        /// Smallest recent round trip of BBR; else empty.
         min_rtt_s ["s"]: OptionalValues =
             control(row).and_then(|it| it.min_rtt).map(Time::as_secs_f64),
         /// Bound of what is in flight that probes of BBRv3 have found; else empty.

@@ -273,6 +273,7 @@ leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue and c
 
 .PHONY: figures
 figures: build  ## the figure of README.md
+	rm -rf out/office  # runs of another version would be drawn, too
 	$(COMPARE) >/dev/null
 	$(DRAW) -o docs/images/office.svg
 
@@ -355,6 +356,14 @@ kernel-scripts: build  ## packet scripts of profile linux on this machine's kern
 kernel-diff: build  ## random transfers of our end point beside this machine's kernel, as root: ARGS="--seeds 1..100"
 	cargo build --locked --quiet -p aqmlab-tcp --example transfer
 	$(BIN)/python -m aqmlab.validation.kernel.diff $(ARGS)
+
+.PHONY: predict-worlds
+predict-worlds: build  ## predictions out of captures held against known worlds: records/predict.md
+	PYTHONPATH=tests $(BIN)/python tests/predict_scoreboard.py
+
+.PHONY: capture-places
+capture-places: build  ## captures of one path from many places, as root: each must say what passed
+	$(BIN)/python tests/capture_places.py
 
 .PHONY: clean
 clean:  ## remove what was built

@@ -38,10 +38,53 @@ PHRASES = {
     "the print": (r"\bthe print\b", "the paper"),
 }
 """Names, patterns and better words."""
+BEHIND = (
+    r"\bbehind (?:(?:the|a|an|its|their|every|each) )?(?:handshake|SYN|hello|ADU|pause|first|last|"
+    r"arrival|answer|cut|time-out|dot|loss|mark|packet)\b|\bbehind (?:it|them)\b"
+)
+TAKES_FOR = (
+    r"\btak(?:e|es|en|ing) (?:the|a|an|it|its|them|this|that) [\w ]{0,30}?\bfor (?:a|an|the) "
+    r"(?:loss|queue|policer|mark|drop|fault)\b|\btak(?:e|es|en) (?:a |the )?"
+    r"(?:loss|losses|mark|marks|delay) for\b"
+)
+READ = {
+    "that of": (r"\b(?:is|are|was|has|have|than|with|to|from|in|by) that of\b", "the noun again"),
+    "theirs": (r"\b(?:of|is|are|has|have) theirs\b", "the noun again"),
+    "behind, of time": (BEHIND, "after"),
+    "whose": (r"(?<!people )\bwhose\b", "two sentences, `with a`"),
+    "goes with": (
+        r"\bgo(?:es)? with (?:it|them|a row|one over)\b",
+        "is proportional to, belongs to",
+    ),
+    "takes for": (TAKES_FOR, "mistakes for, treats as"),
+    "decision falls": (r"\bdecisions? falls?\b", "is made"),
+    "leaves alone": (
+        r"\blea(?:ves?|ving) [\w` ]{1,25} alone\b|\b(?:is|are) left alone\b",
+        "does not change",
+    ),
+    "what has": (
+        r"(?-i:(?:^|[.:;] )What) (?:[\w`]+ ){1,6}(?:has|have|is|are)\b(?![^.|\n]*\?)",
+        "a noun",
+    ),
+    "of late": (r"\bof late\b", "recent"),
+    "names": (
+        r"\b(?:message|line|page|error|sentence|report|table|answer|row|it|which|that) names\b",
+        "lists, states, reports",
+    ),
+}
+"""The same for what users read: pages, and what `list`, `explain` and `--help` print.
+
+Declarations in Rust and the help of commands are in the generated parts of the pages.
+"""
+BETTER = {"the same": "what it does, in its own words"} | {
+    phrase: better for phrase, (_, better) in (PHRASES | READ).items()
+}
 SUFFIXES = (".md", ".py", ".rs", ".ts", ".toml")
 LEFT_OUT = re.compile(
     r"^(CHANGELOG\.md|\.ci/prose|docs/fidelity|records/|papers/.*/claims|validation/|fuzz/|crates/traffic/data)"
 )
+SAME = re.compile(r'"""The same(?: [^"\n]{0,60})?\.?"""')
+PAGES = re.compile(r"^(docs/.*|crates/xtask/.*|[^/]*)\.md$")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -59,11 +102,15 @@ def found(name: str) -> list[tuple[int, str, str]]:
     if name.endswith(".md"):
         text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
     places = []
-    for phrase, (pattern, _) in PHRASES.items():
+    phrases = PHRASES | READ if PAGES.match(name) else PHRASES
+    for phrase, (pattern, _) in phrases.items():
         flags = re.MULTILINE if phrase == "fronted of" else re.MULTILINE | re.IGNORECASE
         for match in re.finditer(pattern, text, flags):
             line = text.count("\n", 0, match.start()) + 1
             places.append((line, phrase, text.splitlines()[line - 1].strip()))
+    for match in SAME.finditer(text) if name.startswith("python/") else ():
+        line = text.count("\n", 0, match.start()) + 1
+        places.append((line, "the same", match[0]))
     return sorted(places)
 
 
@@ -78,7 +125,7 @@ def main() -> int:
     if wanted.show is not None:
         for name in wanted.show or files():
             for line, phrase, text in found(name):
-                print(f"{name}:{line}: {phrase} (better: {PHRASES[phrase][1]}): {text[:100]}")
+                print(f"{name}:{line}: {phrase} (better: {BETTER[phrase]}): {text[:100]}")
         return 0
     counts = {name: Counter(phrase for _, phrase, _ in found(name)) for name in files()}
     rows = {(name, phrase): n for name, each in counts.items() for phrase, n in each.items()}
@@ -94,7 +141,7 @@ def main() -> int:
             status = 1
             for line, phrase, text in found(key[0]):
                 if phrase == key[1]:
-                    print(f"{key[0]}:{line}: {phrase}; better: {PHRASES[phrase][1]}: {text[:100]}")
+                    print(f"{key[0]}:{line}: {phrase}; better: {BETTER[phrase]}: {text[:100]}")
     fewer = [key for key, most in allowed.items() if rows.get(key, 0) < most]
     if fewer:
         status = 1

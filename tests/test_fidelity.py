@@ -262,7 +262,7 @@ def test_figures_name_the_tables_that_plot_their_numbers() -> None:
     tables, _, _ = source.select(["Figure6", "figure7"])
     assert [table.id for table in tables] == ["figure3", "figure7"]
     with pytest.raises(
-        AqmlabError, match=r"no table or figure figure99; it has figure3, .*\(26 in all\)"
+        AqmlabError, match=r"no table or figure figure99; it has figure3, .*\(33 in all\)"
     ):
         source.select(["figure99"])
 

@@ -56,6 +56,16 @@ def test_planted_faults_are_named(name: str) -> None:
     assert len(failing) == sum(outcome == FAIL for _, outcome in shown)
 
 
+@pytest.mark.parametrize(("name", "passed"), [("base", True), ("unrepeatable", False)])
+def test_a_plug_in_that_does_not_repeat_fails_a_gate(name: str, *, passed: bool) -> None:
+    """It is one line of the first ten; the honest twin passes."""
+    card = library.evaluate(str(FAULTS / f"{name}.py"), only=["q-kinds"], progress=False)
+    [gate] = [one for one in card.gates if one.rule.name == "repeats"]
+    assert gate.passed is passed
+    lines = [line for part in page.page(card) for line in str(part).splitlines()][1:10]
+    assert any(line.startswith("FAIL  repeats") for line in lines) is not passed
+
+
 def test_settings_that_nobody_knows_show_what_was_made_for_one_rate() -> None:
     """The fault serves 10 and 100 Mbit/s alone; its honest twin does well everywhere."""
     honest, cheat = (

@@ -68,7 +68,7 @@ def test_every_file_supports_what_the_page_says() -> None:
             "Makefile",
             "README.md",
             "docs/install.md",
-            "recipe/meta.yaml",
+            "packaging/meta.yaml",
             ".github/workflows/ci.yml",
             ".github/workflows/wheels.yml",
         )
@@ -83,7 +83,7 @@ def test_every_file_supports_what_the_page_says() -> None:
         "Makefile": (f"Python {least} to {newest}", f"python{newest} ", f"python{least};"),
         "README.md": (f"Python {least} to {newest}",),
         "docs/install.md": (f"| Python | {least} to {newest}", f"| Rust | {rust} or newer"),
-        "recipe/meta.yaml": (f"python >={least}",),
+        "packaging/meta.yaml": (f"python >={least}",),
         ".github/workflows/ci.yml": (f'python: ["{least}", "{newest}"]', f"install {rust}.0"),
         ".github/workflows/wheels.yml": (f"manylinux_{wheels.replace('.', '_')}",),
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import judge
+from aqmlab.papers.claim import Claim
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.scoreboard import Cell
@@ -171,7 +172,7 @@ def test_a_reading_without_rows_is_refused(tmp_path: Path) -> None:
         ("weigle2003", "request", 54, "'response_time': 'request'"),
         ("weigle2003", "last-syn", 54, "'response_time': 'last-syn'"),
         ("le2005", "router", 60, "packet_time"),
-        ("zhangqiu2000", "kept", 139, "transfers_per_connection"),
+        ("zhangqiu2000", "new", 139, "web-sessions"),
     ],
 )
 def test_readings_of_the_papers_set_what_they_say(
@@ -185,3 +186,96 @@ def test_readings_of_the_papers_set_what_they_say(
     for scenario in plan.scenarios.values():
         assert field in str(scenario.data)
     assert len(judge.concerned(paper, one)) >= 15
+
+
+def test_a_reading_may_measure_a_column_otherwise(tmp_path: Path) -> None:
+    other = """
+[columns.marks_pct]
+title = "marks (%)"
+terms = [{ key = "links.bottleneck.forward.mark_rate", factor = 100.0 }]
+[[tables]]"""
+    columns = 'columns = { loss_pct = "marks_pct" }'
+    text = TABLES.replace("\n[[tables]]", other)
+    text = text.replace('set = { "topology.bottleneck.rate" = \'"5 Mbit/s"\' }', columns)
+    (tmp_path / "tables.toml").write_text(text)
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    paper = Paper.load(str(tmp_path))
+    [column] = paper.table("1-small").columns
+    assert (column.name, column.title) == ("loss_pct", "marks (%)")
+    assert column.terms[0].key == "links.bottleneck.forward.mark_rate"
+    assert [column.name for column in paper.table("1").columns] == ["loss_pct"]
+    # The runs are the same.
+    assert paper.table("1-small").rows[1].overrides == paper.table("1").rows[1].overrides
+
+    (tmp_path / "tables.toml").write_text(text.replace("{ loss_pct", "{ delay_ms"))
+    with pytest.raises(AqmlabError, match="reading small: table 1 has no column delay_ms"):
+        Paper.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("rule", "left"),
+    [
+        ("a.x < b.x and a.y < b.y", ("(a.x < b.x)",)),
+        ("a.x < b.x", ("a.x < b.x",)),
+        ("a.x < b.x or a.y < b.y", ()),
+        ("a.y < b.x", ()),
+        ("(a.x < 1 or a.y > 2) and 0 < b.x - a.x <= 5", ("(0 < b.x - a.x <= 5)",)),
+    ],
+)
+def test_rules_lose_the_conditions_on_columns_that_say_nothing(
+    rule: str, left: tuple[str, ...]
+) -> None:
+    claim = Claim("A1", "ordering", "something", "agrees", rules=(rule,)).without(["y"])
+    assert claim.rules == left
+    assert claim.undecided == ("" if left else "it compares y only")
+
+
+def test_a_claim_is_judged_by_what_is_left_of_its_rules(tmp_path: Path) -> None:
+    more = 'rule = "red.loss_pct < tail.loss_pct and red.queue < tail.queue"'
+    queue = """
+[columns.queue]
+title = "queue"
+terms = [{ key = "links.bottleneck.forward.queue_mean_packets" }]
+[[tables]]"""
+    text = TABLES.replace("\n[[tables]]", queue).replace('["loss_pct"]', '["loss_pct", "queue"]')
+    (tmp_path / "tables.toml").write_text(text.replace("mark =", 'without = ["queue"]\nmark ='))
+    claims = CLAIMS.replace('rule = "red.loss_pct < tail.loss_pct"', more)
+    (tmp_path / "claims.toml").write_text(claims)
+    paper = Paper.load(str(tmp_path))
+    found = [
+        Cell(table, row, column, "", ours=(loss if column.name == "loss_pct" else 9.0,))
+        for (table, row), loss in (FIRST | {("1-small", "red at 98"): 4.0}).items()
+        for column in paper.table(table).columns
+    ]
+    tables = ["1", "1-small"]
+    first = judge.judge(paper, found, tables=tables)
+    [one] = judge.alternatives(paper, found, first, tables)
+    [(before, after)] = one.pairs
+    assert (before.outcome, after.outcome) == (FAILS, HOLDS)
+
+
+def test_a_claim_may_be_decided_by_a_measurement_elsewhere(tmp_path: Path) -> None:
+    text = CLAIMS.replace(
+        'rule = "tail.loss_pct > low.loss_pct"', 'elsewhere = "holds"\nbecause = "0.86 to 0.91"'
+    )
+    (tmp_path / "tables.toml").write_text(TABLES)
+    (tmp_path / "claims.toml").write_text(text)
+    paper = Paper.load(str(tmp_path))
+    judged = judge.judge(paper, cells(paper, FIRST))[1]
+    assert (judged.outcome, judged.measured) == (HOLDS, "0.86 to 0.91")
+    assert judge.score([judged]).holds == 1
+
+
+def test_a_reading_may_show_more_columns(tmp_path: Path) -> None:
+    marks = """
+[columns.marks_pct]
+title = "marks (%)"
+terms = [{ key = "links.bottleneck.forward.mark_rate", factor = 100.0 }]
+[[tables]]"""
+    text = TABLES.replace("\n[[tables]]", marks)
+    text = text.replace('tables = ["1"]', 'tables = ["1"]\ncompare = ["marks_pct"]')
+    (tmp_path / "tables.toml").write_text(text)
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    paper = Paper.load(str(tmp_path))
+    named = {name: [one.name for one in paper.table(name).columns] for name in ("1", "1-small")}
+    assert named == {"1": ["loss_pct"], "1-small": ["loss_pct", "marks_pct"]}

@@ -58,7 +58,8 @@ def test_the_load_comes_again(aqmlab: Cli, capture: Path) -> None:
 
 
 def test_rates_and_round_trips_may_be_given(aqmlab: Cli, capture: Path) -> None:
-    answer = aqmlab("replay", capture, "--discipline", "pie", "--rate", "3/1", "--rtt", "40")
+    words = ("--discipline", "pie", "--rate", "3/1", "--rtt", "40")
+    answer = aqmlab("replay", capture, *words, "--what-if")
     assert answer.status == 0
     assert "droptail 25" in answer.out  # a single discipline has a baseline
     assert "busiest second" not in answer.err
@@ -67,6 +68,17 @@ def test_rates_and_round_trips_may_be_given(aqmlab: Cli, capture: Path) -> None:
     link = data["topology"]["bottleneck"]
     assert (link["forward"]["rate"], link["reverse"]["rate"]) == ("3 Mbit/s", "1 Mbit/s")
     assert data["traffic"][0]["rtt"] == {"kind": "constant", "rtt": "40 ms"}
+
+
+def test_a_replay_far_from_the_capture_is_an_error(aqmlab: Cli, capture: Path) -> None:
+    """The link has 2 Mbit/s; with 1 Mbit/s nothing is as the capture shows it."""
+    answer = aqmlab("replay", capture, "--rate", "1")
+    assert (answer.status, answer.out) == (2, "")
+    assert "is far from the capture: half of the responses take up to " in answer.err
+    assert "state it: --rate DOWN/UP, --rtt MS or --present QUEUE" in answer.err
+    assert "captured: half of " in answer.err
+    assert "replayed behind droptail 20, the present queue: half of " in answer.err
+    assert aqmlab("replay", capture, "--rate", "1", "--what-if").status == 0
 
 
 def test_the_busiest_second_is_about_the_rate(capture: Path) -> None:
@@ -87,6 +99,9 @@ def test_the_busiest_second_is_about_the_rate(capture: Path) -> None:
         (["original/capture.pcapng", "--discipline", "red,"], "a value between commas is empty"),
         (["original/capture.pcapng", "--rate", "x"], "--rate: found"),
         (["original/capture.pcapng", "--rtt", "x"], "--rtt: found"),
+        (["original/capture.pcapng", "--present", "pi"], '--present: found "pi"'),
+        (["original/capture.pcapng", "--predict", "pi"], '--predict: found "pi"'),
+        (["original/capture.pcapng", "--predict", "pie", "--buffer", "x"], "--buffer: found"),
     ],
 )
 def test_what_cannot_be_replayed_leaves_nothing(

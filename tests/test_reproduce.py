@@ -258,9 +258,16 @@ def test_a_broken_paper_is_one_sentence(small: Path, old: str, new: str, message
         (
             'rule = "few.median < more.median - 0.05"',
             'signature = ["S"]',
-            "found neither of rule and undecided",
+            "found none; expected one of rule, undecided and elsewhere",
         ),
-        ("rule = ", 'undecided = "x"\nrule = ', "found both of rule and undecided"),
+        ("rule = ", 'undecided = "x"\nrule = ', "found rule and undecided; expected one of"),
+        ("rule = ", 'elsewhere = "holds"\nrule = ', "found rule and elsewhere"),
+        ("rule = ", 'because = "x"\nrule = ', "expected holds or fails, and because"),
+        (
+            'rule = "few.median < more.median - 0.05"',
+            'elsewhere = "true"\nbecause = "x"',
+            "expected holds or fails, and because",
+        ),
         ("few.median < more", "few.median < $more", "rule or each: KeyError"),
         ("few.median < more", "few.median << more", "rule .* holds"),
         ('["1", "20 users"]', '["1", "?0 users"]', "rule .*more.median.* answers row by row"),

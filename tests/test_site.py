@@ -11,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import aqmlab
 import pytest
 from conftest import PHONE, ROOT
+from site_questions import QUESTIONS
 
 pytest.importorskip("sphinx", reason="NO SITE TESTS RAN: no sphinx (requirements-docs.txt)")
 
@@ -185,6 +187,31 @@ def test_a_search_finds(browser: Any, site: Path) -> None:
         visit.page.locator("#search-results a", has_text="Adaptive RED").first.click()
         visit.page.wait_for_url("**/*ared*.html*")
         assert "Adaptive RED" in visit.page.locator("h1").inner_text()
+
+
+def hits(page: Any) -> list[str]:
+    """The pages that the search shows, best first, each once."""
+    page.wait_for_function(
+        """() => {
+            const said = document.querySelector("#search-results .search-summary")?.textContent;
+            return said?.trim() && !/Searching|Preparing/.test(said);
+        }"""
+    )
+    links = "all => all.map((one) => one.getAttribute('href'))"
+    found = page.locator("#search-results ul.search > li > a").evaluate_all(links)
+    return list(dict.fromkeys(re.split(r"[?#]", link)[0].removesuffix(".html") for link in found))
+
+
+def test_what_people_type_is_among_the_first_three(browser: Any, site: Path) -> None:
+    missed = {}
+    with Visit(browser, site) as visit:
+        for words, pages in QUESTIONS.items():
+            visit.page.goto(f"{site.as_uri()}/search.html?q={quote(words)}")
+            found = hits(visit.page)[:3]
+            if not set(found) & set(pages):
+                missed[words] = found
+    assert len(QUESTIONS) > 12 + 30
+    assert missed == {}
 
 
 def test_dark_and_light(browser: Any, site: Path) -> None:

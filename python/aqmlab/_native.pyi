@@ -32,6 +32,12 @@ def results_version() -> int:
 def uncongested(effective: str, class_index: int, population: float) -> str:
     """The scenario in which one class alone is measured on an uncongested network."""
 
+def play_script(text: str) -> tuple[int | None, str | None, str] | None:
+    """Plays a packet script: nothing, or the line that does not hold, what it says, what happens.
+
+    Without what it says: the script cannot be read, and why.
+    """
+
 def population(effective: str, class_index: int) -> float | None:
     """Users (or connections per second) of a class."""
 
@@ -285,6 +291,39 @@ class Stepper:
 
     def finish(self) -> str:
         """Simulates what is left: the summary as JSON."""
+
+class Bench:
+    """An end point of TCP alone: it is sent segments and shows what it sends.
+
+    Segments are in the words of packet scripts. ``settings`` are keys of a stack in TOML.
+    """
+
+    def __init__(self, settings: str) -> None: ...
+    @property
+    def now(self) -> int:
+        """Nanoseconds."""
+
+    @property
+    def wake_at(self) -> int | None:
+        """When its next timer fires, in nanoseconds; none: no timer runs."""
+
+    def set(self, settings: str) -> None:
+        """Replaces keys of its stack."""
+
+    def advance(self, nanoseconds: int) -> None:
+        """Lets its timers fire up to a time."""
+
+    def perform(self, word: str, length: int = 0) -> None:
+        """``connect``, ``listen``, ``write``, ``write-last``, ``close`` or ``abort``."""
+
+    def inject(self, segment: str) -> None:
+        """A segment arrives."""
+
+    def take_sent(self) -> list[tuple[int, str]]:
+        """Time and segment of all that was sent since the last look."""
+
+    def show(self, word: str) -> float | None:
+        """What it shows of itself; none: nothing by that name."""
 
 class Worked:
     """The queue of a scenario's bottleneck, towards the clients, event by event.

@@ -285,6 +285,54 @@ test("the keyboard asks why, in the words of the command line", { skip }, async 
   assert.ok(wide <= 390, `the page is ${wide} px wide`);
 });
 
+/** Contrast of two colours as the browser writes them (WCAG 2.2). */
+function contrast(one, other) {
+  const light = (colour) => {
+    const [red, green, blue] = colour.match(/\d+/g).map((part) => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+
+for (const colorScheme of ["light", "dark"])
+  test(`a phone: chart, Play, sliders, then the rest: ${colorScheme}`, { skip }, async (context) => {
+    const page = await open(context, { viewport: { width: 390, height: 844 }, colorScheme });
+    await pause(page);
+    const seen = await page.evaluate(() => {
+      const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+      const parts = [
+        "#delay",
+        "#play",
+        "#link input[type=range]",
+        ".network",
+        "#cards",
+        "#traffic",
+        "#lanes",
+      ];
+      const check = box("#controls input[type=checkbox]");
+      const style = getComputedStyle(document.querySelector("#share"));
+      const lane = box("#cards .card");
+      return {
+        tops: parts.map((part) => box(part).top),
+        check: [check.width, check.height],
+        edge: [style.borderTopColor, style.backgroundColor],
+        lane: lane.width,
+      };
+    });
+    assert.deepEqual(
+      seen.tops,
+      seen.tops.toSorted((a, b) => a - b),
+    );
+    assert.ok(seen.tops[2] - seen.tops[0] < 844, `chart and sliders do not fit on a screen: ${seen.tops}`);
+    assert.deepEqual(seen.check, [24, 24]);
+    assert.ok(contrast(...seen.edge) >= 3, `the edge of a button: ${seen.edge}`);
+    assert.ok(seen.lane > 390 / 2, `two lanes share the screen: ${seen.lane} px`);
+  });
+
 test("QUIC loads the second engine, and TCP is back with the first", { skip }, async (context) => {
   const page = await open(context);
   assert.deepEqual(await scripts(page), []);

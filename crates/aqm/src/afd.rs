@@ -15,41 +15,41 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of AFD.
 #[parameters]
 pub struct Params {
-    /// Queue length aimed at (Le 2005: 24 or 240 packets).
+    /// Target queue length. Le 2005 used 24 and 240 packets.
     pub q_ref: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// How far the fair share m_fair moves, in headers, per packet by which the previous sample of
-    /// the queue was off `q_ref`; below `beta`.
+    /// Gain on the previous sample: m_fair, the fair share, moves by this many headers per packet
+    /// of distance from `q_ref`. Must be below `beta`.
     #[param(default = 1.7, least = 0.0)]
     pub alpha: f64,
-    /// The same for the newest sample, above `alpha`.
+    /// Gain on the newest sample, in headers per packet. Must be above `alpha`.
     #[param(default = 1.8, least = 0.0)]
     pub beta: f64,
-    /// How often the queue is sampled and m_fair moves.
+    /// Sampling interval: how often AFD measures the queue and updates m_fair.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// The paper's b: headers in the shadow buffer. At least ten times the number of flows above
-    /// the fair share, or the estimate is coarse.
+    /// Headers in the shadow buffer, b in the paper. Use at least ten times the number of flows
+    /// above the fair share; a smaller buffer estimates flows coarsely.
     #[param(default = 500, least = 1, most = MOST_HEADERS)]
     pub shadow: u32,
-    /// The paper's s: one arrival in so many is copied into the shadow buffer. `shadow` times `s`
-    /// packets, the memory of the buffer, should be a few round trips.
+    /// Sampling ratio, s in the paper: one arrival in `s` is copied to the shadow buffer. `shadow`
+    /// x `s` packets should cover a few round trips.
     #[param(default = 5.0, least = 1.0)]
     pub s: f64,
-    /// Whether an arrival counts as a header of its flow itself: then a fair share below one header is held
-    /// against every flow, and its first packets are dropped, too.
+    /// If true, the arriving packet counts as one header of its flow. AFD can then drop the first
+    /// packets of a flow when the fair share is below one header.
     #[param(default)]
     pub counts_arrival: bool,
-    /// What the queue and the headers are counted in: packets, or bytes, so that a header weighs
-    /// its packet's size over `mean_packet`.
+    /// Unit of the queue and of headers. With bytes, a header counts as its packet's size /
+    /// `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// Mean packet size: converts between packets and bytes.
+    /// Mean packet size, used to convert between packets and bytes.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -62,23 +62,23 @@ impl Parameters for Params {
         paper: "R. Pan, L. Breslau, B. Prabhakar, S. Shenker, Approximate Fairness through \
                 Differential Dropping, ACM Computer Communication Review 33(2), 2003; equations \
                 as in L. Le, dissertation, 2005, section 2.2.4, equations 2.19 and 2.20",
-        purpose: "Gives every flow at most the fair share of the link, by dropping from each in \
-                  proportion to its excess over that share, which a control of the queue length \
-                  finds.",
+        purpose: "Limits every flow to a fair share of the link. AFD drops from each flow in \
+                  proportion to its excess over that share, and adjusts the share to hold the \
+                  queue at a target length.",
         departures: &[
-            "The fair share is kept as m_fair, headers in the shadow buffer. The paper's rate \
-             r_fair = m_fair R / b has the total arrival rate R in it, which cancels.",
-            "m_fair lies between 0 and b, where it is kept, so that it does not wind up, and \
-             starts at b: nothing is signalled until the control has seen a queue.",
-            "A flow without a header in the shadow buffer is never signalled, unless \
-             `counts_arrival` counts the arrival itself.",
-            "Each arrival is copied with probability 1/s by a draw of its own, whatever became \
-             of it; a full buffer loses a header at random.",
-            "With `unit` = bytes a header weighs its packet's size over `mean_packet`; the paper \
+            "The fair share is m_fair, a number of headers in the shadow buffer. The paper uses a \
+             rate, r_fair = m_fair R / b, from which the arrival rate R cancels.",
+            "m_fair stays between 0 and b, so it cannot wind up. It starts at b: AFD drops and \
+             marks nothing before it has seen a queue.",
+            "A packet of a flow without a header in the shadow buffer is never dropped or marked, \
+             unless `counts_arrival` counts the arrival itself.",
+            "Each arrival, admitted or dropped, is copied with probability 1/s by its own random \
+             draw. A full buffer replaces a random header.",
+            "With `unit` = bytes a header counts as its packet's size / `mean_packet`. The paper \
              counts packets.",
-            "How alpha and beta follow the capacity is not stated: they are per packet of queue \
-             and per header, so keep them and change b.",
-            "With ECN, flows that do not answer to marks are not limited.",
+            "The paper does not say how alpha and beta depend on the capacity. They are per packet \
+             of queue and per header: on another link keep them and change b.",
+            "With ECN, AFD does not limit flows that ignore marks.",
         ],
         memory: "b headers of 16 bytes and a count of 16 bytes for at most b flows",
     };

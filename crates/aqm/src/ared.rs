@@ -17,80 +17,82 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED.
 #[parameters]
 pub struct Params {
-    /// Average queue below which nothing is signalled. If not stated: what the link sends in half
-    /// of `target_delay`, at least 5 packets.
+    /// Minimum threshold. Below this average queue length no packet is dropped early or marked. Not
+    /// given: what the link sends in half of `target_delay`, at least 5 packets.
     #[param(changeable)]
     pub min_th: Option<QueueSize>,
-    /// Average queue at which the probability is `max_p`; it rises to 1 at twice that. If not
-    /// stated: 3 `min_th`.
+    /// Maximum threshold. At this average the probability is `max_p`; it rises to 1 at twice this
+    /// average. Not given: 3 x `min_th`.
     #[param(changeable)]
     pub max_th: Option<QueueSize>,
-    /// Queueing delay that the automatic thresholds aim at.
+    /// Queueing delay for which the automatic thresholds are computed.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target_delay: Time,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length. If not stated: 1 - exp(-1 / C) for
-    /// C packets per second, so that the average follows within a second.
+    /// Weight of the newest sample in the average queue length. Not given: 1 - exp(-1 / C) for a
+    /// link of C packets per second, so the average follows the queue within one second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
-    /// Signal probability as the average reaches `max_th`, at the start.
+    /// Drop or mark probability at `max_th` when the run starts.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// The least that `max_p` is lowered to.
+    /// Lower bound of `max_p`.
     #[param(default = 0.01, above = 0.0, most = 1.0)]
     pub max_p_bottom: f64,
-    /// The most that `max_p` is raised to.
+    /// Upper bound of `max_p`.
     #[param(default = 0.5, above = 0.0, most = 1.0)]
     pub max_p_top: f64,
-    /// Time between two changes of `max_p`.
+    /// Time between two updates of `max_p`.
     #[param(default = "500 ms", above = Time::ZERO)]
     pub interval: Time,
-    /// What is added to `max_p` where the average is too high, though no more than a quarter of
-    /// `max_p`.
+    /// Increment of `max_p` when the average is above its target band. One step adds at most a
+    /// quarter of `max_p`.
     #[param(default = 0.01, above = 0.0, most = 1.0, changeable)]
     pub alpha: f64,
-    /// What `max_p` is multiplied by where the average is too low. The paper wants more than 0.83,
-    /// or one step may cross the band aimed at.
+    /// Factor on `max_p` when the average is below its target band. The paper asks for more than
+    /// 0.83: a smaller factor can cross the band in one step.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
-    /// How signals are spaced.
+    /// How RED spaces its drops and marks.
     #[param(default)]
     pub gap: Gap,
-    /// What the queue is measured in. Byte mode is `bytes` and `scale_by_size`.
+    /// Unit of the queue length. The paper's byte mode is `bytes` together with `scale_by_size`.
     #[param(default)]
     pub unit: Unit,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size: converts packets to bytes and sets C and how fast an idle queue ages.
+    /// Mean packet size. It converts packets to bytes and sets C and how fast the average decays
+    /// while the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Up to which average a signal may be a mark.
+    /// Up to which average queue length an ECN-capable packet is marked instead of dropped.
     #[param(default)]
     pub mark_region: MarkRegion,
-    /// From which `max_p` the probability rises to 1 above `max_th`.
+    /// Where the slope from `max_th` to twice `max_th` starts.
     #[param(default)]
     pub gentle_slope: GentleSlope,
 }
 
-/// From which `max_p` the probability rises to 1 between `max_th` and twice that.
+/// Where the slope from `max_th` to twice `max_th` starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GentleSlope {
-    /// From the present one: the probability has no step at `max_th`.
+    /// At the current `max_p`, so the probability has no step at `max_th`.
     #[default]
     PresentMaxP,
-    /// From the one at the start, as in ns-2 and ns-3: where `max_p` has risen, the probability falls at
-    /// `max_th`.
+    /// At the initial `max_p`, as in ns-2 and ns-3. If `max_p` has grown since, the probability
+    /// drops at `max_th`.
     FirstMaxP,
 }
 
-/// Up to which average a signal to an ECN-capable packet is a mark.
+/// Up to which average queue length an ECN-capable packet is marked instead of dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkRegion {
@@ -114,23 +116,23 @@ impl Parameters for Params {
                 Robustness of RED's Active Queue Management, 2001; byte mode and new gentle: L. \
                 Le, dissertation, University of North Carolina at Chapel Hill, 2005, sections 4.6 \
                 and 4.7",
-        purpose: "Gentle RED that holds its average queue half-way between the thresholds by \
-                  adding to max_p or multiplying it twice a second, and that sets its weight and \
-                  thresholds from the link's rate and a target delay.",
+        purpose: "Gentle RED that keeps its average queue half-way between the thresholds. It \
+                  adapts max_p twice a second, and sets its weight and thresholds from the link \
+                  rate and a target delay.",
         departures: &[
-            "max_p moves at the first arrival after the interval, not by a timer: the average \
-             moves only at arrivals, and a timer would climb on a stale one during silence. The \
-             next interval starts there.",
-            "max_p is multiplied by beta where the average is too low, as in the paper; Le's \
-             figure 2.6 prints a division, which would raise it.",
-            "max_p is clamped to its bounds after each step; the paper's tests alone let it reach \
-             0.51 and 0.009.",
-            "The slope between max_th and twice max_th is that of the present max_p (ns-2 and \
-             ns-3 keep the first one: `gentle_slope = \"first-max-p\"`).",
-            "C, for the automatic weight and thresholds, is the link's rate over 8 mean_packet, \
-             framing not subtracted, as in RED's idle time.",
-            "Everything else is RED's, with its departures. In byte mode count counts packets, \
-             and the guard of two packets stays in packets.",
+            "max_p is updated at the first arrival after the interval, not by a timer. The average \
+             moves only at arrivals, so a timer would act on an old average during silence. The \
+             next interval starts at that arrival.",
+            "max_p is multiplied by beta when the average is too low, as in the paper. Le's figure \
+             2.6 prints a division, which would raise max_p.",
+            "max_p is clamped to its bounds after each step. The paper tests only before the step, \
+             so max_p can reach 0.51 and 0.009.",
+            "The slope between max_th and twice max_th starts at the current max_p. ns-2 and ns-3 \
+             keep the initial one: `gentle_slope = \"first-max-p\"`.",
+            "C, for the automatic weight and thresholds, is link rate / (8 mean_packet). Framing \
+             is not subtracted, as in RED's idle time.",
+            "Everything else follows RED, with its departures. In byte mode `count` counts \
+             packets, and RED's guard for a queue of fewer than two packets counts packets too.",
         ],
         memory: "a few numbers",
     };

@@ -13,38 +13,43 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED after Feng et al.
 #[parameters]
 pub struct Params {
-    /// Average queue below which nothing is signalled; falling below it divides `max_p`.
+    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
+    /// When the average falls below it, `max_p` is divided by `alpha`.
     pub min_th: QueueSize,
-    /// Average queue from which every arrival is dropped; rising above it multiplies `max_p`.
+    /// Maximum threshold. From this average on every arrival is dropped. When the average rises
+    /// above it, `max_p` is multiplied by `beta`.
     pub max_th: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length.
+    /// Weight of the newest sample in the average queue length. With a larger weight the average
+    /// follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`, at the start.
+    /// Drop or mark probability at `max_th` when the run starts.
     #[param(default = 0.1, least = FLOOR, most = 1.0)]
     pub max_p: f64,
-    /// By what `max_p` is divided when the average falls below `min_th`.
+    /// Divisor of `max_p` when the average falls below `min_th`.
     #[param(default = 3.0, above = 1.0)]
     pub alpha: f64,
-    /// By what `max_p` is multiplied when the average rises above `max_th`.
+    /// Factor on `max_p` when the average rises above `max_th`.
     #[param(default = 2.0, above = 1.0)]
     pub beta: f64,
-    /// How signals are spaced.
+    /// How RED spaces its drops and marks.
     #[param(default)]
     pub gap: Gap,
-    /// What the queue is measured in.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
+    /// Mean packet size. It converts packets to bytes and sets how fast the average decays while
+    /// the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -57,15 +62,14 @@ impl Parameters for Params {
         title: "Adaptive RED after Feng, Kandlur, Saha and Shin",
         paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, A Self-Configuring RED Gateway, IEEE \
                 INFOCOM 1999",
-        purpose: "RED that learns how aggressive it must be: it multiplies max_p when the average \
-                  queue rises above the thresholds and divides it when it falls below.",
+        purpose: "RED that learns how often to signal. It multiplies max_p when the average queue \
+                  rises above the thresholds and divides max_p when the average falls below them.",
         departures: &[
-            "max_p is left alone between the thresholds, as in the paper. Le's dissertation \
-             (2005, figure 2.5) prints max_p = 0 there, from which no product could bring it \
-             back.",
-            "max_p never falls below 1e-6; the paper states no floor, and every crossing of \
-             min_th divides it once more.",
-            "Everything else is RED's, with its departures; there is no gentle slope.",
+            "Between the thresholds max_p does not change, as in the paper. Le's dissertation \
+             (2005, figure 2.5) sets max_p = 0 there, and no multiplication can raise 0 again.",
+            "max_p never falls below 1e-6. The paper states no floor, and every crossing of min_th \
+             divides max_p again.",
+            "Everything else follows RED, with its departures. This variant has no gentle slope.",
         ],
         memory: "a few numbers",
     };

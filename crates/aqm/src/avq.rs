@@ -14,29 +14,32 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of AVQ.
 #[parameters]
 pub struct Params {
-    /// Size of the virtual buffer; an arrival that would exceed it is signalled.
+    /// Size of the virtual buffer. AVQ drops or marks an arrival that does not fit. A smaller
+    /// virtual buffer means a shorter queue.
     #[param(default = "240 packets", check = check::buffer, changeable)]
     pub virtual_buffer: QueueSize,
-    /// Size of the real buffer; an arrival that would exceed it is dropped.
+    /// Size of the real buffer. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Utilization of the link to reach: a share of its capacity.
+    /// Target utilization, as a share of the link capacity.
     #[param(default = 0.98, above = 0.0, most = 1.0, changeable)]
     pub gamma: f64,
-    /// How fast the virtual capacity follows, per second.
+    /// Adaptation rate of the virtual capacity, per second. With a larger value it follows the load
+    /// faster.
     #[param(default = 0.15, above = 0.0, changeable)]
     pub alpha: f64,
-    /// Whether the virtual capacity also follows packets that the AQM drops, so that the offered
-    /// rate is matched and not the accepted one.
+    /// If true, packets that AVQ drops or marks also lower the virtual capacity: AVQ then matches
+    /// the offered rate. If false, it matches the accepted rate.
     #[param(default = true)]
     pub count_signalled: bool,
-    /// What the virtual queue is measured in: bytes, or whole packets, of which each weighs the same.
+    /// Unit of the virtual queue: bytes, or packets of equal weight.
     #[param(default = Unit::Bytes)]
     pub unit: Unit,
-    /// Mean packet size: converts packets to bytes, and sets what framing leaves of the link.
+    /// Mean packet size. It converts packets to bytes and sets how much of the link rate framing
+    /// takes.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
 }
@@ -46,20 +49,21 @@ impl Parameters for Params {
         title: "Adaptive Virtual Queue",
         paper: "S. Kunniyur, R. Srikant, Analysis and Design of an Adaptive Virtual Queue (AVQ) \
                 Algorithm for Active Queue Management, ACM SIGCOMM 2001, token-bucket form",
-        purpose: "Reaches a utilization of choice with a small queue: it signals the packets that \
-                  would overflow a virtual queue, whose capacity follows the rate of arrivals.",
+        purpose: "Reaches a chosen utilization with a short queue. AVQ drops or marks packets that \
+                  would overflow a virtual queue, and adapts the capacity of that queue to the \
+                  arrival rate.",
         departures: &[
-            "The virtual capacity starts at the link's (ns-2: at 0.8 of it), is clipped to it \
-             before the arrival is subtracted, and keeps its share of a link that changes.",
-            "Capacity is the IP bytes that the wire carries per second, framing subtracted; with `unit` = \
-             packets, as many packets of `mean_packet`.",
-            "A signalled packet does not enter the virtual queue, be it marked or dropped. \
-             Packets that cannot be marked are dropped (ns-2 in marking mode lets them pass).",
-            "With `count_signalled` off, as in ns-2, the capacity's credit for the time waits for \
-             the next packet that counts; the virtual queue is served all the time.",
-            "alpha is the constant of the author's program. The bound of the paper's stability \
-             theorem has no solution for windows above some 2.4 packets under the simplest \
-             marking function, and gives no default.",
+            "The virtual capacity starts at the link capacity (ns-2: 0.8 of it) and is capped \
+             there before the arrival is subtracted. It scales with a link that changes its rate.",
+            "Capacity is the IP bytes per second that the link can carry without framing, or with \
+             `unit` = packets the packets of `mean_packet` per second.",
+            "A dropped or marked packet does not enter the virtual queue. Packets that are not \
+             ECN-capable are dropped; ns-2 in marking mode admits them.",
+            "With `count_signalled = false`, as in ns-2, the capacity is updated only at the next \
+             packet that counts. The virtual queue drains all the time.",
+            "alpha is the constant of the author's program. The stability theorem of the paper \
+             gives no default: its bound has no solution for windows above about 2.4 packets under \
+             the simplest marking function.",
             "Le's figure 2.8 agrees, but its list of symbols defines VQ twice.",
         ],
         memory: "a few numbers",

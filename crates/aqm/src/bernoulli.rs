@@ -12,13 +12,13 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of Bernoulli signals.
 #[parameters]
 pub struct Params {
-    /// Probability with which an arrival is signalled.
+    /// Probability that an arrival is dropped or marked.
     #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p: f64,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
 }
@@ -29,9 +29,9 @@ impl Parameters for Params {
         paper: "no paper; an independent trial for every arrival, as J. Padhye, V. Firoiu, \
                 D. Towsley, J. Kurose, Modeling TCP Throughput: A Simple Model and its Empirical \
                 Validation, SIGCOMM 1998, and others assume of losses",
-        purpose: "Signals every arrival with the same probability, which somebody else sets while \
-                  the run is under way: the actuator of a controller outside of the engine, and a \
-                  link on which TCP's throughput is known from theory.",
+        purpose: "Drops or marks every arrival with the same probability. A controller outside the \
+                  engine can set the probability during the run, and theory predicts the \
+                  throughput of TCP on such a link.",
         departures: &[],
         memory: "none",
     };

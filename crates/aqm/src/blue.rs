@@ -16,30 +16,31 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of BLUE.
 #[parameters]
 pub struct Params {
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// What the probability rises at an overflow. The authors also ran 0.0025.
+    /// Increase of the probability at an overflow. The authors also used 0.0025.
     #[param(default = 0.02, above = 0.0, most = 1.0, changeable)]
     pub d1: f64,
-    /// What the probability falls when the link is idle; far below `d1`. The authors also ran
-    /// 0.00025.
+    /// Decrease of the probability when the link is idle. It should be far below `d1`; the authors
+    /// also used 0.00025.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub d2: f64,
-    /// The least time between two changes: about a round-trip time, so that one can act before
-    /// the next. The authors also ran 10 ms.
+    /// Minimum time between two changes of the probability. About one round-trip time lets each
+    /// change take effect. The authors also used 10 ms.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub freeze_time: Time,
-    /// An arrival that finds more than this waiting counts as an overflow, though it is let in.
+    /// If given, a queue longer than this also counts as an overflow when a packet arrives. The
+    /// packet itself is admitted.
     #[param(changeable)]
     pub threshold: Option<QueueSize>,
     /// How idle time lowers the probability.
     #[param(default)]
     pub on_idle: OnIdle,
-    /// Packets that must wait before anything is signalled; ALTQ: 2.
+    /// Minimum number of waiting packets before BLUE drops or marks. ALTQ uses 2.
     #[param(default)]
     pub min_queue: u32,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
 }
@@ -48,14 +49,15 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnIdle {
-    /// The paper: by `d2` as the link falls idle, however long it stays so.
+    /// The probability falls by `d2` once when the link becomes idle, as in the paper.
     #[default]
     Once,
-    /// And by `d2` for every `freeze_time` of the silence, at the arrival that ends it.
+    /// The probability also falls by `d2` for every `freeze_time` of silence. The arrival that ends
+    /// the silence applies it.
     Decay,
-    /// ALTQ on FreeBSD: the clock starts anew as the link falls idle. The arrival that ends more
-    /// than `freeze_time` of silence lowers by `d2`; after more than 1 s the probability becomes
-    /// `d2`.
+    /// As ALTQ on FreeBSD: the timer restarts when the link becomes idle. An arrival after more
+    /// than `freeze_time` of silence lowers the probability by `d2`; after more than 1 s it sets
+    /// the probability to `d2`.
     Altq,
 }
 
@@ -69,15 +71,15 @@ impl Parameters for Params {
                 Management Algorithms, University of Michigan CSE-TR-387-99, 1999; The BLUE \
                 Active Queue Management Algorithms, IEEE/ACM Transactions on Networking 10(4), \
                 2002",
-        purpose: "Learns how often to signal from what went wrong, not from the queue's length: \
-                  more often after an overflow, less often when the link is idle.",
+        purpose: "Learns how often to signal from events instead of the queue length: more often \
+                  after an overflow, less often when the link is idle.",
         departures: &[
-            "Idle time lowers the probability, as in the paper; Le's dissertation (2005, figure \
-             2.9) prints an addition, with which it could only rise.",
-            "The link is idle when a dequeue finds nothing; two such dequeues in a row count \
-             once, unless `freeze_time` passed between.",
-            "The preset blue-altq has the constants and the clock of ALTQ, but drops what \
-             arrives: ALTQ, when the buffer overflows, drops a packet picked at random from it.",
+            "Idle time lowers the probability, as in the paper. Le's dissertation (2005, figure \
+             2.9) prints an addition, which could only raise it.",
+            "The link counts as idle when a dequeue finds no packet. Two such dequeues in a row \
+             count once, unless `freeze_time` passed between them.",
+            "The preset blue-altq has the constants and the timer of ALTQ, but drops the arrival \
+             at an overflow. ALTQ drops a random packet from the buffer.",
         ],
         memory: "a few numbers",
     };

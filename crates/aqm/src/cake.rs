@@ -31,52 +31,52 @@ pub use tins::Tins;
 /// Parameters of CAKE.
 #[parameters]
 pub struct Params {
-    /// The rate to which CAKE shapes, in bytes as `link_layer` charges them. Not given: whatever
-    /// the link takes.
+    /// Rate to which CAKE shapes, counting bytes as `link_layer` says. Not given: no shaping.
     #[param(least = "64 kbit/s")]
     pub bandwidth: Option<Rate>,
-    /// A typical long round trip: COBALT's interval.
+    /// Typical long round-trip time. COBALT uses it as its interval.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub rtt: Time,
-    /// Acceptable standing queueing delay of a flow. Not given: a twentieth of `rtt`.
+    /// Acceptable standing queueing delay of a flow. Not given: `rtt` / 20.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// Classes of traffic, by code point.
+    /// Traffic classes (tins) by DSCP.
     #[param(default)]
     pub tins: Tins,
-    /// Among whom the link is shared.
+    /// What shares the link fairly: flows, hosts, both, or nothing.
     #[param(default)]
     pub isolation: Isolation,
-    /// The link behind the shaper: sets `overhead`, `mpu` and `cells`, each of which may be given
-    /// instead.
+    /// Framing of the link after the shaper. It sets `overhead`, `mpu` and `cells`; each of the
+    /// three can be given instead.
     #[param(default)]
     pub link_layer: LinkLayer,
-    /// Bytes that a packet is charged beside its IP bytes; may be negative.
+    /// Bytes added to the IP size of each packet when it is charged. May be negative.
     #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
-    /// Bytes that a packet is charged at least, overhead included.
+    /// Minimum size that a packet is charged, overhead included.
     #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
-    /// How the link cuts packets up.
+    /// How the link splits packets into cells.
     pub cells: Option<Cells>,
-    /// Whether ACKs that later ones cover are dropped.
+    /// Whether CAKE drops ACKs that later ACKs of the same flow make redundant.
     #[param(default)]
     pub ack_filter: AckFilter,
-    /// Buffer size in IP bytes; when an arrival exceeds it, the longest queue loses its head. Not
-    /// given: four times `bandwidth` times `rtt` and at least 4 MiB, but at most 10240 `mtu`; without
-    /// `bandwidth` the latter.
+    /// Buffer size in IP bytes. When it is full, the longest queue drops its oldest packet. Not
+    /// given: 4 x `bandwidth` x `rtt`, at least 4 MiB and at most 10240 x `mtu`; without
+    /// `bandwidth` that maximum.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
-    /// Whether the shaper counts what was dropped: the bottleneck lies in front of it.
+    /// If true, the shaper also charges dropped packets. Use it when the real bottleneck lies
+    /// upstream.
     #[param(default, changeable)]
     pub ingress: bool,
-    /// Queues of each tin, a multiple of 8.
+    /// Queues in each tin, a multiple of 8.
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
-    /// The largest packet, as charged for quanta and delays.
+    /// Largest packet, used for quanta and delay limits.
     #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
     /// How COBALT divides its interval by the square root of the count.
@@ -84,25 +84,25 @@ pub struct Params {
     pub root: Root,
 }
 
-/// Among whom the link is shared.
+/// What shares the link fairly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// Nobody: one queue.
+    /// Nothing: one queue.
     Flowblind,
-    /// Sending hosts.
+    /// Source hosts.
     Srchost,
-    /// Receiving hosts.
+    /// Destination hosts.
     Dsthost,
-    /// Pairs of hosts.
+    /// Pairs of source and destination host.
     Hosts,
     /// Flows.
     Flows,
-    /// Flows, and sending hosts before them.
+    /// Source hosts first, then the flows of each.
     DualSrchost,
-    /// Flows, and receiving hosts before them.
+    /// Destination hosts first, then the flows of each.
     DualDsthost,
-    /// Flows, and hosts at both ends before them.
+    /// Source and destination hosts first, then the flows of each.
     #[default]
     Triple,
 }
@@ -123,7 +123,7 @@ impl Isolation {
 const ACK_FILTER: Reason = Reason(&ReasonText {
     place: Reason::FIRST_OWN + 1,
     name: "ack_filter",
-    meaning: "a later ACK of the flow said all that this one did",
+    meaning: "a later ACK of the same flow made this ACK redundant",
     marks: false,
 });
 
@@ -170,26 +170,26 @@ impl Parameters for Params {
         title: "CAKE",
         paper: "T. Hoeiland-Joergensen, D. Taht, J. Morton, Piece of CAKE: A Comprehensive Queue \
                 Management Solution for Home Gateways, IEEE LANMAN 2018",
-        purpose: "The home gateway in one: shapes to the rate of the link behind it, shares it among \
-                  hosts, flows and classes of traffic, and keeps the delay of each flow short by \
-                  COBALT.",
+        purpose: "A home gateway in one discipline. CAKE shapes to the rate of the link after it, \
+                  shares that rate among hosts, flows and traffic classes, and keeps the delay of \
+                  each flow short with COBALT.",
         departures: &[
-            "Linux's sch_cake without NAT lookup, marks by the firewall, washing of code points and \
+            "CAKE follows Linux's sch_cake, without NAT lookup, firewall marks, DSCP washing and \
              the estimate of the incoming rate. Packets are never split.",
-            "What a host with many flows may send in a turn is an exact share, not one rounded up \
-             and down by chance.",
-            "Memory counts IP bytes, not a kernel's bookkeeping.",
-            "The ACK filter keeps an ACK whose ECN bits differ from those of the next, Accurate \
-             ECN's counter included; it does not look at time stamps. Linux drops ACKs of Accurate \
-             ECN by the value of the counter.",
-            "The ACK filter drops an ACK with SACK blocks that the number of a later one covers; \
-             Linux keeps it where the later one has no blocks. Only pure ACKs are compared; in Linux \
-             ECE and CWR of any TCP packet in between count as a change.",
-            "An ACK with a block below its own number reports a duplicate and stays. A duplicate \
-             above that number (RFC 2883, section 4.2) is not recognized, as in Linux.",
-            "Linux does otherwise: the first signal of a fresh queue may come an interval sooner, as \
-             with `root = \"linux\"` (see `cobalt`).",
-            "Of queues with equally many bytes the first of the first tin makes room.",
+            "The share of a host with many flows is exact. Linux rounds it up or down at random.",
+            "Memory counts IP bytes, without the bookkeeping of a kernel.",
+            "The ACK filter keeps an ACK if its ECN bits, the Accurate ECN counter included, \
+             differ from those of the next ACK. It ignores time stamps. Linux drops Accurate ECN \
+             ACKs by the value of the counter.",
+            "The ACK filter drops an ACK with SACK blocks when a later ACK number covers it. Linux \
+             keeps it if the later ACK has no blocks. The filter compares pure ACKs only; in \
+             Linux, ECE or CWR in any TCP packet between them counts as a change.",
+            "An ACK with a SACK block below its ACK number reports a duplicate and stays. The \
+             filter does not recognize a duplicate above that number (RFC 2883, section 4.2), as \
+             in Linux.",
+            "Linux does otherwise: the first drop or mark of a new queue can come one interval \
+             earlier. `root = \"linux\"` reproduces this (see `cobalt`).",
+            "If several queues are the longest, the first queue of the first tin drops.",
             "`ecn = false` drops what would be marked; Linux always marks.",
         ],
         memory: "the packets that wait, and about 150 bytes per queue and tin",

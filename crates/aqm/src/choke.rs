@@ -16,35 +16,38 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of CHOKe: those of RED, and how many packets an arrival is compared with.
 #[parameters]
 pub struct Params {
-    /// Average queue up to which every arrival is admitted.
+    /// Minimum threshold. Up to this average queue length every arrival is admitted.
     #[param(default = "100 packets", changeable)]
     pub min_th: QueueSize,
-    /// Average queue above which every arrival is dropped.
+    /// Maximum threshold. Above this average queue length every arrival is dropped.
     #[param(default = "200 packets", changeable)]
     pub max_th: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(default = "300 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Waiting packets with which an arrival is compared.
+    /// Number of waiting packets that each arrival is compared with. More comparisons hit heavy
+    /// flows harder.
     #[param(default = 1, least = 1, most = 1000)]
     pub candidates: u32,
-    /// Equal regions into which `min_th` to `max_th` is divided: one candidate more for each that
-    /// the average has passed. 0: always as many as `candidates` says.
+    /// Number of equal regions between `min_th` and `max_th`. Each region that the average has
+    /// passed adds one comparison. 0 always uses `candidates`.
     #[param(default, most = 1000)]
     pub regions: u32,
-    /// Weight of the newest sample in the average queue length.
+    /// Weight of the newest sample in the average queue length. With a larger weight the average
+    /// follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`.
+    /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
-    /// How signals are spaced.
+    /// How RED spaces its drops and marks.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
+    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
+    /// the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped early.
+    /// If true, ECN-capable packets are marked instead of dropped early.
     #[param(default, changeable)]
     pub ecn: bool,
 }
@@ -54,24 +57,24 @@ impl Parameters for Params {
         title: "CHOKe: CHOose and Keep for responsive flows, CHOose and Kill for unresponsive ones",
         paper: "R. Pan, B. Prabhakar, K. Psounis, CHOKe, a stateless active queue management \
                 scheme for approximating fair bandwidth allocation, IEEE INFOCOM, 2000",
-        purpose: "Punishes heavy flows without a memory of flows: an arrival is compared with \
-                  packets picked from the queue at random, and both go if they are of one flow.",
+        purpose: "Punishes heavy flows without a table of flows. CHOKe compares each arrival with \
+                  random packets from the queue and drops both if they belong to the same flow.",
         departures: &[
-            "Early drops have RED's probability, max_p (avg - min_th) / (max_th - min_th); Le 2005, \
-             equation 2.18, prints (max_th - avg), with which drops would fade as the queue grows. \
-             A packet is let in with 1 - p (its figure 2.12 says p).",
-            "Linux does otherwise: it marks ECN-capable packets above `max_th`, too, unless `harddrop` \
-             is given.",
-            "A matched pair is dropped whatever ECN allows, and so is what comes when the average \
-             is above `max_th`.",
-            "Candidates are picked one after the other, each from what still waits, and every one \
-             that matches goes. A match does not change the average and the count of RED.",
-            "How many candidates there are between the thresholds is `regions`; by default one, \
-             as in the paper's basic scheme.",
+            "Early drops have RED's probability, max_p (avg - min_th) / (max_th - min_th), and a \
+             packet is admitted with 1 - p. Le 2005 prints (max_th - avg) in equation 2.18, with \
+             which drops would become rarer as the queue grows, and p in figure 2.12.",
+            "Linux does otherwise: without `harddrop` it marks ECN-capable packets above `max_th` \
+             too.",
+            "A matched pair is always dropped, even if ECN-capable. So is every arrival while the \
+             average is above `max_th`.",
+            "CHOKe picks candidates one after another from the packets that still wait, and drops \
+             every match. A match changes neither RED's average nor its count.",
+            "`regions` sets the number of candidates between the thresholds. The default is one, \
+             as in the basic scheme of the paper.",
             "The queue is measured in packets. RED's guard for fewer than two packets waiting does \
              not apply.",
-            "A packet in the middle is taken out in place; the shorter side of the queue closes \
-             up (Linux leaves a hole and may then pick in vain).",
+            "A packet in the middle of the queue is removed and the gap closed. Linux leaves a gap \
+             and can pick it later in vain.",
         ],
         memory: "the packets that wait",
     };

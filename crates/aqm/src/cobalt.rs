@@ -16,28 +16,31 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of COBALT.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing queueing delay: 5 to 10 % of `interval`.
+    /// Acceptable standing queueing delay, 5 to 10 % of `interval`. A smaller target means shorter
+    /// queues and more drops or marks.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target: Time,
-    /// How long the delay must stay above `target`: a typical worst round-trip time.
+    /// How long the delay must stay above `target` before CoDel acts. Use the longest round-trip
+    /// time that is common on the link.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
-    /// What an overflow adds to BLUE's probability.
+    /// Increase of BLUE's drop probability at an overflow.
     #[param(default = INCREMENT, above = 0.0, most = 1.0, changeable)]
     pub increment: f64,
-    /// What an empty queue takes from it.
+    /// Decrease of BLUE's drop probability when the queue is empty.
     #[param(default = DECREMENT, above = 0.0, most = 1.0, changeable)]
     pub decrement: f64,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// The largest packet: a delay of less than four of them on the link is never too long.
+    /// Largest packet. A delay below the transmission time of four such packets never counts as too
+    /// long.
     #[param(default = "1500 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
-    /// Whether CoDel marks ECN-capable packets instead of dropping them. BLUE always drops.
+    /// If true, CoDel marks ECN-capable packets instead of dropping them. BLUE always drops.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// How `interval` is divided by the square root of the count.
+    /// How interval / sqrt(count) is computed.
     #[param(default)]
     pub root: Root,
 }
@@ -51,18 +54,19 @@ impl Parameters for Params {
         title: "COBALT",
         paper: "J. Palmei, S. Gupta, P. Imputato, J. Morton, M. P. Tahiliani, S. Avallone, D. Taht, \
                 Design and Evaluation of COBALT Queue Discipline, IEEE LANMAN 2019",
-        purpose: "CoDel that remembers how often it had to signal, and forgets at the same pace; a \
-                  BLUE beside it drops what does not listen.",
+        purpose: "CoDel that remembers how often it had to signal and forgets at the same pace. A \
+                  BLUE next to it drops packets of flows that do not respond.",
         departures: &[
-            "As in Linux's CAKE, not as in ns-3: a delay of at most four packets' time on the link \
-             is never too long, and the last packet of the queue is never dropped.",
-            "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: its \
-             reciprocal of the root starts at 0, so the first signal of a queue that was in time \
-             before comes at the second late packet; `root = \"linux\"` does the same.",
-            "A signal that falls on a packet that cannot be marked is a drop and leaves the schedule \
-             where it is, so that a late schedule catches up by further drops, as in Linux and ns-3.",
-            "BLUE draws a random number only while its probability is above 0. A packet that it \
-             drops is not counted as marked. The last packet keeps the mark that CoDel gave it.",
+            "As in Linux's CAKE but not in ns-3: a delay of at most four packet times on the link \
+             never counts as too long, and the last packet in the queue is never dropped.",
+            "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: \
+             its reciprocal root starts at 0, so a queue that was in time drops or marks at its \
+             second late packet. `root = \"linux\"` does the same.",
+            "If CoDel signals on a packet that is not ECN-capable, the packet is dropped and the \
+             schedule stays. A late schedule therefore catches up with further drops, as in Linux \
+             and ns-3.",
+            "BLUE draws a random number only if its probability is above 0. A packet that BLUE \
+             drops does not count as marked. The last packet keeps a mark by CoDel.",
         ],
         memory: "the packets that wait",
     };
@@ -76,7 +80,7 @@ impl Parameters for Params {
 pub(crate) const BLUE: Reason = Reason(&ReasonText {
     place: Reason::FIRST_OWN,
     name: "blue",
-    meaning: "the flow had filled the buffer and did not listen",
+    meaning: "BLUE: the flow had filled the buffer and did not slow down",
     marks: false,
 });
 

@@ -16,47 +16,48 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of CoDel.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing queueing delay: 5 to 10 % of `interval`. Not given: 5 ms, or the time of
-    /// 1.5 packets of `mtu` bytes on the link if that is longer.
+    /// Acceptable standing queueing delay, 5 to 10 % of `interval`. A smaller target means shorter
+    /// queues and more drops or marks. Not given: 5 ms, or the transmission time of 1.5 packets of
+    /// `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// How long the delay must stay above `target`: a typical worst round-trip time.
+    /// How long the delay must stay above `target` before CoDel acts. Use the longest round-trip
+    /// time that is common on the link.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// The largest packet: a queue of no more than this many bytes is left alone.
+    /// Largest packet. CoDel does nothing while at most this many bytes wait.
     #[param(default = "1500 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// A step: packets that waited for more than this are marked as they leave, whatever CoDel does.
-    /// It never drops, and needs `ecn`. Not given: none.
+    /// Step marking: a packet that waited longer than this is marked when it leaves, whatever CoDel
+    /// decides. The step never drops and needs `ecn`. Not given: no step.
     pub ce_threshold: Option<Time>,
-    /// The step marks only packets whose DS byte (code point and ECN field), masked by
-    /// `ce_threshold_mask`, is this: 1 masked by 3 is ECT(1), L4S.
+    /// The step marks a packet only if its DS byte (DSCP and ECN field), masked with
+    /// `ce_threshold_mask`, equals this value. 1 with mask 3 selects ECT(1), which is L4S.
     #[param(default)]
     pub ce_threshold_selector: u8,
-    /// The bits of the DS byte that `ce_threshold_selector` is compared with; with 0 any packet is
-    /// meant.
+    /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
     #[param(default)]
     pub ce_threshold_mask: u8,
-    /// How `interval` is divided by the square root of the count.
+    /// How interval / sqrt(count) is computed.
     #[param(default)]
     pub root: Root,
 }
 
-/// How an interval is divided by the square root of the count of signals.
+/// How interval / sqrt(count) is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Root {
-    /// As RFC 8289 writes it.
+    /// As in RFC 8289.
     #[default]
     Exact,
-    /// As Linux approximates it: CoDel by one Newton step of 16 bits for each signal, COBALT by a
-    /// reciprocal that is 0 until the count of a queue first moves.
+    /// As in Linux. CoDel uses one 16-bit Newton step for each signal. COBALT uses a reciprocal
+    /// that is 0 until the count of a queue first changes.
     Linux,
 }
 
@@ -71,16 +72,17 @@ impl Parameters for Params {
         title: "Controlled Delay",
         paper: "K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, Controlled Delay Active Queue \
                 Management, RFC 8289, 2018, sections 5.3 to 5.6",
-        purpose: "Keeps the standing queueing delay under a target, whatever the link's rate, by \
-                  watching how long packets waited when they leave.",
+        purpose: "Keeps the standing queueing delay below a target at any link rate. CoDel \
+                  measures how long each packet waited when it leaves.",
         departures: &[
             "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: it \
-             approximates the root, so that the second gap is 50 ms instead of 70.7; \
-             `root = \"linux\"` does the same.",
-            "Without a given `target` slow links raise it to 1.5 packets' time by themselves.",
-            "After a mark the next one is scheduled as after a drop, from the time of the last \
-             schedule, and the marked packet is sent (ns-3 schedules from now).",
-            "`ce_threshold` is Linux's; a packet that came with CE is not counted as marked by it.",
+             approximates the root, so the second gap is 50 ms instead of 70.7 ms. `root = \
+             \"linux\"` does the same.",
+            "Without a given `target`, a slow link raises it to 1.5 packet times.",
+            "After a mark the next signal is scheduled as after a drop, from the previous \
+             scheduled time, and the marked packet is sent. ns-3 schedules from the present.",
+            "`ce_threshold` follows Linux. A packet that arrived with CE does not count as marked \
+             by it.",
         ],
         memory: "the packets that wait",
     };

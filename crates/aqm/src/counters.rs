@@ -26,21 +26,21 @@ impl Reason {
     pub const EARLY: Self = Self(&ReasonText {
         place: 0,
         name: "early",
-        meaning: "the discipline signalled congestion",
+        meaning: "the discipline signalled congestion early",
         marks: true,
     });
     /// The AQM was past the point where it only drops.
     pub const FORCED: Self = Self(&ReasonText {
         place: 1,
         name: "forced",
-        meaning: "the AQM was past the point where it only drops",
+        meaning: "the AQM was in a state in which it only drops",
         marks: false,
     });
     /// There was no room: the arrival, or a packet that had to make room for it.
     pub const OVERFLOW: Self = Self(&ReasonText {
         place: 2,
         name: "overflow",
-        meaning: "there was no room for the arrival, or it took the place of this packet",
+        meaning: "the buffer was full: the arrival, or a packet that made room for it, was dropped",
         marks: false,
     });
 
@@ -153,6 +153,23 @@ impl Counters {
             departed_bytes: self.departed_bytes - earlier.departed_bytes,
             dropped: less(&self.dropped, &earlier.dropped),
             marked: less(&self.marked, &earlier.marked),
+        }
+    }
+
+    /// What both counted, where both are for the same reasons.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let sum = |one: &[u64; Reason::MOST], two: &[u64; Reason::MOST]| {
+            std::array::from_fn(|reason| one[reason] + two[reason])
+        };
+        Self {
+            reasons: self.reasons,
+            arrived_packets: self.arrived_packets + other.arrived_packets,
+            arrived_bytes: self.arrived_bytes + other.arrived_bytes,
+            departed_packets: self.departed_packets + other.departed_packets,
+            departed_bytes: self.departed_bytes + other.departed_bytes,
+            dropped: sum(&self.dropped, &other.dropped),
+            marked: sum(&self.marked, &other.marked),
         }
     }
 

@@ -18,66 +18,66 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of DCN.
 #[parameters]
 pub struct Params {
-    /// Queue length aimed at (Le 2005: 24 or 240 packets).
+    /// Target queue length. Le 2005 used 24 and 240 packets.
     pub q_ref: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// How far the fair share p_ref moves per packet by which the previous sample of the queue was
-    /// off `q_ref`; below `b`.
+    /// Gain on the previous sample: p_ref, the fair share, moves by this much per packet of
+    /// distance from `q_ref`. Must be below `b`.
     #[param(default = 1.7, least = 0.0)]
     pub a: f64,
-    /// The same for the newest sample, above `a`.
+    /// Gain on the newest sample. Must be above `a`.
     #[param(default = 1.8, least = 0.0)]
     pub b: f64,
-    /// The paper's T: how often the queue is sampled and p_ref moves.
+    /// Sampling interval, T in the paper: how often DCN measures the queue and updates p_ref.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// The paper's T_dec: how often every heavy flow is forgiven p_ref packets.
+    /// Aging interval, T_dec in the paper: how often p_ref packets are subtracted from the count of
+    /// every heavy flow.
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub aging_interval: Time,
-    /// A light flow that is silent for longer starts from zero.
+    /// After a longer silence the count of a light flow restarts at zero.
     #[param(default = "1 s", above = Time::ZERO)]
     pub clearing_interval: Time,
-    /// A flow is heavy once it has sent more packets than these without a silence.
+    /// A flow becomes heavy when it has sent more packets than this without a silence.
     #[param(default = 70, least = 1, most = 1_000_000)]
     pub sb_threshold: u32,
-    /// Slots of the score board, the table of light flows (SB).
+    /// Slots in the scoreboard (SB), the table of light flows.
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub sb_slots: u32,
-    /// Places in the table of heavy flows (HB).
+    /// Entries in the table of heavy flows (HB).
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
-    /// Upper bound of p_ref, and its start, in packets per `aging_interval`. Left out: 1 % of what
-    /// the link carries in that time.
+    /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Not given: 1 % of
+    /// the packets that the link carries in that time.
     #[param(least = LEAST_SHARE)]
     pub p_max: Option<f64>,
     /// Which packets of a flow count.
     #[param(default)]
     pub counts: Counts,
-    /// Whether p_ref follows equation 4.2 to the letter, which has the two samples the wrong way
-    /// round.
+    /// If true, p_ref follows equation 4.2 as printed, with the two samples exchanged.
     #[param(default)]
     pub as_printed: bool,
-    /// Mean packet size: converts bytes to packets and the link's rate to packets per second.
+    /// Mean packet size. It converts bytes to packets and the link rate to packets per second.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
 
-/// Which packets of a flow count. Section 4.8.3 says both: the tables hold the packets that were
-/// forwarded, the decision looks at those that arrived.
+/// Which packets of a flow count. Section 4.8.3 says both: the tables hold forwarded packets, the
+/// decision looks at arrived packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// All that arrive, so that a flow which is dropped does not look slow. A count is capped at four times
-    /// the largest p_ref.
+    /// Packets that arrive, so a flow that loses packets does not look slow. A count stops at four
+    /// times the largest p_ref.
     #[default]
     Arrived,
-    /// Those that are forwarded, without a cap: a flow at a steady rate settles where its count is what
-    /// it sends in `aging_interval`.
+    /// Packets that are forwarded, without a cap. The count of a steady flow settles at what the
+    /// flow sends in `aging_interval`.
     Forwarded,
 }
 
@@ -89,27 +89,28 @@ impl Parameters for Params {
         paper: "L. Le, J. Aikat, K. Jeffay, F. D. Smith, Differential Congestion Notification: \
                 Taming the Elephants, ICNP 2004; L. Le, dissertation, University of North \
                 Carolina at Chapel Hill, 2005, section 4.8.3, equation 4.2 and figure 4.101",
-        purpose: "Signals congestion only to flows that are both large and fast, so that short \
-                  transfers never lose a packet, and holds the queue near a reference.",
+        purpose: "Signals congestion only to flows that are both large and fast, so short \
+                  transfers never lose a packet. DCN holds the queue near a target length.",
         departures: &[
-            "p_ref += a (q_old - q_ref) - b (q - q_ref). Equation 4.2 prints the two samples the \
-             other way round: then a queue that grows raises the fair share, which feeds on \
-             itself. AFD, which the text calls the same equation, has them as here; \
-             `as_printed = true` follows the letter.",
-            "All arrivals of a heavy flow count, dropped or not (the text says both): a flow \
-             that is dropped must not look slow. `counts = \"forwarded\"` is the other reading.",
-            "A heavy flow is released when its count is 0 or less; the text leaves 0 open.",
-            "A count is capped at 4 p_max. The rule as printed lets it grow without bound for a \
-             steady flow above the fair share, which would then be punished long after it slowed \
-             down. Where forwarded packets count there is no cap: drops bound the count.",
-            "The packet that makes a flow heavy is itself let in.",
-            "Two light flows in one slot of the score board: the newer one takes it only if the \
-             older has been silent for longer than `clearing_interval`, else it is not tracked. \
-             While the table of heavy flows is full, further flows stay light.",
-            "The text states no constant but `q_ref`. Ours: a, b and T from AFD; ageing and \
-             clearing after 1 s, longer than a round trip and shorter than a think time; 70 \
-             packets, 100 kB in segments of 1460 bytes, the size that the text calls large; \
-             4096 entries (\"a few thousand\"); p_max, where p_ref starts, 1 % of the link.",
+            "p_ref += a (q_old - q_ref) - b (q - q_ref). Equation 4.2 prints the two samples in \
+             the other order, so a growing queue would raise the fair share and grow further. AFD, \
+             which the text calls the same equation, has this order. `as_printed = true` follows \
+             the printed order.",
+            "All arrivals of a heavy flow count, dropped or not, so that a flow with drops does \
+             not look slow. The text says both; `counts = \"forwarded\"` is the other reading.",
+            "A heavy flow becomes light when its count is 0 or less. The text does not define 0.",
+            "A count is capped at 4 p_max. By the printed rule the count of a steady flow above \
+             the fair share grows without bound, and DCN would punish the flow long after it \
+             slowed down. Counts of forwarded packets need no cap, because drops bound them.",
+            "The packet that makes a flow heavy is admitted.",
+            "If two light flows share a slot of the scoreboard, the newer flow takes the slot only \
+             after `clearing_interval` of silence of the older flow; until then it is not tracked. \
+             While the table of heavy flows is full, other flows stay light.",
+            "The text gives no constant except `q_ref`. aqmlab takes a, b and T from AFD. Aging \
+             and clearing take 1 s, longer than a round trip and shorter than a think time. A flow \
+             is heavy after 70 packets: 100 kB in segments of 1460 bytes, which the text calls \
+             large. The tables have 4096 entries (\"a few thousand\"), and p_ref starts at p_max, \
+             1 % of the link.",
         ],
         memory: "`sb_slots` slots of 24 bytes and at most `hb_entries` flows of 32 bytes",
     };

@@ -13,10 +13,10 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of drop-tail.
 #[parameters]
 pub struct Params {
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// It never signals, so there is nothing to mark.
+    /// Drop-tail never signals early, so it has nothing to mark.
     #[serde(skip)]
     pub ecn: bool,
 }
@@ -25,8 +25,8 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Drop-tail",
         paper: "RFC 2309 (Braden et al., 1998), section 2, describes it and its faults",
-        purpose: "The baseline of every study: admit until the buffer is full, then drop what \
-                  arrives.",
+        purpose: "The baseline of every study: drop-tail admits packets until the buffer is full, \
+                  then drops arrivals.",
         departures: &[],
         memory: "none",
     };

@@ -16,30 +16,30 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of DRR.
 #[parameters]
 pub struct Params {
-    /// Queues among which flows are spread.
+    /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that a turn adds to what a flow may send. Any will share fairly; at least the
-    /// largest packet makes every look at a flow send something.
+    /// IP bytes that each turn adds to the credit of a flow. Any value shares fairly; with at least
+    /// the largest packet every turn sends something.
     #[param(default = "500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Bytes,
-    /// Buffer size of all flows together; when an arrival exceeds it, the flow with most bytes
-    /// loses packets.
+    /// Buffer size for all flows together. When it is full, the flow with the most bytes loses
+    /// packets.
     #[param(default = "25000 bytes", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Which packet of that flow is lost.
+    /// Which packet of that flow is dropped when the buffer is full.
     #[param(default)]
     pub overflow: Overflow,
 }
 
-/// Which packet a flow loses when the buffer overflows.
+/// Which packet a flow loses when the buffer is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
-    /// The newest, which may be the arrival.
+    /// The newest packet, which can be the arrival.
     #[default]
     Tail,
-    /// The oldest: its sender learns of it sooner.
+    /// The oldest packet, so its sender notices the loss sooner.
     Head,
 }
 
@@ -48,17 +48,17 @@ impl Parameters for Params {
         title: "Deficit Round Robin",
         paper: "M. Shreedhar, G. Varghese, Efficient Fair Queuing using Deficit Round Robin, ACM \
                 SIGCOMM, 1995, figure 3",
-        purpose: "Shares the link among flows in bytes, whatever the sizes of their packets, at a \
-                  constant cost per packet.",
+        purpose: "Shares the link among flows in bytes, whatever their packet sizes, at a constant \
+                  cost per packet.",
         departures: &[
-            "The packet that steals room from another flow is queued first, so that its own flow \
-             may be the one that loses. Of flows with equally many bytes the one of the lowest \
-             number does. Only an overflow costs a look at all flows.",
-            "A flow that loses its last packet leaves its turn with its deficit; when it comes \
-             back its first turn brings a quantum (ns-2 forgets to take the turn away).",
-            "Flows are told apart by a hash of the whole 5-tuple (ns-2: of the source address).",
+            "The arrival is queued before a packet is dropped, so its own flow can lose. If \
+             several flows have the most bytes, the flow with the lowest number loses. Only an \
+             overflow searches all flows.",
+            "A flow that loses its last packet gives up its turn and its deficit. Its next first \
+             turn brings one quantum. ns-2 does not remove the turn.",
+            "A hash of the 5-tuple identifies a flow (ns-2: the source address).",
             "The default limit, 25000 bytes, is ns-2's.",
-            "ECN is ignored: it never signals.",
+            "DRR never signals, so it ignores ECN.",
         ],
         memory: "the packets that wait, and about 50 bytes per queue",
     };

@@ -26,84 +26,88 @@ use controller::{Controller, Gains, recurs};
 /// Parameters of DualPI2.
 #[parameters]
 pub struct Params {
-    /// Delay of the classic queue to hold. Not given: 15 ms.
+    /// Target delay of the classic queue. Not given: 15 ms.
     #[param(changeable)]
     pub target: Option<Time>,
-    /// Time between two updates of the probability. Not given: 16 ms.
+    /// Time between two updates of the base probability. Not given: 16 ms.
     #[param(changeable)]
     pub t_update: Option<Time>,
-    /// Gain on the distance from `target`: probability per second of delay, at each update. Not
-    /// given: 41/256.
+    /// Integral gain: probability per second of distance from `target`, at each update. Not given:
+    /// 41/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub alpha: Option<f64>,
-    /// Gain on the growth of the delay: probability per second of delay, at each update. Not given:
+    /// Proportional gain: probability per second of change in the delay, at each update. Not given:
     /// 819/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
-    /// The longest round trip to be stable with. It sets `target`, `t_update`, `alpha` and `beta` by
-    /// the RFC's rule, which then cannot be given. Not given beside `typical_rtt`: six times that.
+    /// Longest round-trip time for which the control must be stable. The rule of the RFC then sets
+    /// `target`, `t_update`, `alpha` and `beta`, which cannot be given as well. Not given with
+    /// `typical_rtt`: 6 x `typical_rtt`.
     #[param(above = Time::ZERO, changeable)]
     pub max_rtt: Option<Time>,
-    /// The usual round trip, for the same rule. Not given beside `max_rtt`: a sixth of that.
+    /// Typical round-trip time, for the same rule. Not given with `max_rtt`: `max_rtt` / 6.
     #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
-    /// The coupling factor k: L4S packets are marked with k times the base probability, classic ones
-    /// signalled with its square.
+    /// Coupling factor k. L4S packets are marked with k times the base probability; classic packets
+    /// are dropped or marked with its square.
     #[param(default = 2, least = 1, most = 255, changeable)]
     pub coupling: u32,
     /// Which packets go to the L4S queue.
     #[param(default)]
     pub l4s: L4sPackets,
-    /// Whose rules turn probabilities into marks and drops.
+    /// Which rules turn probabilities into marks and drops: those of Linux or of the RFC.
     #[param(default)]
     pub rules: Rules,
-    /// The marking of the L4S queue by its own delay.
+    /// How the L4S queue marks by its own delay.
     #[param(default)]
     pub native: Native,
-    /// The step marks L4S packets that waited for more than this.
+    /// The step marks L4S packets that waited longer than this.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// The step in packets instead: it marks when more than so many stay behind in the L4S queue.
+    /// Step in packets, used instead of `step`. A packet is marked if more packets than this remain
+    /// in the L4S queue.
     pub step_packets: Option<u32>,
-    /// Native marking leaves packets alone that found fewer packets than this in the L4S queue.
+    /// The L4S queue marks by its own delay only packets that found at least this many packets in
+    /// the L4S queue.
     #[param(default)]
     pub min_qlen_step: u32,
-    /// The ramp begins at this delay of an L4S packet.
+    /// Delay of an L4S packet at which the ramp starts.
     #[param(default = "800 us", changeable)]
     pub ramp_min: Time,
-    /// From there to certainty.
+    /// Width of the ramp. At `ramp_min` + `ramp_range` every L4S packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp leaves a packet alone that leaves at most so many behind in the L4S queue.
+    /// The ramp does not mark a packet if at most this many packets remain in the L4S queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// How the two queues share the link.
     #[param(default)]
     pub service: Service,
-    /// Percent of the bytes that the classic queue gets when both are busy (`wrr`).
+    /// Share of the bytes, in percent, that the classic queue gets when both queues are busy
+    /// (`wrr`).
     #[param(default = 10, most = 100, changeable)]
     pub classic_protection: u32,
-    /// By how much longer a classic packet must have waited to go first (`time-shifted`). Not given:
-    /// twice `target`.
+    /// Advantage of the L4S queue with `time-shifted`: a classic packet goes first if it waited
+    /// this much longer. Not given: 2 x `target`.
     pub time_shift: Option<Time>,
-    /// What L4S packets meet when marks are not enough, with a coupled probability above 1.
+    /// What happens to L4S packets when marks are not enough, which is when the coupled probability
+    /// exceeds 1.
     #[param(default)]
     pub overload: Overload,
-    /// Whether the coupled decisions fall when packets come. Else they fall when packets leave, as
-    /// native marking always does.
+    /// If true, coupled decisions are made when packets arrive. If false, they are made when
+    /// packets leave, as the marks by the delay of the L4S queue always are.
     #[param(default, changeable)]
     pub drop_early: bool,
-    /// Buffer size of both queues together; an arrival that would exceed it is dropped.
+    /// Buffer size for both queues together. A packet that does not fit is dropped.
     #[param(default = "10000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// A second limit, in IP bytes. Not given: 2 `mtu` for each packet of a `limit` in packets.
+    /// Second limit, in IP bytes. Not given: 2 x `mtu` for each packet of a `limit` in packets.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
-    /// The largest packet: with fewer bytes waiting than two of them Linux makes no coupled
-    /// decision.
+    /// Largest packet. While fewer than two such packets wait, Linux makes no coupled decision.
     #[param(default = "1514 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
 }
@@ -112,23 +116,23 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum L4sPackets {
-    /// ECT(1) and CE (RFC 9331).
+    /// ECT(1) and CE, as RFC 9331 asks.
     #[default]
     Ect1,
-    /// Whatever is ECN-capable.
+    /// Every ECN-capable packet.
     AnyEct,
 }
 
-/// Whose rules turn probabilities into marks and drops.
+/// Which rules turn probabilities into marks and drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
-    /// By chance; an L4S packet is marked if either the coupled or the native law says so; nothing
-    /// is coupled while fewer than two packets' bytes wait.
+    /// As in Linux: random draws. An L4S packet is marked if the coupled law or its own delay says
+    /// so. The coupled law does nothing while fewer than two packets' bytes wait.
     #[default]
     Linux,
-    /// Evenly spaced, by sums of probabilities; an L4S packet is marked with the larger of the
-    /// coupled and the native probability.
+    /// As in the RFC: evenly spaced, by summing probabilities. An L4S packet is marked with the
+    /// larger of the coupled probability and the probability by its own delay.
     Rfc,
 }
 
@@ -136,21 +140,22 @@ pub enum Rules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// Weighted round robin: the L4S queue goes first until the classic one is owed its share.
+    /// Weighted round robin: the L4S queue goes first until the classic queue is owed its share.
     #[default]
     Wrr,
-    /// The packet that waited longer goes first, where a classic one has waited `time_shift` less.
+    /// The packet that waited longer goes first, with `time_shift` subtracted from the delay of
+    /// classic packets.
     TimeShifted,
 }
 
-/// What L4S packets meet when marks are not enough.
+/// What happens to L4S packets when marks are not enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overload {
-    /// Drops with the classic probability.
+    /// They are dropped with the probability of classic packets.
     #[default]
     Drop,
-    /// Marks only: the base probability stops at 1/k, and the buffer overflows.
+    /// They are only marked. The base probability stops at 1/k, and the buffer overflows.
     Overflow,
 }
 
@@ -186,20 +191,22 @@ impl Parameters for Params {
         paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
                 (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
                 appendix A",
-        purpose: "Keeps L4S traffic in a queue of less than a millisecond beside a classic queue of \
-                  15 ms, and couples their signals so that flows of both get about the same rate.",
+        purpose: "Keeps L4S traffic in a queue of less than a millisecond next to a classic queue \
+                  of 15 ms. It couples the signals of both queues so that their flows get about \
+                  the same rate.",
         departures: &[
-            "Defaults, the step, the share by weighted round robin and `memory` are Linux's; \
-             `rules` and `native` bring the RFC's decisions. A square is two draws, the second only \
-             if the first hits; a probability of 0 or 1 draws nothing.",
-            "Probabilities are real numbers. Linux does otherwise: it counts in 2^-32, its gains are \
-             0.05 % lower, and a delay that changes by more than 312 ms within one update wraps \
-             its sum, after which the probability is arbitrary.",
-            "Another `classic_protection` during a run starts its credit anew, as in Linux.",
-            "A packet that came with CE keeps it: a mark of it is not counted.",
-            "`memory` counts IP bytes, not a kernel's bookkeeping. Packets are never split, so \
-             Linux's `split_gso` has no meaning here.",
-            "`ecn = false` drops what would be marked, which the RFC does not foresee.",
+            "The defaults, the step, weighted round robin and `memory` follow Linux; `rules` and \
+             `native` select the decisions of the RFC. The squared probability takes two random \
+             draws, the second only if the first hits. A probability of 0 or 1 takes no draw.",
+            "Probabilities are real numbers. Linux does otherwise: it counts in 2^-32, its gains \
+             are 0.05 % lower, and a delay that changes by more than 312 ms within one update \
+             wraps its sum and leaves the probability arbitrary.",
+            "A change of `classic_protection` during a run restarts its credit, as in Linux.",
+            "A packet that arrives with CE keeps it and does not count as marked.",
+            "`memory` counts IP bytes, without the bookkeeping of a kernel. Packets are never \
+             split, so Linux's `split_gso` has no meaning here.",
+            "`ecn = false` drops packets instead of marking them, a mode that the RFC does not \
+             have.",
         ],
         memory: "the packets that wait",
     };

@@ -19,66 +19,68 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of FQ-CoDel.
 #[parameters]
 pub struct Params {
-    /// Queues among which flows are spread.
+    /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that a turn adds to what a flow may send. Not given: 1514 bytes, or 300 where the
-    /// link has less than 100 Mbit/s.
+    /// IP bytes that each turn adds to the credit of a flow. Not given: 1514 bytes, or 300 on a
+    /// link below 100 Mbit/s.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Option<Bytes>,
-    /// Buffer size of all flows together; when an arrival exceeds it, the flow with most bytes
-    /// loses packets.
+    /// Buffer size for all flows together. When it is full, the flow with the most bytes loses
+    /// packets.
     #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// A second limit, in IP bytes whatever the unit of the first.
+    /// Second limit, in IP bytes. It applies whatever the unit of `limit` is.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Packets that an overflow drops at most in one go; it aims at half of the flow's bytes.
+    /// Maximum number of packets that one overflow drops. It stops earlier when half of the flow's
+    /// bytes are gone.
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
-    /// Acceptable standing queueing delay of a flow: 5 to 10 % of `interval`. Not given: 5 ms, or the
-    /// time of 1.5 packets of `mtu` bytes on the link if that is longer.
+    /// Acceptable standing queueing delay of a flow, 5 to 10 % of `interval`. A smaller target
+    /// means shorter queues and more drops or marks. Not given: 5 ms, or the transmission time of
+    /// 1.5 packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// How long the delay must stay above `target`: a typical worst round-trip time.
+    /// How long the delay must stay above `target` before CoDel acts. Use the longest round-trip
+    /// time that is common on the link.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
-    /// The largest packet: while no more than this many bytes stay behind, CoDel signals nothing.
+    /// Largest packet. CoDel does nothing while at most this many bytes remain in the queue.
     #[param(default = "1500 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// A step: packets that waited for more than this are marked as they leave, whatever CoDel does.
-    /// It never drops, and needs `ecn`. Not given: none.
+    /// Step marking: a packet that waited longer than this is marked when it leaves, whatever CoDel
+    /// decides. The step never drops and needs `ecn`. Not given: no step.
     pub ce_threshold: Option<Time>,
-    /// The step marks only packets whose DS byte (code point and ECN field), masked by
-    /// `ce_threshold_mask`, is this: 1 masked by 3 is ECT(1), L4S.
+    /// The step marks a packet only if its DS byte (DSCP and ECN field), masked with
+    /// `ce_threshold_mask`, equals this value. 1 with mask 3 selects ECT(1), which is L4S.
     #[param(default)]
     pub ce_threshold_selector: u8,
-    /// The bits of the DS byte that `ce_threshold_selector` is compared with; with 0 any packet is
-    /// meant.
+    /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
     #[param(default)]
     pub ce_threshold_mask: u8,
-    /// Whose bytes `mtu` is compared with.
+    /// Which bytes are compared with `mtu`: those of the flow or of all flows.
     #[param(default, changeable)]
     pub one_packet: OnePacket,
-    /// Whether packets that an overflow drops raise CoDel's count of their flow, as in Linux.
+    /// If true, packets dropped at an overflow raise CoDel's count for their flow, as in Linux.
     #[param(default = true, changeable)]
     pub overflow_counts: bool,
-    /// How `interval` is divided by the square root of the count.
+    /// How interval / sqrt(count) is computed.
     #[param(default)]
     pub root: Root,
 }
 
-/// Whose bytes CoDel compares with the largest packet before it signals.
+/// Which bytes CoDel compares with the largest packet before it signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnePacket {
-    /// Those of the flow, as RFC 8289 and RFC 8290.
+    /// The bytes of the flow, as in RFC 8289 and RFC 8290.
     Flow,
-    /// Those of all flows, as Linux: a flow with a single late packet is signalled while others
-    /// wait.
+    /// The bytes of all flows, as in Linux. CoDel then also signals a flow with a single late
+    /// packet while other flows have packets waiting.
     #[default]
     All,
 }
@@ -89,20 +91,20 @@ impl Parameters for Params {
         paper: "T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, The Flow \
                 Queue CoDel Packet Scheduler and Active Queue Management Algorithm, RFC 8290, \
                 2018, section 4",
-        purpose: "Shares the link among flows in bytes, lets flows that send little go first, and \
-                  keeps the standing delay of each under a target by CoDel.",
+        purpose: "Shares the link among flows in bytes, serves flows that send little first, and \
+                  keeps the standing delay of each flow below a target with CoDel.",
         departures: &[
-            "A new flow that is found empty goes to the end of the old ones even if there are \
-             none (Linux takes it out).",
-            "A flow keeps CoDel's state while it has nothing to send.",
-            "Defaults are Linux's rules where they differ from RFC 8290. CoDel's rule of one largest \
-             packet looks at the bytes of all flows (`one_packet = \"flow\"`: the RFC's). Packets \
-             that an overflow drops raise CoDel's count of their flow (`overflow_counts = false`: \
-             the RFC's).",
-            "Packets that CoDel drops are not charged to their flow.",
-            "The memory limit counts IP bytes, not a kernel's bookkeeping.",
-            "Of flows with equally many bytes the one of the lowest number makes room.",
-            "CoDel as in `codel`.",
+            "A new flow found empty moves to the end of the old flows, even if no old flow exists. \
+             Linux removes it.",
+            "A flow keeps its CoDel state while it has no packets.",
+            "Where Linux and RFC 8290 differ, the defaults follow Linux: CoDel compares the bytes \
+             of all flows with the largest packet, and packets dropped at an overflow raise \
+             CoDel's count for their flow. `one_packet = \"flow\"` and `overflow_counts = false` \
+             follow the RFC.",
+            "A packet that CoDel drops does not use up the credit of its flow.",
+            "The memory limit counts IP bytes, without the bookkeeping of a kernel.",
+            "If several flows have the most bytes, the flow with the lowest number loses packets.",
+            "CoDel works as in `codel`.",
         ],
         memory: "the packets that wait, and about 100 bytes per queue",
     };

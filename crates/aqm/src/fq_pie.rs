@@ -16,55 +16,57 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of FQ-PIE.
 #[parameters]
 pub struct Params {
-    /// Queues among which flows are spread.
+    /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that a turn adds to what a flow may send.
+    /// IP bytes that each turn adds to the credit of a flow.
     #[param(default = "1500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Bytes,
-    /// Buffer size of all flows together; an arrival that would exceed it is dropped.
+    /// Buffer size for all flows together. A packet that does not fit is dropped.
     #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// A second limit, in IP bytes whatever the unit of the first.
+    /// Second limit, in IP bytes. It applies whatever the unit of `limit` is.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Queueing delay to hold in each flow (QDELAY_REF).
+    /// Target queueing delay of each flow (QDELAY_REF).
     #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
     /// Time between two updates of the probabilities (T_UPDATE).
     #[param(default = pie::PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
-    /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
-    /// `t_update` over 15 ms.
+    /// Integral gain: probability per second of distance from `qdelay_ref`, at each update. Not
+    /// given: 0.125, scaled by `t_update` / 15 ms.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
-    /// of `alpha` has lost by `t_update`.
+    /// Proportional gain: probability per second of change in the delay, at each update. Not given:
+    /// 1.25, plus half of what `t_update` takes from the default of `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// How long a burst into an empty flow is let pass (MAX_BURST).
+    /// Burst allowance: PIE drops and marks nothing for this long when a flow that was idle starts
+    /// (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
-    /// Mean packet size: a flow with no more than two of them waiting is left alone.
+    /// Mean packet size. PIE does nothing to a flow with at most two such packets waiting.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Whether a flow's signals are kept from following each other too soon or too late. Not given:
-    /// only with `rules = "linux"`.
+    /// If true, drops and marks of a flow are spaced more evenly. Not given: true with `rules =
+    /// "linux"`, else false.
     pub derandomize: Option<bool>,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability from which even they are dropped.
+    /// From this probability on, ECN-capable packets are dropped too.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
-    /// Whose rules PIE follows where they differ.
+    /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default = Rules::Linux)]
     pub rules: Rules,
-    /// How far a probability may grow; from 1 on every packet is signalled. Not given: 1, with
-    /// `rules = "linux"` 256.
+    /// Upper bound of the probability. From 1 on every packet is dropped or marked; a larger bound
+    /// lets the probability wind up. Not given: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = 256.0, changeable)]
     pub p_max: Option<f64>,
 }
@@ -74,20 +76,22 @@ impl Parameters for Params {
         title: "Flow Queue PIE",
         paper: "none of its own: the scheduler of RFC 8290 (FQ-CoDel, 2018) with RFC 8033 (PIE, \
                 2017) for each flow, as Linux and ns-3 have it",
-        purpose: "Shares the link among flows in bytes, lets flows that send little go first, and \
-                  holds the queueing delay of each at a reference by PIE.",
+        purpose: "Shares the link among flows in bytes, serves flows that send little first, and \
+                  holds the queueing delay of each flow at a target with PIE.",
         departures: &[
-            "PIE decides about arrivals at the flow's queue: its own bytes, and the delay of the \
-             packet of it that left last.",
-            "A flow's probability and burst allowance age at every update, also while it has \
-             nothing to send. Updates are made up for when the flow is next touched, with the \
-             same outcome.",
-            "An arrival beyond the limit or the memory is dropped, whatever flow holds most \
-             (FQ-CoDel drops from that one). Linux does otherwise: it only counts memory over-use.",
-            "The memory limit counts IP bytes, not a kernel's bookkeeping.",
-            "Rules are Linux's by default; `rules = \"rfc\"` brings RFC 8033's. Linux does otherwise in \
-             its units: it adds the link layer's header to packets and counts time in 64 ns.",
-            "PIE as in `pie`, without the estimate from the rate of departures.",
+            "PIE decides on arrivals at the queue of the flow. It uses the bytes of that flow and \
+             the delay of its last departed packet.",
+            "The probability and burst allowance of a flow age at every update, even while the \
+             flow has no packets. Missed updates are made up when the flow is next used, with the \
+             same result.",
+            "An arrival beyond the limit or the memory is dropped, whichever flow holds the most \
+             bytes; FQ-CoDel drops from that flow. Linux does otherwise: it only counts excess \
+             memory.",
+            "The memory limit counts IP bytes, without the bookkeeping of a kernel.",
+            "The default rules follow Linux; `rules = \"rfc\"` follows RFC 8033. Linux does \
+             otherwise in its units: it adds the link-layer header to packets and counts time in \
+             64 ns.",
+            "PIE works as in `pie`, without the delay estimate from the departure rate.",
         ],
         memory: "the packets that wait, and about 100 bytes per queue",
     };

@@ -17,35 +17,38 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of FRED.
 #[parameters]
 pub struct Params {
-    /// Average queue below which only flows above their share are dropped, and the packets that a
-    /// flow may have waiting; at least 1 packet. Left out: a quarter of `limit`, or what the link
-    /// carries in `rtt` if that is less.
+    /// Minimum threshold, at least 1 packet. Below this average only flows above their share lose
+    /// packets; no flow may have more packets waiting. Not given: `limit` / 4, or what the link
+    /// carries in `rtt` if less.
     pub min_th: Option<QueueSize>,
-    /// Average queue from which every arrival is dropped. Left out: twice `min_th`.
+    /// Maximum threshold. From this average queue length on every arrival is dropped. Not given: 2
+    /// x `min_th`.
     pub max_th: Option<QueueSize>,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Typical round-trip time; bounds `min_th` where that is left out.
+    /// Typical round-trip time. It bounds `min_th` if `min_th` is not given.
     #[param(default = "100 ms", above = Time::ZERO)]
     pub rtt: Time,
-    /// Packets that every flow may have waiting without being signalled: 2 for small buffers, 4
-    /// for large ones.
+    /// Packets that every flow may have waiting without drops or marks. The paper uses 2 for small
+    /// buffers and 4 for large ones.
     #[param(default = 2)]
     pub min_q: u32,
-    /// Weight of the newest sample in the average queue length.
+    /// Weight of the newest sample in the average queue length. With a larger weight the average
+    /// follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`.
+    /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// How signals are spaced.
+    /// How RED spaces its drops and marks.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
+    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
+    /// the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -55,22 +58,23 @@ impl Parameters for Params {
         title: "Flow Random Early Drop",
         paper: "D. Lin, R. Morris, Dynamics of Random Early Detection, ACM SIGCOMM 1997, \
                 section 5",
-        purpose: "RED that counts each flow's packets in the queue: flows with few are never \
-                  signalled, flows that keep more than their share are dropped.",
+        purpose: "RED that counts the packets of each flow in the queue. Flows with few packets \
+                  are never dropped or marked; flows with more than their share are dropped.",
         departures: &[
-            "The probability rises from 0 at `min_th` to `max_p` at `max_th`, as in RED. L. Le, \
-             dissertation, 2005, figure 2.10, prints max_th - avg, which falls as the queue \
-             grows; it also lacks the count of packets since the last signal, and the enqueueing \
-             below `min_th`.",
-            "The average share avgcq is at least 1 packet: else everyone is above it in a short \
-             queue.",
-            "The average queue takes a sample before a packet is let in, when one leaves, and at \
-             an arrival to an empty queue; other drops do not move it, so that a flood cannot \
-             raise it.",
-            "Flows above their share and an average at or above `max_th` drop even what ECN \
-             would let mark; the paper knows no ECN.",
-            "An overflow is no strike.",
-            "100 ms for `rtt` is ours; the paper says a round trip's worth of packets.",
+            "The probability rises from 0 at `min_th` to `max_p` at `max_th`, as in RED. Le \
+             (dissertation, 2005, figure 2.10) prints max_th - avg, which falls as the queue \
+             grows, and omits the count of packets since the last signal and the enqueue below \
+             `min_th`.",
+            "The average share avgcq is at least 1 packet. Otherwise every flow exceeds it in a \
+             short queue.",
+            "The average queue is sampled before a packet is admitted, when a packet leaves, and \
+             at an arrival to an empty queue. Other drops do not change the average, so a flood \
+             cannot raise it.",
+            "Packets of flows above their share, and all packets at an average of `max_th` or \
+             more, are dropped even if ECN-capable. The paper does not cover ECN.",
+            "An overflow does not count as a strike against the flow.",
+            "The paper says one round trip's worth of packets; 100 ms for `rtt` is aqmlab's \
+             choice.",
         ],
         memory: "a flow and its counts, about 32 bytes, and 8 bytes more, per packet that waits",
     };
@@ -132,7 +136,7 @@ impl Params {
 const NON_ADAPTIVE: Reason = Reason(&ReasonText {
     place: Reason::FIRST_OWN,
     name: "non_adaptive",
-    meaning: "the flow had more than its share waiting",
+    meaning: "the flow had more packets waiting than its share",
     marks: false,
 });
 

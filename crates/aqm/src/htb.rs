@@ -22,30 +22,31 @@ pub use scheduler::Htb;
 /// Parameters of a tree of rates.
 #[parameters]
 pub struct Params {
-    /// The discipline of each subscriber's queue: a preset, a kind with its defaults, or a table. A plan
-    /// may have its own.
+    /// Discipline of each subscriber's queue: a preset, a kind with its defaults, or a table. A
+    /// plan can set its own.
     pub leaf: Leaf,
-    /// What a turn adds to what a leaf may send when it borrows: bytes, "linux" (a tenth of its assured
-    /// rate per second, 1000 to 200000 bytes) or "plan" (by its ceiling, at least 1522 bytes).
+    /// What each turn adds to the credit of a leaf that borrows: bytes, "linux" (a tenth of its
+    /// assured rate per second, 1000 to 200000 bytes) or "plan" (by its ceiling, at least 1522
+    /// bytes).
     #[param(default)]
     pub quantum: Quantum,
-    /// What each node may send at once, at its rate and at its ceiling.
+    /// Bytes that each node may send at once at its rate and at its ceiling.
     #[param(default = "1600 bytes", least = Bytes(1), changeable)]
     pub burst: Bytes,
-    /// Bytes that a packet is charged beside its IP bytes.
+    /// Bytes added to the IP size of each packet when it is charged.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
-    /// What becomes of packets of hosts that no plan has: "pass" (ahead of all, uncharged), "drop", or the
-    /// name of a plan, of which they share one more leaf.
+    /// What happens to packets of hosts without a plan: "pass" (sent first, not charged), "drop",
+    /// or the name of a plan in which they share one extra leaf.
     #[param(default = "pass".to_owned())]
     pub unknown: String,
-    /// Whether assured rates that exceed their parent's are refused.
+    /// If true, assured rates that together exceed the rate of their parent are an error.
     #[param(default)]
     pub strict: bool,
-    /// The nodes that carry subscribers, by name.
+    /// Nodes between the link and the subscribers, by name.
     #[param(default)]
     pub nodes: Named<Node>,
-    /// The subscribers, by plan. They take the client hosts in order.
+    /// Subscribers, by plan. They take the client hosts in order.
     #[param(default)]
     pub plans: Named<Plan>,
 }
@@ -55,16 +56,16 @@ impl Parameters for Params {
         title: "A tree of rates",
         paper: "M. Devera, HTB Linux queuing discipline manual: user guide, 2002; the order and the \
                 times are those of Linux's sch_htb",
-        purpose: "Shapes the subscribers of an access network: each has a queue, a rate and a ceiling, \
-                  and borrows what the nodes above it have to spare.",
+        purpose: "Shapes the subscribers of an access network. Each subscriber has a queue, an \
+                  assured rate and a ceiling, and borrows what the nodes above have to spare.",
         departures: &[
-            "Without hysteresis, offload and the latency of timers. Packets are single: none is split.",
-            "A node stands before its children in the order of the file: that order is the order of \
-             turns.",
-            "A burst is whole ticks of 64 ns at the rate, rounded up, as in Linux.",
-            "Queues of subscribers are made at their first packet and dropped after 10 s without one.",
-            "A leaf's own reasons to drop or mark count as early or forced.",
-            "At most 1000 packets of hosts that no plan has wait.",
+            "Hysteresis, offload and timer latency are not modelled. Packets are never split.",
+            "Nodes take turns in the order of the file. A node must come before its children.",
+            "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
+            "The queue of a subscriber is created at its first packet and removed after 10 s \
+             without packets.",
+            "The reasons of a leaf to drop or mark count as early or forced.",
+            "At most 1000 packets of hosts without a plan can wait.",
         ],
         memory: "about 250 bytes per node and subscriber, and the queues of those with packets in the last \
                  10 s",

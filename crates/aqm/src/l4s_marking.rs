@@ -16,28 +16,28 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of L4S marking.
 #[parameters]
 pub struct Params {
-    /// How the delay becomes marks.
+    /// How the queueing delay becomes a marking probability.
     #[param(default)]
     pub law: Native,
-    /// The step signals packets that waited for more than this.
+    /// The step marks packets that waited longer than this.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// The ramp begins at this delay.
+    /// Delay at which the ramp starts.
     #[param(default = "800 us", changeable)]
     pub ramp_min: Time,
-    /// From there to certainty.
+    /// Width of the ramp. At `ramp_min` + `ramp_range` every packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp leaves a packet alone that leaves at most so many behind.
+    /// The ramp does not mark a packet if at most this many packets remain in the queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
-    /// Whether only ECT(1) packets are signalled; others pass.
+    /// If true, only ECT(1) packets are marked. Other packets pass.
     #[param(default, changeable)]
     pub only_ect1: bool,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
 }
@@ -48,11 +48,12 @@ impl Parameters for Params {
         paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
                 (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
                 appendix A.1: the native AQM of the L4S queue",
-        purpose: "Marks by the delay of a single queue, at a step or along a ramp of about a \
-                  millisecond: what L4S senders expect of a bottleneck of their own.",
+        purpose: "Marks by the delay of a single queue, at a step or along a ramp of about one \
+                  millisecond. L4S senders expect such marks from a bottleneck that only they use.",
         departures: &[
-            "One queue for all; the paper's is the inner half of `dualpi2`.",
-            "Packets that are not ECN-capable are dropped, as everywhere here, unless `only_ect1`.",
+            "One queue holds all packets. In the RFC this law is the inner half of `dualpi2`.",
+            "Packets that are not ECN-capable are dropped instead of marked, unless `only_ect1` is \
+             set.",
         ],
         memory: "the packets that wait",
     };

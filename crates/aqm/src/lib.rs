@@ -85,29 +85,29 @@ pub mod step;
 
 registry::disciplines! {
     aqms {
-        /// Admit until the buffer is full.
+        /// Admits packets until the buffer is full.
         Droptail(droptail),
         /// Random early detection.
         Red(red),
-        /// A mark on every arrival that finds the queue above a threshold.
+        /// Marks every arrival that finds the queue above a threshold.
         Step(step),
-        /// Adaptive RED after Feng et al. 1999: max_p multiplied and divided.
+        /// Adaptive RED after Feng et al. 1999: max_p is multiplied and divided.
         AredFeng(ared_feng),
         /// Adaptive RED after Floyd et al. 2001; byte mode and "new gentle" of Le 2005.
         Ared(ared),
-        /// Proportional-integral controller of the queue.
+        /// Proportional-integral controller of the queue length.
         Pi(pi),
-        /// Random exponential marking: a price.
+        /// Random exponential marking: signals by a price.
         Rem(rem),
         /// Adaptive virtual queue.
         Avq(avq),
-        /// Stabilized RED: the number of flows from a list of recent ones.
+        /// Stabilized RED: estimates the number of flows from a list of recent packets.
         Sred(sred),
-        /// Signal more often after an overflow, less often when idle.
+        /// Signals more often after an overflow and less often when idle.
         Blue(blue),
         /// Loss and queueing delay controller.
         Lqd(lqd),
-        /// Proportional integral controller enhanced: of the queueing delay.
+        /// Proportional integral controller enhanced: controls the queueing delay.
         Pie(pie),
         /// Differential congestion notification.
         Dcn(dcn),
@@ -123,37 +123,37 @@ registry::disciplines! {
         Sfb(sfb),
         /// RED with preferential dropping.
         RedPd(red_pd),
-        /// Every arrival with the same probability.
+        /// Drops or marks every arrival with the same probability.
         Bernoulli(bernoulli),
-        /// A token bucket without a queue.
+        /// Drops what exceeds a token bucket, without a queue.
         #[cfg(feature = "shapers")]
         Policer(policer),
     }
     schedulers {
-        /// A shaper, classes of traffic, hosts and flows, each behind a COBALT.
+        /// Shaper, traffic classes, host and flow fairness, with COBALT for each flow.
         Cake(cake),
         /// RED that compares arrivals with waiting packets.
         Choke(choke),
-        /// CoDel whose memory decays, and BLUE.
+        /// CoDel with a memory that decays, and BLUE.
         Cobalt(cobalt),
         /// Controlled delay.
         Codel(codel),
         /// Deficit round robin.
         Drr(drr),
-        /// Two queues, of which one is for L4S, under one controller.
+        /// Two queues under one controller, one of them for L4S.
         Dualpi2(dualpi2),
-        /// CoDel for each flow, flows in turns.
+        /// CoDel for each flow; flows take turns.
         FqCodel(fq_codel),
-        /// PIE for each flow, flows in turns.
+        /// PIE for each flow; flows take turns.
         FqPie(fq_pie),
-        /// Marks by the delay of the queue: a step or a ramp.
+        /// Marks by the delay of the queue, at a step or along a ramp.
         L4sMarking(l4s_marking),
         /// Stochastic fairness queueing.
         Sfq(sfq),
-        /// One token bucket over any discipline.
+        /// Token bucket over any discipline.
         #[cfg(feature = "shapers")]
         Shaper(shaper),
-        /// A tree of rates with a queue for each subscriber.
+        /// Tree of rates with a queue for each subscriber.
         #[cfg(feature = "shapers")]
         Htb(htb),
     }

@@ -14,42 +14,43 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of LQD.
 #[parameters]
 pub struct Params {
-    /// Queue aimed at while nothing is lost; the authors ran 24 and 240 packets.
+    /// Target queue length while no packet is lost. The authors used 24 and 240 packets.
     #[param(changeable)]
     pub q_ref: QueueSize,
-    /// Loss rate aimed at while the queue is `q_ref`: a share of the arrivals.
+    /// Target loss rate while the queue is `q_ref`, as a share of the arrivals.
     #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p_ref: f64,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Gain of the queue's distance from `q_ref`, per packet and tick.
+    /// Gain on the distance of the queue from `q_ref`, per packet and update.
     #[param(default = 1e-4, above = 0.0, changeable)]
     pub a: f64,
-    /// Gain of the loss rate's distance from `p_ref`, per tick. With 0 the loss rate does not
-    /// count.
+    /// Gain on the distance of the loss rate from `p_ref`, per update. 0 ignores the loss rate.
     #[param(default = 0.1, least = 0.0, changeable)]
     pub b: f64,
-    /// Time between two changes of the probability; the gains belong to it. At least 10 us.
+    /// Time between two updates of the probability, at least 10 us. The gains hold for this
+    /// interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Over how long the loss rate is taken, at least `interval`; in between the last one stands. Left
-    /// out: over each `interval`.
+    /// Time over which the loss rate is measured, at least `interval`. Between two measurements the
+    /// last value holds. Not given: each `interval`.
     #[param(least = check::SHORTEST_TICK)]
     pub loss_interval: Option<Time>,
-    /// Whether marked packets count as lost.
+    /// If true, marked packets count as lost.
     #[param(default)]
     pub count_marks: bool,
-    /// What the queue is measured in; bytes count as packets of `mean_packet`.
+    /// Unit of the queue length. Bytes are converted to packets of `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size.
+    /// Mean packet size, used to convert bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
 }
@@ -60,16 +61,16 @@ impl Parameters for Params {
         paper: "L. Le, K. Jeffay, F. D. Smith, A Loss and Queuing-Delay Controller for Router \
                 Buffer Management, ICDCS 2006; L. Le, dissertation, University of North Carolina \
                 at Chapel Hill, 2005, section 4.4",
-        purpose: "Trades queue length against loss rate: it rests where a (q - q_ref) = b (loss - \
-                  p_ref), so that 1 % of loss buys 10 packets above q_ref.",
+        purpose: "Trades queue length against loss rate. LQD rests where a (q - q_ref) = b (loss - \
+                  p_ref): with the default gains 1 % of loss allows 10 packets above q_ref.",
         departures: &[
-            "The sampling interval is not stated: 160 Hz is taken, as PI had on the same routers.",
-            "The loss rate is the drops over the arrivals since the last tick, for whatever \
-             reason they were dropped; 0 if nothing arrived. `loss_interval` takes it over a \
-             longer time.",
-            "The text says dropped packets: marks do not count, and with ECN the loss term mostly \
-             vanishes. `count_marks` counts them.",
-            "The probability is clamped as it is stored.",
+            "The paper does not state the sampling interval. aqmlab uses 160 Hz, as PI does on the \
+             same routers.",
+            "The loss rate is all drops / arrivals since the last update, for any drop reason, and \
+             0 without arrivals. `loss_interval` measures it over a longer time.",
+            "The text counts dropped packets, so marks do not count and with ECN the loss term is \
+             mostly 0. `count_marks` counts marks too.",
+            "The stored probability is clamped to 0..1.",
         ],
         memory: "a few numbers",
     };

@@ -5,14 +5,14 @@ use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The marking of a queue by its own delay.
+/// How a queue marks by its own delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Native {
-    /// Everything above a threshold.
+    /// Every packet above a threshold is marked.
     #[default]
     Step,
-    /// A probability that rises with the delay.
+    /// The marking probability rises with the delay.
     Ramp,
 }
 

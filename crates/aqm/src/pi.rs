@@ -13,49 +13,50 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of PI.
 #[parameters]
 pub struct Params {
-    /// Queue to hold.
+    /// Target queue length.
     #[param(default = "50 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Gain of the newest sample, per packet; above `b`. If neither gains nor `design` are stated:
-    /// the authors' pair, 1.822e-5 and 1.816e-5, made for 3750 packets per second, at least 60
-    /// flows and round-trip times of at most 246 ms.
+    /// Gain on the newest sample, per packet. Must be above `b`. Without gains and `design`, PI
+    /// uses the authors' pair, 1.822e-5 and 1.816e-5, for 3750 packets per second, at least 60
+    /// flows and round-trip times up to 246 ms.
     #[param(changeable)]
     pub a: Option<f64>,
-    /// Gain of the previous sample, per packet.
+    /// Gain on the previous sample, per packet.
     #[param(changeable)]
     #[param(above = 0.0)]
     pub b: Option<f64>,
-    /// Sets the gains by the authors' rule, from the link's rate and this.
+    /// Load for which the gains are computed by the authors' rule, together with the link rate.
     #[param(table)]
     pub design: Option<Design>,
-    /// Time between two samples of the queue; the gains belong to it. At least 10 us.
+    /// Sampling interval, at least 10 us. The gains hold for this interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// What the queue is measured in; bytes count as packets of `mean_packet`.
+    /// Unit of the queue length. Bytes are converted to packets of `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size.
+    /// Mean packet size, used to convert bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
 }
 
-/// The load for which PI is stable.
+/// Load for which PI must be stable.
 #[parameters]
 #[derive(Copy)]
 pub struct Design {
-    /// The least number of TCP flows.
+    /// Minimum number of TCP flows.
     #[param(above = 0.0)]
     pub flows: f64,
-    /// The longest round-trip time.
+    /// Longest round-trip time.
     #[param(above = Time::ZERO)]
     pub rtt: Time,
 }
@@ -78,16 +79,16 @@ impl Parameters for Params {
         title: "Proportional-integral controller",
         paper: "C. Hollot, V. Misra, D. Towsley, W. Gong, On Designing Improved Controllers for \
                 AQM Routers Supporting TCP Flows, IEEE INFOCOM 2001",
-        purpose: "Holds the queue, not its average, at a length of choice: the probability moves \
-                  with the queue's distance from it and with its change.",
+        purpose: "Holds the queue itself, not its average, at a chosen length. The probability \
+                  moves with the distance of the queue from that length and with its change.",
         departures: &[
             "The rule of `design`: z = 2 N / (R^2 C), w = min(z, 1 / R), K = w sqrt(1 + (w R)^2) \
              (2 N)^2 / (R C)^3, a = K (1 / z + T / 2), b = K (1 / z - T / 2). It was derived anew \
              from the linear model of TCP; it gives the authors' pair within 2 % and their phase \
              margin of 75 degrees. C is what the wire carries, framing subtracted.",
-            "Without `design` the authors' pair stands at any rate. At 25 000 packets per second \
-             and 150 ms it suits some 480 flows.",
-            "The probability is clamped as it is stored, or it would wind up.",
+            "Without `design` the authors' gains apply at any rate. At 25 000 packets per second \
+             and 150 ms they suit about 480 flows.",
+            "The stored probability is clamped to 0..1, so it cannot wind up.",
             "Sampled at 160 Hz, as in the paper (ns-2: 170 Hz).",
         ],
         memory: "a few numbers",

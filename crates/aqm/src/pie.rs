@@ -19,62 +19,65 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of PIE.
 #[parameters]
 pub struct Params {
-    /// Queueing delay to hold (the RFC's QDELAY_REF).
+    /// Target queueing delay (QDELAY_REF).
     #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
     /// Time between two updates of the probability (T_UPDATE).
     #[param(default = PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
-    /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
-    /// `t_update` over 15 ms.
+    /// Integral gain: probability per second of distance from `qdelay_ref`, at each update. Not
+    /// given: 0.125, scaled by `t_update` / 15 ms.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
-    /// of `alpha` has lost by `t_update`.
+    /// Proportional gain: probability per second of change in the delay, at each update. Not given:
+    /// 1.25, plus half of what `t_update` takes from the default of `alpha`.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// How long a burst into an empty queue is let pass (MAX_BURST).
+    /// Burst allowance: PIE drops and marks nothing for this long when a queue that was idle fills
+    /// (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
-    /// Mean packet size (MEAN_PKTSIZE): a queue of no more than two of them is left alone.
+    /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// How the queueing delay is found.
+    /// How the queueing delay is measured.
     #[param(default)]
     pub delay: Delay,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Whether signals are kept from following each other too soon or too late (section 5.4). Not
-    /// given: only with `rules = "linux"`.
+    /// If true, drops and marks are spaced more evenly (section 5.4). Not given: true with `rules =
+    /// "linux"`, else false.
     pub derandomize: Option<bool>,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability from which even they are dropped.
+    /// From this probability on, ECN-capable packets are dropped too.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
-    /// Whose rules PIE follows where they differ.
+    /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default)]
     pub rules: Rules,
-    /// How far the probability may grow; from 1 on every packet is signalled. Not given: 1, with
-    /// `rules = "linux"` 256.
+    /// Upper bound of the probability. From 1 on every packet is dropped or marked; a larger bound
+    /// lets the probability wind up. Not given: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = LARGEST_P, changeable)]
     pub p_max: Option<f64>,
 }
 
-/// Whose rules PIE follows where they differ.
+/// Which rules PIE follows where Linux and RFC 8033 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
-    /// RFC 8033's.
+    /// The rules of RFC 8033.
     #[default]
     Rfc,
-    /// Linux's: 2 % more at each update with a delay above 250 ms, the delay of the last departure
-    /// at once, a burst allowance that departures use up, and no draw for an overflow.
+    /// The rules of Linux: 2 % more at each update with a delay above 250 ms, the unfiltered delay
+    /// of the last departure, a burst allowance that departures use up, and no random draw at an
+    /// overflow.
     Linux,
 }
 
@@ -88,14 +91,14 @@ impl Rules {
     }
 }
 
-/// How PIE finds the queueing delay.
+/// How PIE measures the queueing delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delay {
-    /// How long the packet that left last had waited; 0 if it left nothing behind.
+    /// The time that the last departed packet waited, or 0 if the queue was empty after it.
     #[default]
     Sojourn,
-    /// Bytes that wait over the rate of departures, measured over 16384 bytes and averaged.
+    /// Waiting bytes / departure rate. The rate is measured over 16384 bytes and averaged.
     Rate,
 }
 
@@ -105,25 +108,24 @@ impl Parameters for Params {
         paper: "R. Pan, P. Natarajan, F. Baker, G. White, Proportional Integral Controller \
                 Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem, \
                 RFC 8033, 2017, sections 4, 5 and appendix A",
-        purpose: "Holds the queueing delay at a reference, whatever the link's rate, by a PI \
-                  controller of the drop probability.",
+        purpose: "Holds the queueing delay at a target at any link rate, with a PI controller of \
+                  the drop probability.",
         departures: &[
-            "The delay is that of the packet that left last, by its time of arrival; the RFC's \
-             estimate from the rate of departures is a choice, `delay`. That rate is bytes \
-             counted over the time they took (appendix A: over the time for 16384 of them).",
-            "At or above `mark_ecnth` even ECN-capable packets are dropped.",
-            "Linux does otherwise: its probability winds up to 256, grows by 2 % more at each update \
-             with a delay above 250 ms, and decays by 1/64 unless packets wait. It compares half of \
-             the reference with the delay of the last departure, lets departures use up the burst \
-             allowance, looks at the limit before it draws, and de-randomizes always, \
-             by a sum that an overflow resets. \
-             `rules = \"linux\"` does the same, except that a mark beyond a sum of 8.5 resets \
-             the sum, too.",
-            "De-randomization is a choice, off by default. The cap of 2 % on the growth of a \
-             probability of 10 % or more is always on (section 5.5); PIE is never inactive \
+            "The delay is the waiting time of the last departed packet. `delay` selects the RFC's \
+             estimate from the departure rate: counted bytes / the time they took (appendix A: / \
+             the time of 16384 bytes).",
+            "At or above `mark_ecnth` ECN-capable packets are dropped too.",
+            "Linux does otherwise: its probability winds up to 256, grows by 2 % more at each \
+             update with a delay above 250 ms, and decays by 1/64 unless packets wait. It compares \
+             half of the target with the last delay, lets departures use up the burst allowance, \
+             checks the limit before it draws, and always de-randomizes by a sum that an overflow \
+             resets. `rules = \"linux\"` does the same, except that a mark beyond a sum of 8.5 \
+             resets the sum too.",
+            "De-randomization is optional and off by default. The 2 % cap on the growth of a \
+             probability of 10 % or more is always on (section 5.5). PIE is never inactive \
              (section 5.3).",
-            "alpha and beta without a value follow `t_update`: at half of 15 ms alpha is halved \
-             and beta grows by a quarter of alpha, and so in proportion.",
+            "Default values of alpha and beta follow `t_update`: at half of 15 ms alpha is halved \
+             and beta grows by a quarter of alpha, and in proportion elsewhere.",
             "The default limit, 1000 packets, is Linux's.",
         ],
         memory: "a few numbers",

@@ -26,9 +26,9 @@ use aqmlab_declare::{About, Declared, Parameters, Refused, extremes};
 pub struct Params {
     /// The plug-in and its own parameters.
     pub settings: Settings,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     pub limit: QueueSize,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
     /// What the seed of its random numbers also depends on: a scenario's own, so that no plug-in
     /// knows a scenario by its seed.
@@ -94,11 +94,11 @@ impl JsonSchema for Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "A discipline of your own",
-        paper: "Yours: a Python class, one compiled with numba, or a shared object with the C ABI \
-                of aqmlab.h",
-        purpose: "Runs a discipline that comes from outside, given by --plugin FILE.",
+        paper: "Your own: a Python class, a class compiled with numba, or a shared object with the \
+                C ABI of aqmlab.h",
+        purpose: "Runs a discipline from a file outside aqmlab, given by --plugin FILE.",
         departures: &[],
-        memory: "the packets that wait, and what the plug-in keeps",
+        memory: "the waiting packets, and what the plug-in keeps",
     };
 }
 

@@ -15,37 +15,38 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of a policer.
 #[parameters]
 pub struct Params {
-    /// The rate at which the bucket fills.
+    /// Token rate: how fast the bucket fills.
     #[param(least = "8 kbit/s", changeable)]
     pub rate: Rate,
-    /// What the bucket holds: the most that passes at once.
+    /// Size of the bucket: the most bytes that pass at once.
     #[param(changeable)]
     pub burst: Bytes,
-    /// What becomes of a packet for which the bucket has too little.
+    /// What happens to a packet when the bucket has too few tokens.
     #[param(default)]
     pub excess: Excess,
-    /// The share of the bucket that is full at time 0.
+    /// Share of the bucket that is full at time 0.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// Bytes that a packet is charged beside its IP bytes. Not given: the framing of the link.
+    /// Bytes added to the IP size of each packet when it is charged. Not given: the framing of the
+    /// link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
-    /// Size of the FIFO behind it; what exceeds it is dropped.
+    /// Size of the FIFO after the policer. A packet that does not fit is dropped.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// `excess` says it.
+    /// Set `excess = "mark"` instead.
     #[serde(skip)]
     pub ecn: bool,
 }
 
-/// What becomes of a packet for which the bucket has too little.
+/// What happens to a packet when the bucket has too few tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
-    /// It is dropped.
+    /// The packet is dropped.
     #[default]
     Drop,
-    /// It is marked and passes if it is ECN-capable, else it is dropped.
+    /// An ECN-capable packet is marked and passes. Other packets are dropped.
     Mark,
 }
 
@@ -53,7 +54,7 @@ pub enum Excess {
 const POLICED: Reason = Reason(&ReasonText {
     place: Reason::FIRST_OWN,
     name: "policed",
-    meaning: "the bucket of the policer had too little for the packet",
+    meaning: "the bucket of the policer had too few tokens for the packet",
     marks: true,
 });
 
@@ -75,15 +76,15 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "A policer",
         paper: "T. Flach et al., An Internet-Wide Analysis of Traffic Policing, ACM SIGCOMM 2016, \
-                section 2; the rule is that of Linux's act_police",
-        purpose: "Holds senders to a rate without a queue: a packet for which the token bucket has too \
-                  little is dropped.",
+                section 2; the rule of Linux's act_police",
+        purpose: "Limits senders to a rate without a queue: a packet is dropped when the token \
+                  bucket has too few tokens for it.",
         departures: &[
-            "The bucket stands in front of a FIFO of the link's own: what passes waits there if the \
-             link is slower than the bucket.",
-            "`peak` and `mtu` of act_police are left out, and so are its actions but drop and a mark.",
-            "A burst is whole ticks of 64 ns at the rate, rounded up, as in Linux.",
-            "A marked packet leaves the bucket as it was.",
+            "The bucket sits before a FIFO of the link. Packets that pass wait there if the link \
+             is slower than the bucket.",
+            "`peak`, `mtu` and all actions of act_police except drop and mark are left out.",
+            "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
+            "A marked packet takes no tokens.",
         ],
         memory: "one bucket",
     };

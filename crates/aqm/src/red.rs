@@ -15,43 +15,48 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of RED.
 #[parameters]
 pub struct Params {
-    /// Average queue below which nothing is signalled.
+    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
     #[param(changeable)]
     pub min_th: QueueSize,
-    /// Average queue from which every arrival is signalled (or the gentle slope begins).
+    /// Maximum threshold. From this average queue length on, every arrival is dropped; with
+    /// `gentle`, the second slope begins here.
     #[param(changeable)]
     pub max_th: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length.
+    /// Weight of the newest sample in the average queue length. With a larger weight the average
+    /// follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`.
+    /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
-    /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`
-    /// (Floyd 2000) instead of jumping.
+    /// If true, the probability rises from `max_p` to 1 between `max_th` and twice `max_th` (Floyd
+    /// 2000). If false, it jumps to 1 at `max_th`.
     #[param(default, changeable)]
     pub gentle: bool,
-    /// How signals are spaced.
+    /// How RED spaces its drops and marks.
     #[param(default)]
     pub gap: Gap,
-    /// What the queue is measured in.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
+    /// Mean packet size. It converts packets to bytes and sets how fast the average decays while
+    /// the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
 }
 
-/// How RED spaces its signals, given the basic probability p_b and the packets since the last one.
+/// How RED spaces its drops and marks, given the basic probability p_b and the packets since the
+/// last one (count).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
@@ -62,11 +67,11 @@ pub enum Gap {
     Wait,
     /// ALTQ on FreeBSD: p_b / (2 - count p_b) throughout.
     Altq,
-    /// No spacing: p_b, independent of the past.
+    /// No spacing: every packet with p_b, independent of the past.
     None,
 }
 
-/// What a queue is measured in.
+/// Unit of a queue length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -83,24 +88,23 @@ impl Parameters for Params {
         paper: "S. Floyd, V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, \
                 IEEE/ACM Transactions on Networking 1(4), 1993, figure 2; gentle: S. Floyd, \
                 Recommendation on using the gentle variant of RED, 2000",
-        purpose: "Keeps the average queue short, lets bursts pass, and spreads its signals evenly \
+        purpose: "Keeps the average queue short, admits bursts, and spreads drops and marks evenly \
                   over arrivals.",
         departures: &[
-            "Fewer than two packets waiting: always admit. Without this guard a stale \
-             high average drops packets into an empty queue; ns-2 and ALTQ have it too.",
-            "An average at or above `max_th` (gentle: twice `max_th`) drops even what ECN \
-             would let it mark, as RFC 3168, section 7, and ns-3 by default; the paper marks. In \
-             the gentle region signals are drops for the same reason. Linux does otherwise: it \
-             marks ECN-capable packets there, too, unless `harddrop` is given.",
-            "The spacing of signals is a choice, `gap`; the paper's is the default.",
-            "Idle time ages the average by m = C (time since idle) packets, with m a real \
-             number, C = link rate / (8 `mean_packet`), and no further sample at the \
-             arrival that ends it. The paper leaves the rounding open; implementations \
+            "With fewer than two packets waiting RED always admits. Otherwise an old high average \
+             drops packets into an empty queue. ns-2 and ALTQ have the same guard.",
+            "At an average of `max_th` or more (gentle: in the second slope too) every signal is a \
+             drop, even for ECN-capable packets, as in RFC 3168, section 7, and ns-3 by default; \
+             the paper marks. Linux does otherwise: it marks ECN-capable packets there, too, \
+             unless `harddrop` is given.",
+            "`gap` selects the spacing of signals. The default comes from the paper.",
+            "After an idle time the average decays as after m = C x idle time packets, with m a \
+             real number and C = link rate / (8 `mean_packet`). The arrival that ends the idle \
+             time adds no further sample. The paper leaves the rounding open, and implementations \
              differ.",
-            "The queue is idle when the wire falls quiet, not when the last packet is \
-             handed to it.",
-            "The size factor is applied before the spacing rule, as in the paper (ns-2: \
-             after it).",
+            "The link counts as idle from the end of the last transmission, not from its start.",
+            "The size factor is applied before the spacing rule, as in the paper. ns-2 applies it \
+             afterwards.",
         ],
         memory: "a few numbers",
     };

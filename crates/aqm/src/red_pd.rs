@@ -22,90 +22,95 @@ mod response;
 /// Parameters of RED-PD: those of RED, and those of the filter in front of it.
 #[parameters]
 pub struct Params {
-    /// Average queue below which nothing is signalled.
+    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
     pub min_th: QueueSize,
-    /// Average queue from which every arrival is signalled (or the gentle slope begins).
+    /// Maximum threshold. From this average queue length on, every arrival is dropped; with
+    /// `gentle`, the second slope begins here.
     pub max_th: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length.
+    /// Weight of the newest sample in the average queue length. With a larger weight the average
+    /// follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`.
+    /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`
-    /// (Floyd 2000) instead of jumping.
+    /// If true, the probability rises from `max_p` to 1 between `max_th` and twice `max_th` (Floyd
+    /// 2000). If false, it jumps to 1 at `max_th`.
     #[param(default)]
     pub gentle: bool,
-    /// How signals are spaced, RED's and the filter's to each flow.
+    /// How RED spaces its drops and marks, and how the filter spaces those of each flow.
     #[param(default)]
     pub gap: Gap,
-    /// What the queue is measured in.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
-    /// Whether RED's probability is multiplied by packet size over `mean_packet`.
+    /// If true, RED's probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
+    /// Mean packet size. It converts packets to bytes and sets how fast the average decays while
+    /// the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// The paper's R: a flow is of high bandwidth if it sends more than TCP would with this
-    /// round-trip time, sqrt(1.5/p)/R packets per second at the drop rate p.
+    /// Target round-trip time, R in the paper. A flow is high-bandwidth if it sends more than TCP
+    /// would with this round-trip time, sqrt(1.5/p)/R packets per second at drop rate p. A larger
+    /// value filters more flows.
     #[param(default = "40 ms", least = check::SHORTEST_TICK)]
     pub target_rtt: Time,
-    /// M: drop lists that are remembered.
+    /// Number of drop lists that are remembered, M in the paper.
     #[param(default = 5, least = 1, most = 100)]
     pub lists: u32,
-    /// K: lists in which a flow must be found to be one of high bandwidth; from 1 to `lists`.
+    /// Number of lists in which a flow must appear to be high-bandwidth, K in the paper; from 1 to
+    /// `lists`.
     #[schemars(range(min = 1, max = 100))]
     #[param(default = 3)]
     pub lists_needed: u32,
-    /// Flows that a list keeps, those with most bytes dropped.
+    /// Flows that each list keeps: those with the most dropped bytes.
     #[param(default = 50, least = 1, most = 1000)]
     pub list_flows: u32,
-    /// No flow is found while the drop rate is not above this.
+    /// RED-PD identifies flows only while the drop rate is above this.
     #[param(default = 0.001, least = 0.0, most = 1.0)]
     pub identify_above: f64,
-    /// Largest decrease of a flow's filter probability at once.
+    /// Largest single decrease of a flow's filter probability.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub max_decrease: f64,
-    /// P_minThresh: filter probability below which a flow is released.
+    /// A flow is released when its filter probability falls below this (P_minThresh).
     #[param(default = 0.005, above = 0.0, most = 1.0)]
     pub p_min_thresh: f64,
-    /// Least number of lists from an increase of a flow's filter probability to the next.
+    /// Minimum number of lists between two increases of a flow's filter probability.
     #[param(default = 4)]
     pub increase_lists: u32,
-    /// Least time from an increase of a flow's filter probability to the next.
+    /// Minimum time between two increases of a flow's filter probability.
     #[param(default = "400 ms")]
     pub increase_time: Time,
-    /// Least number of lists from a change of a flow's filter probability to a decrease.
+    /// Minimum number of lists between a change of a flow's filter probability and a decrease.
     #[param(default = 3)]
     pub decrease_lists: u32,
-    /// Whether filtered flows are tested for a response to losses; the filter probability of those
-    /// that show none rises in larger steps.
+    /// If true, filtered flows are tested for a response to losses. Flows without a response get
+    /// larger increases of their filter probability.
     #[param(default)]
     pub unresponsive_test: bool,
-    /// Periods that the test remembers of a flow, each from an increase of its filter probability
-    /// to the next.
+    /// Periods that the test remembers for each flow. A period is the time between two increases of
+    /// its filter probability.
     #[param(default = 5, least = 2, most = 20)]
     pub test_periods: u32,
-    /// Rise of a flow's drop rate, as a factor, from which the test asks for a response: a rate
-    /// smaller by the square root of the rise.
+    /// The test expects a response when the drop rate of a flow rises by at least this factor. The
+    /// response is a rate that falls by the square root of the rise.
     #[param(default = 1.5, least = 1.0, most = response::MOST_RISE)]
     pub test_rise: f64,
-    /// Least number of pairs of periods without a response in a flow that fails the test.
+    /// A flow fails the test only with at least this many pairs of periods without a response.
     #[param(default = 3, least = 1, most = 190)]
     pub test_pairs: u32,
-    /// Least number of pairs without a response for each pair with one in a flow that fails the
-    /// test.
+    /// A flow fails the test only with at least this many pairs without a response for each pair
+    /// with one.
     #[param(default = 4.0, least = 1.0)]
     pub test_majority: f64,
-    /// By what the step of a flow that failed the test is multiplied.
+    /// Factor on the filter increase of flows that failed the test.
     #[param(default = 2.0, least = 1.0)]
     pub unresponsive_step: f64,
-    /// Whether ECN-capable packets are marked instead of dropped, by RED and by the filter.
+    /// If true, RED and the filter mark ECN-capable packets instead of dropping them.
     #[param(default)]
     pub ecn: bool,
 }
@@ -115,32 +120,30 @@ impl Parameters for Params {
         title: "RED with Preferential Dropping",
         paper: "R. Mahajan, S. Floyd, D. Wetherall, Controlling High-Bandwidth Flows at the \
                 Congested Router, ICNP 2001; values of the authors' ns-2 scripts",
-        purpose: "Finds the flows of high bandwidth in RED's own history of drops, and filters \
-                  only them in front of RED, until they send no more than TCP would.",
+        purpose: "Finds high-bandwidth flows in RED's drop history and filters only these flows \
+                  before RED, until they send no more than TCP would.",
         departures: &[
-            "A list lasts K/M of R/sqrt(1.5 p), within 2R and 10R: R/sqrt(1.5 p) is the \
-             congestion epoch, the history spans K of them and is cut into M lists. L. Le, \
-             dissertation, 2005, equation 2.22, calls a list an epoch.",
+            "A list lasts K/M x R/sqrt(1.5 p), limited to 2R..10R. R/sqrt(1.5 p) is the congestion \
+             epoch; the history spans K epochs and is cut into M lists. Le (dissertation, 2005, \
+             equation 2.22) calls a list an epoch.",
             "p is the measured rate of RED's signals in the list, or its average with weight 0.5 \
-             if that is less (the authors' scripts). Figure 2.14 there takes RED's formula.",
-            "RED's drops, marks and overflows make the history, the filter's signals never.",
+             if smaller, as in the authors' scripts. Le's figure 2.14 uses RED's formula.",
+            "The history contains RED's drops, marks and overflows, never those of the filter.",
             "The filter acts while RED's average is at least `min_th` and more than one packet \
-             waits. A packet that it signals does not come before RED, even if it is marked and \
-             stays.",
-            "Each flow's filter signals are spaced by `gap`, as RED's are.",
-            "Numbers of the scripts that the paper leaves open: `list_flows`, `identify_above`, \
-             `increase_lists`, `increase_time`, `decrease_lists`.",
-            "The test whether a filtered flow responds is off by default; the authors' scripts \
-             have it on, except in some runs. From these come the comparison of pairs of periods, \
-             with rises of up to 10, and the values of `test_periods`, `test_pairs`, \
-             `test_majority` and `unresponsive_step`.",
-            "A period is the time from an increase of a flow's filter probability to the next, in \
-             the filter only (the scripts take the last list of it), and only rises in time count. \
-             `test_rise` is ours: from 1.5 on, chance hides the response of only few TCP flows. A \
-             decision stands until most pairs show a response (the scripts: until release). The \
-             scripts' slower decreases for such flows are left out.",
-            "The first list lasts 10R. A list takes 4096 flows, before it is cut down to those \
-             that it keeps, and as many are filtered; further ones are passed over.",
+             waits. RED does not see a packet that the filter drops or marks.",
+            "`gap` spaces the filter's signals to each flow, as it spaces RED's.",
+            "These values come from the authors' scripts, because the paper leaves them open: \
+             `list_flows`, `identify_above`, `increase_lists`, `increase_time`, `decrease_lists`.",
+            "The test for a response is off by default; most of the authors' scripts have it on. \
+             The scripts also give the comparison of pairs of periods with rises of up to 10, and \
+             the values of `test_periods`, `test_pairs`, `test_majority` and `unresponsive_step`.",
+            "A period is the time between two increases of a flow's filter probability, in the \
+             filter only, and only rises in time count. The scripts use the last list of the \
+             period. `test_rise` is aqmlab's choice: at 1.5 and above, chance rarely hides the \
+             response of a TCP flow. A decision holds until most pairs show a response (scripts: \
+             until release). The slower decreases of the scripts for such flows are left out.",
+            "The first list lasts 10R. A list accepts 4096 flows before it is cut down, and the \
+             filter holds as many. Further flows are ignored.",
         ],
         memory: "at most 4096 flows of 40 bytes in the current list and 4096 of 112 bytes in \
                  the filter, with `unresponsive_test` `test_periods` times 16 bytes more; `lists` \
@@ -187,7 +190,7 @@ impl Params {
 const FILTER: Reason = Reason(&ReasonText {
     place: Reason::FIRST_OWN,
     name: "filter",
-    meaning: "the filter in front of RED signalled a flow of high bandwidth",
+    meaning: "the filter before RED signalled a high-bandwidth flow",
     marks: true,
 });
 

@@ -13,34 +13,36 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of REM.
 #[parameters]
 pub struct Params {
-    /// Queue to hold.
+    /// Target queue length.
     #[param(default = "20 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// What the price rises per packet of mismatch and tick.
+    /// Increase of the price per packet of mismatch, at each update.
     #[param(default = 0.001, above = 0.0, changeable)]
     pub gamma: f64,
-    /// Weight of the queue's mismatch beside that of the rate.
+    /// Weight of the queue mismatch relative to the rate mismatch.
     #[param(default = 0.1, above = 0.0, changeable)]
     pub alpha: f64,
-    /// The probability is 1 - phi^(-price).
+    /// Base of the probability 1 - phi^(-price). A larger base signals more at the same price.
     #[param(default = 1.001, above = 1.0, changeable)]
     pub phi: f64,
-    /// Time between two changes of the price; `gamma` belongs to it. At least 10 us.
+    /// Time between two updates of the price, at least 10 us. `gamma` holds for this interval:
+    /// change them together.
     #[param(default = "2 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// What queue and arrivals are measured in; bytes count as packets of `mean_packet`.
+    /// Unit of queue and arrivals. Bytes are converted to packets of `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
+    /// dropped or marked more often.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size, also of the packets that the link carries per tick.
+    /// Mean packet size. It also converts the link rate to packets per update.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
 }
@@ -50,16 +52,15 @@ impl Parameters for Params {
         title: "Random Exponential Marking",
         paper: "S. Athuraliya, V. Li, S. Low, Q. Yin, REM: Active Queue Management, IEEE Network \
                 15(3), 2001",
-        purpose: "Matches the rate of arrivals to the capacity and clears the queue to a target, \
-                  by a price: marks of many links add up to the sum of their prices.",
+        purpose: "Matches the arrival rate to the capacity and holds the queue at a target with a \
+                  price. The marks of several links add up to the sum of their prices.",
         departures: &[
-            "Arrivals and capacity are packets per tick, the unit to which the authors' constants \
-             belong; read as rates, as the equation is often printed, the price would be 500 \
-             times too nervous.",
-            "The capacity is what the wire carries, framing subtracted; arrivals would never \
-             reach the bare rate.",
-            "Every arrival counts, also one that is dropped, for a signal or for want of room.",
-            "Packets that cannot be marked are dropped (ns-2 never signals them).",
+            "Arrivals and capacity are packets per update, the unit of the authors' constants. \
+             Read as rates, as the equation is often printed, they would make the price 500 times \
+             more sensitive.",
+            "The capacity excludes framing; arrivals could never reach the bare link rate.",
+            "Every arrival counts, including arrivals that are dropped.",
+            "Packets that are not ECN-capable are dropped. ns-2 never signals them.",
         ],
         memory: "a few numbers",
     };

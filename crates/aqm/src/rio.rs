@@ -12,52 +12,59 @@ use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 use aqmlab_declare::{About, Parameters, parameters};
 
-/// Parameters of RIO. Thresholds of Out below those of In, and `p_out` above `p_in`, prefer In.
+/// Parameters of RIO. To prefer In packets, set the Out thresholds below the In thresholds and
+/// `p_out` above `p_in`.
 #[parameters]
 pub struct Params {
-    /// Average number of In packets waiting below which none is signalled.
+    /// Minimum threshold of In packets. While fewer In packets wait on average, none is dropped
+    /// early or marked.
     #[param(default = "40 packets")]
     pub min_in: QueueSize,
-    /// Average number of In packets waiting from which every In arrival is dropped.
+    /// Maximum threshold of In packets. From this average number of waiting In packets on, every In
+    /// arrival is dropped.
     #[param(default = "70 packets")]
     pub max_in: QueueSize,
-    /// Signal probability of In packets as their average reaches `max_in`.
+    /// Drop or mark probability of In packets when their average reaches `max_in`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub p_in: f64,
-    /// Average queue, of all packets, below which no Out packet is signalled.
+    /// Minimum threshold of Out packets. Below this average queue of all packets, no Out packet is
+    /// dropped early or marked.
     #[param(default = "10 packets")]
     pub min_out: QueueSize,
-    /// Average queue, of all packets, from which every Out arrival is dropped.
+    /// Maximum threshold of Out packets. From this average queue of all packets on, every Out
+    /// arrival is dropped.
     #[param(default = "30 packets")]
     pub max_out: QueueSize,
-    /// Signal probability of Out packets as the average reaches `max_out`.
+    /// Drop or mark probability of Out packets when the average reaches `max_out`.
     #[param(default = 0.2, above = 0.0, most = 1.0)]
     pub p_out: f64,
-    /// Whether the probability of In packets rises to 1 between `max_in` and twice that instead of
-    /// jumping, as in gentle RED.
+    /// If true, the probability of In packets rises to 1 between `max_in` and twice `max_in`, as in
+    /// gentle RED. If false, it jumps to 1.
     #[param(default)]
     pub gentle_in: bool,
-    /// The same for Out packets.
+    /// If true, the probability of Out packets rises to 1 between `max_out` and twice `max_out`.
     #[param(default)]
     pub gentle_out: bool,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages.
+    /// Weight of the newest sample in both averages. With a larger weight they follow the queue
+    /// faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How signals are spaced, in each class on its own.
+    /// How RED spaces its drops and marks within each class.
     #[param(default)]
     pub gap: Gap,
-    /// Differentiated services code points, 0 to 63, of In packets; all others are Out. The
-    /// default are those of low drop precedence in RFC 2597, AF11 to AF41.
+    /// DSCPs of In packets, 0 to 63. All other packets are Out. The default is low drop precedence
+    /// in RFC 2597, AF11 to AF41.
     #[schemars(inner(range(max = 63)))]
     #[param(default = vec![10, 18, 26, 34])]
     pub in_codepoints: Vec<u8>,
-    /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
+    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
+    /// the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -67,16 +74,16 @@ impl Parameters for Params {
         title: "RED with In and Out",
         paper: "D. Clark, W. Fang, Explicit Allocation of Best-Effort Packet Delivery Service, \
                 IEEE/ACM Transactions on Networking 6(4), 1998",
-        purpose: "Two RED curves over one queue: packets within their sender's profile (In) are \
-                  protected, those beyond it (Out) go first.",
+        purpose: "Two RED curves over one queue. Packets within the profile of their sender (In) \
+                  are protected; packets beyond it (Out) are dropped first.",
         departures: &[
-            "Where the paper leaves RED open, RED here decides: forced drops are never marks, \
-             signals are spaced by `gap`, in each class with a count of its own, and fewer than \
-             two packets waiting (In: In packets) are never signalled.",
-            "Idle time ages both averages and ends with the next arrival, of either class.",
-            "The average of In packets otherwise moves at In arrivals only, that of all packets \
-             at every arrival (ns-2 moves neither at Out arrivals).",
-            "A packet is In by its code point; the paper's tag is any bit of the header.",
+            "Where the paper leaves RED open, RIO follows `red`: forced drops are never marks, \
+             `gap` spaces signals with one count for each class, and with fewer than two packets \
+             waiting (In: In packets) nothing is signalled.",
+            "Both averages decay while the link is idle, until the next arrival of either class.",
+            "Otherwise the average of In packets moves at In arrivals only, and the average of all \
+             packets at every arrival. In ns-2 neither moves at Out arrivals.",
+            "The DSCP makes a packet In. The paper's tag is any bit of the header.",
             "Beyond the paper: `gentle_in` and `gentle_out`.",
         ],
         memory: "a byte per packet that waits",

@@ -12,55 +12,62 @@ use crate::red::Gap;
 use crate::rio::{self, Class, Curves};
 use aqmlab_declare::{About, Parameters, parameters};
 
-/// Parameters of RIO-PS. A packet is Short if it is among the first `l_t` of its flow, else Long.
+/// Parameters of RIO-PS. The first `l_t` packets of a flow are Short, its later packets are Long.
 #[parameters]
 pub struct Params {
-    /// Average number of Short packets waiting below which none is signalled.
+    /// Minimum threshold of Short packets. While fewer Short packets wait on average, none is
+    /// dropped early or marked.
     #[param(default = "80 packets")]
     pub short_min_th: QueueSize,
-    /// Average number of Short packets waiting from which every Short arrival is dropped.
+    /// Maximum threshold of Short packets. From this average number of waiting Short packets on,
+    /// every Short arrival is dropped.
     #[param(default = "840 packets")]
     pub short_max_th: QueueSize,
-    /// Signal probability of Short packets as their average reaches `short_max_th`.
+    /// Drop or mark probability of Short packets when their average reaches `short_max_th`.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub short_max_p: f64,
-    /// Average queue, of all packets, below which no Long packet is signalled.
+    /// Minimum threshold of Long packets. Below this average queue of all packets, no Long packet
+    /// is dropped early or marked.
     #[param(default = "80 packets")]
     pub long_min_th: QueueSize,
-    /// Average queue, of all packets, from which every Long arrival is dropped.
+    /// Maximum threshold of Long packets. From this average queue of all packets on, every Long
+    /// arrival is dropped.
     #[param(default = "1200 packets")]
     pub long_max_th: QueueSize,
-    /// Signal probability of Long packets as the average reaches `long_max_th`.
+    /// Drop or mark probability of Long packets when the average reaches `long_max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub long_max_p: f64,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages.
+    /// Weight of the newest sample in both averages. With a larger weight they follow the queue
+    /// faster.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How signals are spaced, in each class on its own.
+    /// How RED spaces its drops and marks within each class.
     #[param(default)]
     pub gap: Gap,
-    /// SLR: active Short flows per active Long flow that `l_t` is moved to reach.
+    /// Target number of active Short flows per active Long flow (SLR). RIO-PS adapts `l_t` to reach
+    /// it.
     #[param(default = 3.0, above = 0.0)]
     pub slr: f64,
-    /// L_t at the start: the packets of a flow that are Short.
+    /// Initial L_t: the number of packets of a flow that are Short.
     #[param(default = 10, least = 1)]
     pub l_t: u32,
-    /// T_u: how often flows that were silent since the last time are forgotten.
+    /// How often flows that were silent since the last time are forgotten (T_u).
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub t_u: Time,
-    /// T_c: how often L_t moves by one packet.
+    /// How often L_t moves by one packet (T_c).
     #[param(default = "10 s", least = check::SHORTEST_TICK)]
     pub t_c: Time,
-    /// Most flows that are remembered.
+    /// Maximum number of flows that are remembered.
     #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
-    /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
+    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
+    /// the link is idle.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -73,20 +80,20 @@ impl Parameters for Params {
         paper: "L. Guo, I. Matta, The War between Mice and Elephants, ICNP 2001; thresholds of \
                 L. Le, dissertation, 2005, section 4.8.2",
         purpose: "Gives the first packets of every flow a gentler RED curve than the rest, so \
-                  that short transfers lose less.",
+                  short transfers lose fewer packets.",
         departures: &[
-            "The classifier, which the paper has at the edge of the network, sits in front of \
-             RIO at the same port. It counts a packet before RIO decides, so dropped ones count.",
-            "The curves are those of Le 2005. They cross: equal averages give Long packets 1.36 \
-             times the probability of Short ones, the rest of the preference comes from the \
-             average of Short packets, which is never the larger.",
-            "Every T_c, L_t falls by 1 (to no less than 1) if there are more than SLR active \
-             Short flows per active Long flow, or no Long flow, and rises by 1 if there are \
-             fewer. Without any flow it stays. T_u goes before T_c at equal times.",
-            "L_t starts at 10 packets, an object of about 10 kB; nobody states it.",
-            "While `max_flows` are remembered, packets of further flows are Short.",
+            "The classifier sits before RIO at the same port; the paper puts it at the edge of the \
+             network. It counts a packet before RIO decides, so dropped packets count.",
+            "The curves are those of Le 2005. At equal averages they give Long packets 1.36 times \
+             the probability of Short packets. The rest of the preference comes from the average \
+             of Short packets, which is never larger.",
+            "Every T_c, L_t falls by 1 (at least to 1) with more than SLR active Short flows per \
+             active Long flow, or without a Long flow; it rises by 1 with fewer. Without flows it \
+             stays. At equal times T_u comes before T_c.",
+            "L_t starts at 10 packets, an object of about 10 kB. No source states it.",
+            "While `max_flows` flows are remembered, packets of further flows are Short.",
             "The two directions of a connection are two flows.",
-            "RIO as in `rio`, without the gentle slopes.",
+            "RIO works as in `rio`, without the gentle slopes.",
         ],
         memory: "at most `max_flows` flows, of about 40 bytes, that sent within two T_u, and a \
                  byte per packet that waits",

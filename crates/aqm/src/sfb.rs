@@ -16,44 +16,46 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SFB.
 #[parameters]
 pub struct Params {
-    /// L: levels, each with a hash function of its own.
+    /// Number of levels (L), each with its own hash function.
     #[param(default = 2, least = 1, most = MOST_LEVELS)]
     pub levels: u32,
-    /// N: bins per level. With B unresponsive flows, (1 - (1 - 1/N)^B)^L of the others share all
-    /// their bins with some of them.
+    /// Bins per level (N). With B unresponsive flows, a share (1 - (1 - 1/N)^B)^L of the other
+    /// flows shares all its bins with some of them. More bins punish fewer innocent flows.
     #[param(default = 23, least = 1, most = MOST_BINS)]
     pub bins: u32,
-    /// Packets waiting from which a bin is full. Left out: 1.5 times `limit` over `bins`.
+    /// A bin is full when this many packets wait in it. Not given: 1.5 x `limit` / `bins`.
     #[param(least = 1)]
     pub bin_size: Option<u32>,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Step by which the probability of a full bin rises; above `d2`.
+    /// Increase of the probability of a full bin. Must be above `d2`.
     #[param(default = 0.005, above = 0.0, most = 1.0)]
     pub d1: f64,
-    /// Step by which the probability of an empty bin falls.
+    /// Decrease of the probability of an empty bin.
     #[param(default = 0.001, above = 0.0, most = 1.0)]
     pub d2: f64,
-    /// Shortest time between two steps of a bin.
+    /// Minimum time between two changes of a bin.
     #[param(default = "100 ms")]
     pub freeze_time: Time,
-    /// How often the hash functions change, at least 10 us; 0 s: never.
+    /// How often the hash functions change, at least 10 us. 0 s: never.
     #[param(default = "20 s")]
     pub rehash: Time,
-    /// What all flows in the penalty box, those whose bins are all at probability 1, may send
-    /// together. Left out: 0.16 Mbit/s of every 45.
+    /// Rate that all flows in the penalty box share. A flow is in the penalty box when all its bins
+    /// have probability 1. Not given: 0.16/45 of the link rate.
     pub penalty_rate: Option<Rate>,
-    /// How much of that they may send at once; it must hold the largest packet, or none passes.
+    /// Bytes that flows in the penalty box may send at once. Without room for the largest packet
+    /// none passes.
     #[param(default = "3000 bytes")]
     pub penalty_burst: Bytes,
-    /// Whether one full bin is enough to drop a packet, instead of all of its flow's.
+    /// If true, one full bin is enough to drop a packet. If false, all bins of its flow must be
+    /// full.
     #[param(default)]
     pub drop_any_bin: bool,
-    /// Mean packet size: converts a `limit` in bytes to packets.
+    /// Mean packet size. It converts a `limit` in bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -67,24 +69,27 @@ impl Parameters for Params {
         paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, Stochastic Fair Blue: A Queue Management \
                 Algorithm for Enforcing Fairness, IEEE INFOCOM 2001; figure 2.11 of L. Le, \
                 dissertation, 2005",
-        purpose: "Finds flows that do not answer to signals with a few counters: BLUE in bins \
-                  into which flows hash at several levels; a flow is punished only if all of \
-                  its bins are.",
+        purpose: "Finds flows that do not respond to signals, with a few counters. Flows hash to a \
+                  bin at each of several levels, and each bin runs BLUE. A flow is punished only \
+                  if all its bins are.",
         departures: &[
-            "A packet is dropped if all bins of its flow are full (Linux). The figure drops \
-             where any is, which punishes every flow that shares one bin with an offender; \
-             `drop_any_bin` follows it.",
-            "A bin is full from `bin_size` packets on (the figure: above).",
-            "A departure lowers a bin's probability by `d2` where it leaves it empty, an arrival \
-             where it finds it empty. The figure has one step for both directions.",
-            "While one set of bins decides, the next, with other hash functions, counts the \
-             packets too; its probabilities move for flows that are being punished. A packet \
-             lowers the bins that it raised, whatever became of the hash functions since.",
-            "d1, d2 and `freeze_time` are those of Apple's XNU, as is the order of `rehash` (10 to 29 \
-             s): probability 1 takes 200 steps. The paper's 2 s suit a shorter freeze.",
-            "Linux does otherwise: it drops ECN-capable packets early above a probability of 1/2, has no \
-             freeze time and 8 times 16 bins, and moves probabilities at arrivals only.",
-            "Flows in the penalty box share one token bucket; 3000 bytes of it are ours.",
+            "A packet is dropped if all bins of its flow are full, as in Linux. The figure drops \
+             if any bin is full, which punishes every flow that shares one bin with an offender; \
+             `drop_any_bin` follows the figure.",
+            "A bin is full at `bin_size` packets. In the figure it is full above that number.",
+            "The probability of a bin falls by `d2` when a departure leaves the bin empty or an \
+             arrival finds it empty. The figure uses one step for both directions.",
+            "While one set of bins decides, the next set, with other hash functions, counts \
+             packets too. Its probabilities change for flows that are being punished. A packet \
+             leaves the bins that it entered, even after the hash functions changed.",
+            "d1, d2, `freeze_time` and the order of `rehash` (10 to 29 s) follow Apple's XNU: a \
+             bin needs 200 steps to reach probability 1. The 2 s of the paper suit a shorter \
+             freeze time.",
+            "Linux does otherwise: it drops ECN-capable packets early above a probability of 1/2, \
+             has no freeze time and 8 levels of 16 bins, and changes probabilities at arrivals \
+             only.",
+            "Flows in the penalty box share one token bucket. Its size of 3000 bytes is aqmlab's \
+             choice.",
         ],
         memory: "2 L N bins of 24 bytes, and 24 bytes per packet that waits",
     };
@@ -101,14 +106,14 @@ impl Parameters for Params {
 const FULL_BIN: Reason = Reason(&ReasonText {
     place: Reason::FIRST_OWN,
     name: "bin",
-    meaning: "a bin of the flow was full",
+    meaning: "the bins of the flow were full",
     marks: false,
 });
 
 const PENALTY: Reason = Reason(&ReasonText {
     place: Reason::FIRST_OWN + 1,
     name: "penalty",
-    meaning: "the flow sat in the penalty box",
+    meaning: "the flow was in the penalty box",
     marks: false,
 });
 

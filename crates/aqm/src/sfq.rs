@@ -14,21 +14,20 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SFQ.
 #[parameters]
 pub struct Params {
-    /// Buckets among which flows are spread.
+    /// Number of buckets. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub buckets: u32,
-    /// Buffer size of all buckets together; when an arrival exceeds it, the longest bucket loses
-    /// packets.
+    /// Buffer size for all buckets together. When it is full, the longest bucket loses packets.
     #[param(default = "127 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Packets that one bucket may hold; an arrival that would exceed it is dropped.
+    /// Maximum number of packets in one bucket. A packet that does not fit is dropped.
     #[param(default = 127, least = 1)]
     pub depth: u32,
-    /// IP bytes that a bucket sends in its turn; an overdraft is paid back from the next turn. Not
+    /// IP bytes that a bucket sends in one turn. If it sends more, its next turn is shorter. Not
     /// given: one packet.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
-    /// How often flows are spread anew, so that two flows in one bucket part again. Not given:
+    /// How often the hash changes, so that two flows in one bucket separate again. Not given:
     /// never.
     #[param(least = check::SHORTEST_TICK)]
     pub perturb: Option<Time>,
@@ -38,20 +37,20 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Stochastic Fairness Queueing",
         paper: "P. McKenney, Stochastic Fairness Queueing, IEEE INFOCOM, 1990",
-        purpose: "Shares the link among flows: each is hashed to a bucket, and the buckets take \
-                  turns.",
+        purpose: "Shares the link among flows. Each flow is hashed to a bucket, and the buckets \
+                  take turns.",
         departures: &[
-            "The longest bucket is the one with most packets; of equals, the one of the lowest \
-             number. It loses its newest packet, which may be the arrival. Only an overflow \
-             costs a look at all buckets.",
-            "A new hash is for new packets: those that wait stay where they are, so that a flow's \
-             packets may overtake each other once after a perturbation.",
-            "`quantum` and `depth` are Linux's; without a quantum a turn is one packet, as in the \
-             paper. Defaults are Linux's.",
-            "A bucket moves to the end of the turns as soon as its credit is used up. Linux does \
-             otherwise: the bucket moves when its turn comes again, so that buckets that wake in \
-             between go before it. The paper leaves it open.",
-            "ECN is ignored: it never signals.",
+            "The longest bucket has the most packets; among equals it is the bucket with the \
+             lowest number. It loses its newest packet, which can be the arrival. Only an overflow \
+             searches all buckets.",
+            "A new hash applies to new packets. Waiting packets stay, so packets of one flow can \
+             be reordered once after a perturbation.",
+            "`quantum`, `depth` and the defaults follow Linux. Without a quantum one turn is one \
+             packet, as in the paper.",
+            "A bucket moves to the end of the round when its credit is used up. Linux does \
+             otherwise: the bucket moves when its next turn comes, so buckets that become busy in \
+             between go first. The paper leaves this open.",
+            "SFQ never signals, so it ignores ECN.",
         ],
         memory: "the packets that wait, and about 50 bytes per bucket",
     };

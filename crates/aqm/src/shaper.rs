@@ -16,39 +16,40 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of a shaper.
 #[parameters]
 pub struct Params {
-    /// The rate at which the bucket fills.
+    /// Token rate: how fast the bucket fills.
     #[param(least = "8 kbit/s", changeable)]
     pub rate: Rate,
-    /// What the bucket holds: the most that is sent at once.
+    /// Size of the bucket: the most bytes that are sent at once.
     #[param(default = "15000 bytes", changeable)]
     pub burst: Bytes,
-    /// The rate within a burst: a second bucket of one `mtu`. Not given: that of the link.
+    /// Rate within a burst, by a second bucket of `mtu` bytes. Not given: the rate of the link.
     #[param(least = "8 kbit/s")]
     pub peak: Option<Rate>,
-    /// What the bucket of the peak rate holds.
+    /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Bytes that a packet is charged beside its IP bytes. Not given: the framing of the link.
+    /// Bytes added to the IP size of each packet when it is charged. Not given: the framing of the
+    /// link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
-    /// The discipline of the packets that wait: a preset, a kind with its defaults, or a table.
+    /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.
     pub leaf: Leaf,
 }
 
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "A shaper",
-        paper: "the rule is that of Linux's sch_tbf",
-        purpose: "Holds the packets of any discipline to a rate: a packet leaves when the token bucket \
-                  has enough for all of it.",
+        paper: "the rule of Linux's sch_tbf",
+        purpose: "Shapes the packets of any discipline to a rate: a packet leaves when the token \
+                  bucket has enough tokens for all of it.",
         departures: &[
-            "A burst is whole ticks of 64 ns at the rate, rounded up, as in Linux.",
-            "Packets are single: none is split.",
-            "A leaf's own reasons to drop or mark count as early or forced.",
-            "A scheduler as a leaf gives its packet up before the bucket has enough for it, as in \
-             Linux: it waits in front of the leaf. A single FIFO keeps it.",
+            "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
+            "Packets are never split.",
+            "The reasons of a leaf to drop or mark count as early or forced.",
+            "A leaf that is a scheduler hands its packet over before the bucket has enough tokens, \
+             as in Linux, and the packet waits outside the leaf. A single FIFO keeps its packet.",
         ],
-        memory: "that of the leaf, and two buckets",
+        memory: "memory of the leaf, and two buckets",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

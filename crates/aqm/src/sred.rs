@@ -14,28 +14,28 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SRED.
 #[parameters]
 pub struct Params {
-    /// Buffer size B; an arrival that would exceed it is dropped. The queue is measured in its
-    /// unit: bytes in the paper.
+    /// Buffer size (B). A packet that does not fit is dropped. The queue is measured in the unit of
+    /// this value; the paper uses bytes.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Whether a hit raises the probability of its packet.
+    /// Whether a hit raises the drop probability of the packet.
     #[param(default)]
     pub rule: Rule,
-    /// Length of the zombie list, M: 1 to 100000, and longer than the buffer.
+    /// Length of the zombie list (M), 1 to 100000, and longer than the buffer.
     #[param(default = 1000, least = 1, most = MOST_ZOMBIES)]
     pub zombies: u32,
-    /// Probability that a miss replaces the zombie, p_o.
+    /// Probability that a miss replaces the zombie (p_o).
     #[param(default = 0.25, above = 0.0, most = 1.0)]
     pub overwrite: f64,
-    /// Weight of the newest arrival in the average frequency of hits. If not stated: `overwrite` /
+    /// Weight of the newest arrival in the average hit frequency. Not given: `overwrite` /
     /// `zombies`, as fast as the list forgets.
     #[param(above = 0.0, most = 1.0)]
     pub alpha: Option<f64>,
-    /// Probability while a third of the buffer or more waits and many flows are active. From a
-    /// sixth on, it is a quarter of this; below, 0.
+    /// Drop probability while at least a third of the buffer is full and many flows are active.
+    /// From a sixth to a third it is a quarter of this value, below a sixth it is 0.
     #[param(default = 0.15, above = 0.0, most = 1.0)]
     pub p_max: f64,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -44,9 +44,9 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// All packets alike: the number of flows alone counts.
+    /// All packets have the same probability. Only the number of flows matters.
     Simple,
-    /// Packets that hit are signalled 1 / P times more often, so that a flow pays for its share.
+    /// Packets that hit are dropped or marked 1 / P times more often, so a flow pays for its share.
     #[default]
     Full,
 }
@@ -61,15 +61,15 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Stabilized RED",
         paper: "T. Ott, T. Lakshman, L. Wong, SRED: Stabilized RED, IEEE INFOCOM 1999",
-        purpose: "Holds the buffer's occupation whatever the number of flows: it estimates that \
-                  number from how often an arrival belongs to the same flow as one picked from a \
-                  list of recent ones, a hit.",
+        purpose: "Stabilizes the buffer occupancy for any number of flows. SRED keeps a list of \
+                  recent packets, the zombies, and compares each arrival with a random one. The \
+                  rate of hits, pairs of the same flow, gives the number of flows.",
         departures: &[
-            "A hit replaces nothing and every arrival is compared, also one that is dropped. \
-             While the list fills there are no hits.",
-            "With no hit so far the number of flows counts as large.",
-            "The zombies' time stamps, which no rule reads, are not kept; their counts are, for \
-             a search for misbehaving flows.",
+            "A hit replaces nothing. Every arrival is compared, including arrivals that are \
+             dropped. While the list fills, no arrival hits.",
+            "Before the first hit the number of flows counts as large.",
+            "Zombies keep their counts, for a search for misbehaving flows, but not their time \
+             stamps, which no rule reads.",
             "The full rule's equation, p (1 + Hit / P), is clamped to 1.",
         ],
         memory: "the zombie list: 16 bytes for each of M zombies, at most 1.6 MB",

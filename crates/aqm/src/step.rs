@@ -13,16 +13,17 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of step marking.
 #[parameters]
 pub struct Params {
-    /// The paper's K: an arrival that finds more than this waiting is signalled.
+    /// Marking threshold, K in the paper. A packet is marked if it finds more than this waiting. A
+    /// smaller threshold means a shorter queue and, below a minimum, a loss of throughput.
     #[param(changeable)]
     pub threshold: QueueSize,
-    /// Buffer size; what exceeds it is dropped.
+    /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Mean packet size: converts a threshold in bytes to packets.
+    /// Mean packet size. It converts a threshold in bytes to packets.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
 }
@@ -32,9 +33,9 @@ impl Parameters for Params {
         title: "Step marking",
         paper: "M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, section 3.1; RFC 8257, \
                 section 3.1",
-        purpose: "Tells senders at once that the queue is longer than a threshold: what switches \
-                  do for transports that react to the share of marked packets.",
-        departures: &["Packets that are not ECN-capable are dropped, as everywhere here."],
+        purpose: "Signals at once when the queue exceeds a threshold. Switches use it for \
+                  transports that react to the share of marked packets.",
+        departures: &["Packets that are not ECN-capable are dropped instead of marked."],
         memory: "none",
     };
 

@@ -5,6 +5,7 @@
 //! reads no clock and keeps no events. Its caller states the time at which each thing happens, so
 //! an event loop that is always in time and a router that looks up late get the same answers.
 //!
+//! [`Air`] is Wi-Fi: a medium that an access point and its stations share, with the queues of all.
 //! [`AccessLinks`] are the hosts' own links, which have no discipline and never drop.
 //!
 //! Times are nanoseconds since the start of the run ([`Time`](aqmlab_net::Time)), sizes are IP
@@ -82,6 +83,7 @@
 //! ```
 
 mod access;
+mod air;
 mod bypass;
 mod fifo_service;
 mod gate;
@@ -91,5 +93,6 @@ mod ring_buffer;
 mod wire;
 
 pub use access::AccessLinks;
+pub use air::{Air, Way};
 pub use port::{Port, PortState};
 pub use wire::{Dropped, Served, Transmission};

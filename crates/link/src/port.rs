@@ -38,9 +38,9 @@ pub struct Port<T> {
 }
 
 /// What a discipline may ask about an arrival.
-struct Arrival<'a, D> {
-    draws: &'a mut RandomStream,
-    details: D,
+pub(crate) struct Arrival<'a, D> {
+    pub(crate) draws: &'a mut RandomStream,
+    pub(crate) details: D,
 }
 
 impl<D: Fn() -> Details> Context for Arrival<'_, D> {

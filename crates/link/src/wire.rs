@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use aqmlab_aqm::{LinkFacts, Reason};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use aqmlab_record::LinkStats;
-use aqmlab_scenario::{DelayChange, Link, Reordering};
+use aqmlab_scenario::{DelayChange, Link, LossChange, Reordering};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,10 @@ pub(crate) struct Wire {
     last_arrival: Option<Time>,
     /// Changes of the delay that are still to come.
     delay_changes: VecDeque<DelayChange>,
+    /// Changes of the loss that are still to come.
+    loss_changes: VecDeque<LossChange>,
+    /// Packets leave at multiples of this time; 0: at once.
+    batch: Time,
     /// Nothing is lost or held up, and the delay stands.
     is_perfect: bool,
 }
@@ -102,7 +106,11 @@ impl Wire {
             reordering_draws,
             last_arrival: (!link.delay_changes.is_empty()).then_some(Time::ZERO),
             delay_changes: link.delay_changes.iter().copied().collect(),
+            loss_changes: link.loss_changes.iter().copied().collect(),
+            batch: link.ack_batch,
             is_perfect: link.loss == 0.0
+                && link.loss_changes.is_empty()
+                && link.ack_batch == Time::ZERO
                 && link.reordering.is_none()
                 && link.delay_changes.is_empty(),
         }
@@ -168,6 +176,13 @@ impl Wire {
 
     /// When a packet reaches the far end, if it does: where packets are lost at random or held up.
     fn arrival(&mut self, end: Time, stats: &mut LinkStats) -> Option<Time> {
+        while let Some(&LossChange { at, loss }) = self.loss_changes.front() {
+            if at > end {
+                break;
+            }
+            self.loss = loss;
+            self.loss_changes.pop_front();
+        }
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);
             return None;
@@ -183,7 +198,11 @@ impl Wire {
             Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,
             _ => Time::ZERO,
         };
-        let mut arrives = end + self.delay;
+        let leaves = match self.batch.as_nanos() {
+            0 => end,
+            batch => Time::from_nanos(end.as_nanos().div_ceil(batch) * batch),
+        };
+        let mut arrives = leaves + self.delay;
         if let Some(last) = &mut self.last_arrival {
             arrives = arrives.max(*last);
             *last = arrives;

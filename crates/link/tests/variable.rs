@@ -6,7 +6,7 @@ use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
 use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 use aqmlab_record::LinkDirection;
-use aqmlab_scenario::{DelayChange, Framing, Link, Measure, Outage, Trace};
+use aqmlab_scenario::{DelayChange, Framing, Link, LossChange, Measure, Outage, Trace};
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
@@ -44,6 +44,8 @@ fn arrivals(link: &Link, packets: &[(u64, u32)]) -> Vec<u64> {
             assert_eq!(at.as_nanos() % 1_000_000, 0, "{at}");
             arrived[number] = at.as_nanos() / 1_000_000;
         }
+        // What is lost on the wire arrives never.
+        Some((_, Transmission::Lost(_))) => {}
         Some(other) => panic!("{other:?}"),
         None => {}
     };
@@ -123,6 +125,24 @@ fn aggregated_opportunities_come_when_the_last_of_them_does() {
     // Granted at 3, 6 and, what is left, at 10 ms.
     let found = arrivals(&link, &[(0, 1500); 9]);
     assert_eq!(found, [3, 3, 3, 6, 6, 6, 10, 10, 13]);
+}
+
+#[test]
+fn packets_of_a_batch_leave_together() {
+    let mut link = link();
+    (link.ack_batch, link.delay) = (MS(4), MS(1));
+    // Their transmissions end at 1, 2, 3, 4 and 5 ms; one that ends at a multiple leaves at once.
+    assert_eq!(arrivals(&link, &[(0, 1500); 5]), [5, 5, 5, 5, 9]);
+}
+
+#[test]
+fn loss_begins_and_ends_at_its_times() {
+    let mut link = link();
+    link.loss_changes = [(3, 0.999_999), (6, 0.0)]
+        .map(|(at, loss)| LossChange { at: MS(at), loss })
+        .to_vec();
+    // Transmissions end at 1 to 7 ms: those that end at 3, 4 and 5 ms are lost.
+    assert_eq!(arrivals(&link, &[(0, 1500); 7]), [1, 2, 0, 0, 0, 6, 7]);
 }
 
 #[test]

@@ -90,6 +90,8 @@ impl<'a> SocketPlayer<'a> {
                         self.stream.shutdown().await?;
                     }
                 }
+                // A live run refuses scenarios in which an application takes something back.
+                AppAction::Withdraw => {}
                 // TCP has no streams.
                 AppAction::Fetch { .. } | AppAction::Answer { .. } | AppAction::Loaded => {}
                 AppAction::Asked => on_exchange(ExchangeEvent::Asked, now),

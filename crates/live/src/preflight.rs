@@ -82,6 +82,8 @@ const fn varying(link: &Link) -> Option<&'static str> {
         Some("outages")
     } else if !link.delay_changes.is_empty() {
         Some("delay_changes")
+    } else if !link.loss_changes.is_empty() {
+        Some("loss_changes")
     } else {
         None
     }
@@ -122,10 +124,25 @@ pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
             "topology.kind: the live bed has one link; expected \"dumbbell\"".to_owned(),
         );
     };
+    let link = &dumbbell.bottleneck;
+    if link.forward.policer.is_some() || link.reverse.policer.is_some() {
+        return refuse(
+            "topology.bottleneck.policer: found one, but the live bed has one queue and nothing before \
+             it; make it the discipline, or leave it out"
+                .to_owned(),
+        );
+    }
     if !scenario.changes.is_empty() {
         return refuse(
             "changes: found some, but nothing changes in the live bed but the rate of links, by \
              their rate_changes; leave them out"
+                .to_owned(),
+        );
+    }
+    if dumbbell.wifi.is_some() {
+        return refuse(
+            "topology.wifi: found one, but the live bed has no Wi-Fi; leave it out, or run the \
+             scenario in simulated time"
                 .to_owned(),
         );
     }
@@ -170,6 +187,12 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
             ));
         }
     }
+    if let Some(found) = hosts.sockets {
+        return refuse(format!(
+            "topology.hosts.sockets: found {found}; the live bed does not limit sockets; leave it \
+             out"
+        ));
+    }
     if hosts.clock_offset.as_nanos() > 0 || hosts.clock_drift > 0 {
         return refuse(
             "topology.hosts: found clock_offset or clock_drift; hosts of the live bed share the \
@@ -190,6 +213,15 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
                 "traffic.{}.kind: found a model that goes by what it hears of the network, which \
                  only a simulation tells; expected one without adaptation, such as \"http2-web\" or \
                  \"cbr\"",
+                class.name
+            ));
+        }
+        if let Model::Bulk(bulk) = &class.model
+            && bulk.withdraws()
+        {
+            return refuse(format!(
+                "traffic.{}.pauses: found some without a limit, but a kernel sends all that an \
+                 application has written; give a limit, or leave them out",
                 class.name
             ));
         }

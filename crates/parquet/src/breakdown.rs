@@ -9,15 +9,15 @@ use crate::column::{
 use crate::schema::{Field, Kind};
 
 columns! {
-    /// An exchange that ended in the measured span, with the parts of its response time: all columns
-    /// in nanoseconds except `response_ns`, which they add up to. The rows are those of
-    /// `responses.parquet`, in the same order.
+    /// An exchange that ended in the measured span, with the parts of its response time. All
+    /// columns in nanoseconds add up to `response_ns`. The rows match `responses.parquet`, in the
+    /// same order.
     Exchanges("breakdown.parquet", Large) of (&'a Exchange) |row| {
-        /// Serial number of the connection.
+        /// Number of the connection.
         flow: Values<u64> = row.flow,
         /// Class of traffic.
         class: ClassNames = row.class,
-        /// When it began: for a connection's first exchange the connect, for others the request.
+        /// Start time: of the connection for its first exchange, of the request for others.
         start_s ["s"]: Values<f64> = row.start.as_secs_f64(),
         /// Number of the client's host.
         client: Values<u32> = row.client,
@@ -25,7 +25,7 @@ columns! {
         server: Values<u32> = row.server,
         /// Application bytes of the response.
         response_bytes ["bytes"]: Values<u64> = row.response_bytes,
-        /// How long it took until the client had all of the response.
+        /// Response time: until the client has the whole response.
         response_ns ["ns"]: Values<u64> = row.response_time().as_nanos(),
     }
 }
@@ -35,12 +35,12 @@ columns! {
     Losses("breakdown.parquet", Large) of ((&'a Breakdown<'a>, &'a [PortParts]))
         |(breakdown, ports)|
     {
-        /// The longest wait on the path for something that was lost, from its first transmission until
-        /// it was sent again; 0: there was none.
+        /// Longest loss repair on the path, from the first transmission to the retransmission. 0:
+        /// no loss.
         loss_s ["s"]: Values<f64> = breakdown.loss.map_or(0.0, |loss| loss.time.as_secs_f64()),
         /// What was lost: `syn` (or SYN-ACK), `data`, `fin`; empty: nothing.
         loss_segment: Words = breakdown.loss.map_or("", |loss| loss.segment.name()),
-        /// The link where it was lost; empty for what a connection loses itself, too.
+        /// Link where it was lost. Also empty for losses that the connection itself makes.
         loss_link: Words = place(breakdown, ports).map_or("", |port| &port.name.link),
         /// The direction of that link.
         loss_direction: Words = place(breakdown, ports).map_or("", |port| port.name.direction),
@@ -63,15 +63,16 @@ pub(crate) fn column_at(port: &PortParts, part: usize) -> String {
 const OF_PORT: [(&str, &str); PARTS_OF_PORT] = [
     (
         "wait_<link>_<direction>_ns",
-        "Waiting in the discipline of a link's direction, also behind packets of the same connection.",
+        "Waiting in the discipline of one direction of a link, also for earlier packets of the \
+         same connection.",
     ),
     (
         "ring_<link>_<direction>_ns",
-        "Waiting in the device ring, where there is one.",
+        "Waiting in the device ring, if there is one.",
     ),
     (
         "transmission_<link>_<direction>_ns",
-        "Transmission on the link, framing included; the time of a router's processor for the packet.",
+        "Transmission on the link, framing included, or processing time in a router.",
     ),
 ];
 

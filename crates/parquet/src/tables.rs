@@ -3,6 +3,7 @@
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
 use aqmlab_record::{Exchange, Flow, LinkDirection, PacketRow, TraceRow};
+use aqmlab_tcp::ControlState;
 
 use crate::breakdown::Breakdowns;
 use crate::chunk::Encoded;
@@ -29,25 +30,25 @@ pub const TABLES: [TableAbout; 11] = [
 ];
 
 columns! {
-    /// A bin of a class's response times or durations that holds something.
+    /// A non-empty bin of the response times or durations of a class.
     Distribution("distribution.parquet", Small) of
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
-        /// `response` for response times; `flow` for the durations of connections from opening to
-        /// closing, without those that were aborted.
+        /// `response` for response times; `flow` for durations of connections, from opening to
+        /// closing. Aborted connections do not count.
         of: Words = of,
         /// Class of traffic.
         class: ClassNames = class,
-        /// End of the bin. Bins are at most a thousandth wide, or 1 us.
+        /// Upper end of the bin. A bin is at most 1/1000 of its value wide, or 1 us.
         below_s ["s"]: Values<f64> = below,
-        /// How many lie in the bin.
+        /// Number of values in the bin.
         count: Values<u64> = count,
     }
 }
 
 columns! {
-    /// A bin of the queueing delays at one direction of a link that holds something: how long the
-    /// packets that left the discipline in the measured span had been in it.
+    /// A non-empty bin of the queueing delays at one direction of a link, of packets that left the
+    /// discipline in the measured span.
     Sojourn("sojourn.parquet", Small) of
         ((&'a LinkDirection, (f64, u64))) |(name, (below, count))|
     {
@@ -55,16 +56,15 @@ columns! {
         link: Words = &name.link,
         /// `forward` or `reverse`.
         direction: Words = name.direction,
-        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        /// Upper end of the bin. A bin is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
-        /// How many packets lie in the bin.
+        /// Number of packets in the bin.
         count ["packets"]: Values<u64> = count,
     }
 }
 
 columns! {
-    /// A bin of the queueing delays of a class of traffic at one direction of a link that holds
-    /// something.
+    /// A non-empty bin of the queueing delays of a class at one direction of a link.
     ClassSojourn("class_sojourn.parquet", Small) of
         ((&'a LinkDirection, usize, (f64, u64))) |(name, class, (below, count))|
     {
@@ -74,27 +74,27 @@ columns! {
         direction: Words = name.direction,
         /// Class of traffic.
         class: ClassNames = class,
-        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        /// Upper end of the bin. A bin is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
-        /// How many packets lie in the bin.
+        /// Number of packets in the bin.
         count ["packets"]: Values<u64> = count,
     }
 }
 
 columns! {
-    /// A bin of a class's delays from end to end that holds something.
+    /// A non-empty bin of the end-to-end delays of a class.
     Delays("delay.parquet", Small) of
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
-        /// `one-way` for the one-way delays of datagrams, `variation` for the amount of their
-        /// inter-packet delay variation, `rtt` for the round trips that senders of responses
-        /// measured, `rtt-increase` for what these exceed the round trip on an idle path by.
+        /// `one-way` for one-way delays of datagrams, `variation` for their absolute inter-packet
+        /// delay variation, `rtt` for the round-trip times that senders of responses measured,
+        /// `rtt-increase` for the increase of these over the idle path.
         of: Words = of,
         /// Class of traffic.
         class: ClassNames = class,
-        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        /// Upper end of the bin. A bin is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
-        /// How many lie in the bin.
+        /// Number of values in the bin.
         count: Values<u64> = count,
     }
 }
@@ -102,13 +102,13 @@ columns! {
 columns! {
     /// An exchange that ended in the measured span.
     Responses("responses.parquet", Large) of (&'a Exchange) |row| {
-        /// Serial number of the connection.
+        /// Number of the connection.
         flow: Values<u64> = row.flow,
         /// Class of traffic.
         class: ClassNames = row.class,
-        /// When it began: for a connection's first exchange the connect, for others the request.
+        /// Start time: of the connection for its first exchange, of the request for others.
         start_s ["s"]: Values<f64> = row.start.as_secs_f64(),
-        /// How long it took until the client had all of the response.
+        /// Response time: until the client has the whole response.
         response_s ["s"]: Values<f64> = row.response_time().as_secs_f64(),
         /// Application bytes of the request.
         request_bytes ["bytes"]: Values<u64> = row.request_bytes,
@@ -124,23 +124,23 @@ columns! {
 columns! {
     /// A connection that ended in the measured span, or a flow of datagrams.
     Flows("flows.parquet", Large) of (&'a Flow) |row| {
-        /// Serial number of the connection.
+        /// Number of the connection.
         flow: Values<u64> = row.flow,
         /// Class of traffic.
         class: ClassNames = row.class,
-        /// When it was opened.
+        /// Time of opening.
         start_s ["s"]: Values<f64> = row.start.as_secs_f64(),
-        /// From its opening to its end.
+        /// Time from opening to end.
         duration_s ["s"]: Values<f64> = row.duration().as_secs_f64(),
         /// Application bytes that the server received.
         request_bytes ["bytes"]: Values<u64> = row.request_bytes,
         /// Application bytes that the client received.
         response_bytes ["bytes"]: Values<u64> = row.response_bytes,
-        /// SYN and SYN-ACK segments sent again.
+        /// Retransmitted SYN and SYN-ACK segments.
         retransmitted_syn: Values<u32> = row.retransmissions.syn,
-        /// FIN segments without data sent again.
+        /// Retransmitted FIN segments without data.
         retransmitted_fin: Values<u32> = row.retransmissions.fin,
-        /// Data segments sent again.
+        /// Retransmitted data segments.
         retransmitted_data: Values<u32> = row.retransmissions.data,
         /// Expiries of the retransmission timer at both ends.
         timeouts: Values<u32> = row.retransmissions.timeouts,
@@ -158,7 +158,7 @@ columns! {
         link: Words = &name.link,
         /// `forward` or `reverse`.
         direction: Words = name.direction,
-        /// When the sample was taken.
+        /// Time of the sample.
         time_s ["s"]: Values<f64> = time.as_secs_f64(),
         /// Packets in the discipline.
         packets ["packets"]: Values<u32> = backlog.packets,
@@ -168,60 +168,60 @@ columns! {
 }
 
 columns! {
-    /// A packet that reached the discipline of a link's direction in the measured span, in the order
-    /// of arrival. A packet that waits while a million others come and go stands later.
+    /// A packet that reached the discipline of one direction of a link in the measured span, in the
+    /// order of arrival. A packet that waits while a million others pass appears later.
     Packets("packets.parquet", Large) of ((&'a LinkDirection, &'a PacketRow)) |(name, row)| {
         /// The link.
         link: Words = &name.link,
         /// `forward` or `reverse`.
         direction: Words = name.direction,
-        /// When it reached the discipline.
+        /// Time of arrival at the discipline.
         arrive_ns ["ns"]: Values<u64> = row.arrived.as_nanos(),
-        /// How long it was in the discipline; empty: it was dropped, or it was still there when the
-        /// run ended.
+        /// Time in the discipline. Empty if the packet was dropped or still waited at the end of
+        /// the run.
         wait_ns ["ns"]: OptionalTimes = row.waited.map(Time::as_nanos),
-        /// How long it was in the device ring behind the discipline; empty: there is none, or it was
-        /// still there.
+        /// Time in the device ring after the discipline. Empty without a ring, or if the packet was
+        /// still in it.
         ring_ns ["ns"]: OptionalTimes = row.in_ring.map(Time::as_nanos),
-        /// Serial number of the connection, as in `flows.parquet`.
+        /// Number of the connection, as in `flows.parquet`.
         flow: Values<u64> = row.flow,
-        /// The end that sent it: `client` or `server`.
+        /// End that sent the packet: `client` or `server`.
         sender: Words = if row.is_from_client { "client" } else { "server" },
-        /// How many packets its sender had sent before it on this connection.
+        /// Number of packets that its sender had sent earlier on this connection.
         number: Values<u32> = row.number,
         /// Class of traffic.
         class: ClassNames = usize::from(row.class),
         /// IP length.
         size_bytes ["bytes"]: Values<u32> = row.size,
-        /// `syn` (or SYN-ACK), `data`, `fin` (without data), `ack`, `reset`, or `datagram`, of QUIC
-        /// too.
+        /// `syn` (or SYN-ACK), `data`, `fin` (without data), `ack`, `reset` or `datagram` (also
+        /// QUIC).
         kind: Words = row.kind.name(),
-        /// Whether its bytes had been sent before. Of datagrams always false.
+        /// Whether it is a retransmission. Always false for datagrams.
         again: Values<bool> = row.is_again,
         /// ECN field on arrival: `not-ect`, `ect0`, `ect1` or `ce`.
         ecn: Words = row.ecn_name(),
-        /// What became of it. `left`; `marked`: left with a mark that it came without; `wire`: left and
-        /// was lost at random; `waiting`: still there when the run ended; else the discipline's reason
-        /// to drop it, as in the summary.
+        /// Outcome: `left`; `marked`: left with a new mark; `wire`: left and was lost at random;
+        /// `waiting`: still waited at the end of the run; else the discipline's reason to drop it,
+        /// as in the summary.
         outcome: Words = row.outcome.name(),
-        /// Packets in the discipline on arrival, without it.
+        /// Packets in the discipline on arrival, without this packet.
         backlog_packets ["packets"]: Values<u32> = row.backlog_packets,
-        /// IP bytes in the discipline on arrival, without it.
+        /// IP bytes in the discipline on arrival, without this packet.
         backlog_bytes ["bytes"]: Values<u64> = row.backlog_bytes,
     }
 }
 
 columns! {
-    /// The state of the end that sends the responses of a connection that `measure.flow_trace`
-    /// chose, at a segment or timer of its, no more often than `period`.
+    /// State of the end that sends responses, for a connection that `measure.flow_trace` selects:
+    /// at its segments and timers, at most once per `period`.
     Traces("flow_trace.parquet", Small) of (&'a TraceRow) |row| {
-        /// Serial number of the connection.
+        /// Number of the connection.
         flow: Values<u64> = row.flow,
         /// Class of traffic.
         class: ClassNames = row.class,
-        /// The moment.
+        /// Time of the row.
         time_s ["s"]: Values<f64> = row.time.as_secs_f64(),
-        /// Congestion window, with what fast recovery adds.
+        /// Congestion window, with the inflation of fast recovery.
         cwnd_bytes ["bytes"]: Values<u64> = row.probe.cwnd,
         /// Slow-start threshold.
         ssthresh_bytes ["bytes"]: Values<u64> = row.probe.ssthresh,
@@ -229,17 +229,56 @@ columns! {
         in_flight_bytes ["bytes"]: Values<u64> = row.probe.in_flight,
         /// Smoothed round-trip time.
         rtt_s ["s"]: OptionalValues = row.probe.round_trip.map(Time::as_secs_f64),
-        /// Retransmission time-out in force.
+        /// Current retransmission time-out.
         rto_s ["s"]: Values<f64> = row.probe.timeout.as_secs_f64(),
-        /// What the sender does about losses: `open`, `fast-recovery`, or `go-back` after a
-        /// time-out.
+        /// Loss recovery state: `open`, `fast-recovery`, or `go-back` after a time-out.
         state: Words = row.probe.recovery_state.name(),
-        /// Queueing delay that a delay-based congestion control sees; else empty.
+        /// Queueing delay that a delay-based congestion control measures; empty for others.
         queueing_delay_s ["s"]: OptionalValues =
             row.probe.control.queueing_delay.map(Time::as_secs_f64),
-        /// Segments in queues that a delay-based congestion control estimates; else empty.
+        /// Segments in queues that a delay-based congestion control estimates; empty for others.
         law_segments ["segments"]: OptionalValues = row.probe.control.segments,
+        /// What the congestion control is doing: `slow-start` or `avoidance`, of BBR its state; empty:
+        /// the sender does not show it.
+        phase: Words = control(row).map_or("", |it| it.phase),
+        /// Rate at which segments leave, headers included; empty: they are not paced.
+        pacing_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.pacing_rate)),
+        /// Largest recent bandwidth that BBR has seen, of payload; else empty.
+        max_bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.max_bw)),
+        /// Bandwidth that BBR uses, of payload; else empty.
+        bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.bw)),
+        /// Bound of the bandwidth that losses of BBRv3 have set; else empty.
+        bw_shortterm_bps ["bit/s"]: OptionalValues =
+            bits(control(row).and_then(|it| it.bw_shortterm)),
+        /// Smallest recent round trip of BBR; else empty.
+        min_rtt_s ["s"]: OptionalValues =
+            control(row).and_then(|it| it.min_rtt).map(Time::as_secs_f64),
+        /// Bound of what is in flight that probes of BBRv3 have found; else empty.
+        inflight_longterm_bytes ["bytes"]: OptionalValues =
+            control(row).and_then(|it| it.inflight_longterm),
+        /// Bound of what is in flight that losses of BBRv3 have set; else empty.
+        inflight_shortterm_bytes ["bytes"]: OptionalValues =
+            control(row).and_then(|it| it.inflight_shortterm),
+        /// Bytes acknowledged beyond what the bandwidth of BBR explains; else empty.
+        extra_acked_bytes ["bytes"]: OptionalValues = control(row).and_then(|it| it.extra_acked),
+        /// 1 where BBR has found the pipe full, else 0; of others empty.
+        full_bw_reached: OptionalValues =
+            control(row).and_then(|it| it.full_bw_reached).map(|it| f64::from(u8::from(it))),
+        /// Rounds of BBR since the connection began; else empty.
+        round: OptionalTimes = control(row).and_then(|it| it.round),
+        /// Cycles of probes of BBRv3, or the place in the cycle of BBRv1; else empty.
+        cycle: OptionalTimes = control(row).and_then(|it| it.cycle),
     }
+}
+
+/// The inner state of the congestion control of a row.
+const fn control(row: &TraceRow) -> Option<&ControlState> {
+    row.probe.control_state.as_ref()
+}
+
+/// A rate of bytes in bits per second.
+fn bits(bytes: Option<f64>) -> Option<f64> {
+    bytes.map(|rate| 8.0 * rate)
 }
 
 /// Samples of queues with the inner variables of their disciplines: a column for each.

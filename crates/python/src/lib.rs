@@ -3,6 +3,7 @@
 //! A scenario crosses as its effective TOML text, a result as JSON text and as Parquet files: no
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
+mod bench;
 mod captures;
 mod effective;
 mod failures;
@@ -40,6 +41,8 @@ import_exception!(aqmlab.errors, RunError);
 /// The module `aqmlab._native`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::bench::{Bench, play_script};
     #[pymodule_export]
     use super::captures::{capture_arrivals, capture_segments, vectors_from_capture};
     #[pymodule_export]

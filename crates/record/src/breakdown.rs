@@ -52,25 +52,24 @@ macro_rules! parts {
                     $(#[doc = $meaning])+
                     [<$name _s>]: f64 = $label, MILLISECONDS;
                 )+
-                /// One-way trips on the path behind the handshake, in the mean.
+                /// Mean number of one-way trips on the path after the handshake.
                 trips: f64 = "trips", NUMBER;
-                /// Share of the responses on whose path something waited for a segment that was lost.
+                /// Share of responses with a lost segment on their path.
                 lost_share: f64 = "with a loss on the path", SHARE;
-                /// By link and direction.
+                /// Results for each link and direction.
                 links: BTreeMap<String, BTreeMap<String, LinkPartsSummary>> = "by link", NUMBER;
             }
 
-            /// What the path of a class's responses spent at one direction of a link, in the mean.
+            /// Mean time that the path of a class's responses spends at one direction of a link.
             pub struct LinkPartsSummary {
-                /// Waiting in the discipline.
+                /// Waiting time in the discipline.
                 wait_s: f64 = "wait", MILLISECONDS;
-                /// Waiting in the device ring.
+                /// Waiting time in the device ring.
                 ring_s: f64 = "wait in the device ring", MILLISECONDS;
-                /// Transmission on the wire, framing included, or a router's processor at work on the
-                /// packet.
+                /// Transmission time on the wire, framing included, or processing time in a router.
                 transmission_s: f64 = "transmission", MILLISECONDS;
-                /// Share of the responses whose longest wait for something lost began with a drop
-                /// here, by the discipline's reason; `wire`: lost at random on the wire.
+                /// Share of responses with the longest loss repair caused by a drop here, by the
+                /// discipline's reason. `wire`: lost at random on the wire.
                 lost_share: BTreeMap<String, f64> = "losses here on the path", SHARE;
             }
         }
@@ -98,22 +97,22 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Propagation of SYN and SYN-ACK; of QUIC's handshake.
+    /// Propagation of SYN and SYN-ACK, or of the QUIC handshake.
     PropagationHandshake, propagation_handshake, "handshake";
-    /// Propagation of the request and of the first answer to it: what no window can save.
+    /// Propagation of the request and of its first answer. No window can avoid it.
     PropagationExchange, propagation_exchange, "request and answer";
-    /// Propagation of trips that waited for the congestion window in slow start: the ACK, and
-    /// what it let go.
+    /// Propagation of trips that waited for the congestion window in slow start: of the ACK, and of
+    /// the data that it released.
     PropagationSlowStart, propagation_slow_start, "slow start";
-    /// The same in congestion avoidance.
+    /// Propagation of trips that waited for the congestion window in congestion avoidance.
     PropagationCongestionAvoidance, propagation_congestion_avoidance, "congestion avoidance";
-    /// The same where the peer's receive buffer, or the send buffer, was the limit.
+    /// Propagation of trips that waited for the peer's receive buffer or the send buffer.
     PropagationReceiveWindow, propagation_receive_window, "receive window";
-    /// The same while the sender repaired losses.
+    /// Propagation of trips that waited while the sender repaired losses.
     PropagationRecovery, propagation_recovery, "trips in recovery";
     /// Transmission on the hosts' own links, framing included.
     TransmissionHosts, transmission_hosts, "hosts' links";
-    /// Waiting at the hosts' own links, also behind packets of the same connection.
+    /// Waiting time at the hosts' own links, also for earlier packets of the same connection.
     WaitHosts, wait_hosts, "wait at hosts";
     /// Waiting for the retransmission timer of a SYN or SYN-ACK.
     SynTimeout, syn_timeout, "SYN time-out";
@@ -121,32 +120,31 @@ parts! {
     Timeout, timeout, "time-out";
     /// Waiting for the timer of a tail loss probe.
     TailLossProbe, tail_loss_probe, "tail loss probe";
-    /// Waiting for the probe time-out (PTO) of a packet of QUIC's handshake.
+    /// Waiting for the probe time-out (PTO) of a packet of the QUIC handshake.
     HandshakeProbeTimeout, handshake_probe_timeout, "handshake PTO";
-    /// Waiting for the probe time-out (PTO) of another packet of QUIC.
+    /// Waiting for the probe time-out (PTO) of any other QUIC packet.
     ProbeTimeout, probe_timeout, "PTO";
     /// Waiting for RACK's reordering timer, or QUIC's time threshold.
     ReorderingTimer, reordering_timer, "reordering timer";
-    /// From the first transmission of something that is sent again until the timer that found its
-    /// loss was set for the last time.
+    /// Time from the first transmission of a lost segment until the last start of the timer that
+    /// detected the loss.
     RecoveryBeforeTimer, recovery_before_timer, "before the timer";
-    /// From the end of that timer until the segment was sent again.
+    /// Time from the expiry of that timer until the retransmission.
     RecoveryBehindTimer, recovery_behind_timer, "behind the timer";
-    /// From the first transmission until the segment was sent again, where no timer was needed:
-    /// duplicate or selective ACKs showed the loss.
+    /// Time from the first transmission to a retransmission that duplicate or selective ACKs
+    /// triggered, without a timer.
     RecoveryFast, recovery_fast, "fast recovery";
     /// Waiting for the timer of a delayed ACK.
     DelayedAck, delayed_ack, "delayed ACK";
-    /// Waiting because segments leave at a rate.
+    /// Waiting time through pacing.
     Pacing, pacing, "pacing";
-    /// Pauses of the applications: the server's think time, the client's between two parts.
+    /// Pauses of the applications: think times of the server, and of the client between two parts.
     Application, application, "application";
-    /// Delay on a wire beyond its propagation: reordering, or order kept where the delay shrank.
+    /// Delay on a wire beyond its propagation: reordering, or order kept after the delay fell.
     HoldUp, hold_up, "hold-up on the wire";
-    /// Waiting for a timer of another kind, such as a sender's with a window of one segment that
-    /// ECN holds back.
+    /// Waiting for another timer, for example with a window of one segment that ECN stopped.
     OtherTimer, other_timer, "other timer";
-    /// What an earlier exchange of the connection had sent, and this one waited for.
+    /// Waiting for data of an earlier exchange on the same connection.
     CarriedOver, carried_over, "carried over";
 }
 
@@ -184,15 +182,15 @@ macro_rules! counts {
 }
 
 counts! {
-    /// One-way trips of SYN and SYN-ACK on the path; of QUIC's handshake.
+    /// One-way trips of SYN and SYN-ACK on the path, or of the QUIC handshake.
     TripsHandshake, trips_handshake;
-    /// Trips of the request and of the first answer to it.
+    /// Trips of the request and of its first answer.
     TripsExchange, trips_exchange;
     /// Trips that waited for the congestion window in slow start.
     TripsSlowStart, trips_slow_start;
-    /// Trips that waited for it in congestion avoidance.
+    /// Trips that waited for the congestion window in congestion avoidance.
     TripsCongestionAvoidance, trips_congestion_avoidance;
-    /// Trips that waited for the peer's receive buffer, or the send buffer.
+    /// Trips that waited for the peer's receive buffer or the send buffer.
     TripsReceiveWindow, trips_receive_window;
     /// Trips that waited while the sender repaired losses.
     TripsRecovery, trips_recovery;
@@ -202,16 +200,16 @@ counts! {
     Timeouts, timeouts;
     /// Tail loss probes on the path.
     TailLossProbes, tail_loss_probes;
-    /// Probe time-outs of QUIC's handshake on the path.
+    /// Probe time-outs of the QUIC handshake on the path.
     HandshakeProbeTimeouts, handshake_probe_timeouts;
     /// Other probe time-outs of QUIC on the path.
     ProbeTimeouts, probe_timeouts;
     /// Delayed ACKs on the path that waited for their timer.
     DelayedAcks, delayed_acks;
-    /// Segments on the path that were sent again because the first copy was dropped.
+    /// Segments on the path that were retransmitted because the first copy was dropped.
     Losses, losses;
-    /// Segments on the path that were sent again although the first copy had arrived: an ACK was
-    /// late, or lost.
+    /// Segments on the path that were retransmitted although the first copy had arrived, because an
+    /// ACK was late or lost.
     FirstCopiesArrived, first_copies_arrived;
 }
 

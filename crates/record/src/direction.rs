@@ -8,7 +8,7 @@ use aqmlab_scenario::{Hop, Network};
 pub struct LinkDirection {
     /// The link's name.
     pub link: String,
-    /// `forward` or `reverse`.
+    /// `forward` or `reverse`; of Wi-Fi `down` or `up`.
     pub direction: &'static str,
 }
 
@@ -22,6 +22,14 @@ impl LinkDirection {
             })
         };
         network.links.keys().flat_map(both).collect()
+    }
+
+    /// Those of the air that Wi-Fi shares: from the access point to the stations, and back.
+    pub fn of_air() -> [Self; 2] {
+        ["down", "up"].map(|direction| Self {
+            link: "wifi".to_owned(),
+            direction,
+        })
     }
 
     /// What its random streams are called. A dumbbell's have no other name than the direction.

@@ -4,6 +4,7 @@
 //! exchanges and connections do, and gets a [`Summary`]. Rows go to [`Records`], which come from
 //! outside. Nothing here writes files. Memory does not depend on the length of the run.
 
+mod air;
 #[cfg(feature = "breakdown")]
 mod breakdown;
 mod classes;
@@ -25,6 +26,7 @@ mod rows;
 mod samples;
 mod schema;
 mod senders;
+mod sockets;
 mod span;
 #[cfg(feature = "breakdown")]
 mod story;
@@ -33,6 +35,7 @@ mod times;
 mod unit;
 mod version;
 
+pub use air::{AirSummary, AirTally, StationsOnAir};
 #[cfg(feature = "breakdown")]
 pub use breakdown::{
     Breakdown, LinkPartsSummary, LossOnPath, LostSegment, ON_WIRE, PARTS_OF_PORT, Part,
@@ -56,6 +59,7 @@ pub use rows::{Exchange, Flow, RetransmittedKinds, TraceRow};
 pub use samples::QueueSamples;
 pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_schema};
 pub use senders::SenderStats;
+pub use sockets::{SocketStats, SocketSummary};
 pub use span::MeasuredSpan;
 #[cfg(feature = "breakdown")]
 pub use story::{Frames, StoryEvent, StoryRow};

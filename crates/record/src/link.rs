@@ -219,6 +219,11 @@ impl LinkStats {
         self.busy += self.span.overlap(begin, end);
     }
 
+    /// Something is on the air over this time, whatever becomes of its packets.
+    pub fn on_busy(&mut self, begin: Time, end: Time) {
+        self.busy += self.span.overlap(begin, end);
+    }
+
     /// A packet whose transmission ends at `end` is lost at random on the wire.
     pub fn on_wire_loss(&mut self, end: Time) {
         self.wire_lost_packets += u64::from(self.span.contains(end));

@@ -10,7 +10,7 @@ use aqmlab_traffic::Quality;
 use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
     ClassMetrics, DatagramStats, Exchange, Flow, LinkDirection, LinkStats, MeasuredSpan, PacketRow,
-    Records, RunError, SenderStats, Summary, TraceRow, View,
+    Records, RunError, SenderStats, SocketStats, StationsOnAir, Summary, TraceRow, View,
 };
 
 /// What the connections of a run did, by class of traffic: in the order of the scenario.
@@ -21,6 +21,10 @@ pub struct Metrics {
     span: MeasuredSpan,
     classes: Vec<ClassMetrics>,
     records: Box<dyn Records>,
+    /// The sockets of clients and of servers, if they may have only so many.
+    sockets: Option<Box<[SocketStats; 2]>>,
+    /// What stations sent and were sent, where there are any.
+    stations: Vec<StationsOnAir>,
     /// The ports of breakdowns, if there are any.
     #[cfg(feature = "breakdown")]
     ports: Option<Vec<PortParts>>,
@@ -49,6 +53,8 @@ impl Metrics {
                 .map(|name| ClassMetrics::new(name, view))
                 .collect(),
             records,
+            sockets: None,
+            stations: Vec::new(),
             #[cfg(feature = "breakdown")]
             ports: None,
         })
@@ -114,6 +120,11 @@ impl Metrics {
         }
     }
 
+    /// What became of the sockets of clients and of servers.
+    pub fn on_sockets(&mut self, sockets: [SocketStats; 2]) {
+        self.sockets = Some(Box::new(sockets));
+    }
+
     /// A segment with data was dropped by a queue or lost on a wire.
     #[inline]
     pub fn on_lost_segment(&mut self, class: usize, time: Time) {
@@ -162,6 +173,11 @@ impl Metrics {
     /// The run ends: what the users of a class got.
     pub fn on_quality(&mut self, class: usize, quality: Quality) {
         self.classes[class].quality = Some(quality);
+    }
+
+    /// What stations sent and were sent on the air in the measured span.
+    pub fn on_air(&mut self, stations: Vec<StationsOnAir>) {
+        self.stations = stations;
     }
 
     /// A connection has ended.
@@ -241,11 +257,11 @@ impl Metrics {
             self.record_samples(link);
             of_links.push(link);
         }
-        #[cfg_attr(
-            not(feature = "breakdown"),
-            expect(unused_mut, reason = "there are none")
-        )]
         let mut summary = Summary::new(scenario, &of_links, &self.classes, events);
+        if let Some(sockets) = &self.sockets {
+            summary.add_sockets(sockets, scenario.measure.duration);
+        }
+        summary.add_stations(&self.stations, scenario.measure.duration);
         #[cfg(feature = "breakdown")]
         if let Some(ports) = &self.ports {
             summary.add_breakdowns(&self.classes, ports);

@@ -8,74 +8,74 @@ use crate::declaration::results;
 results! {
     null fields left out;
 
-    /// What the users of a class got in the measured span: the figures by which its application is
-    /// judged. A class has those of its application alone.
+    /// Quality for the users of a class in the measured span. A class has only the metrics of its
+    /// own application.
     pub struct QualitySummary {
-        /// Median page load time, from the first SYN to the last byte of the last object, of the
-        /// pages that were complete in the measured span.
+        /// Median page load time, from the first SYN to the last byte of the last object, of pages
+        /// that were completed in the measured span.
         page_load_p50_s: Option<f64> = "median page load time", SECONDS,
             digits 2, head "page load p50 s", name "page_load_p50";
         percentiles page_load_p(75, 95 [head "page load p95 s"])_s = (N " page load time"), SECONDS,
             of " of the page load times", names "page_load_p", each (digits 2);
-        /// Mean time from the beginning of a page to the arrival of each of its objects (ObjectIndex,
-        /// Bocchi et al. 2016): mean over the pages that were complete in the measured span.
+        /// ObjectIndex (Bocchi et al. 2016): mean time from the start of a page to the arrival of
+        /// each of its objects, over pages that were completed in the measured span.
         #[cfg(feature = "http3")]
         object_index_mean_s: Option<f64> = "mean object index", SECONDS,
             digits 3, head "object index s", name "object_index";
         percentiles throughput_p(
-            5 "5th percentile of the user-perceived throughput (3GPP TR 36.814): size of a file \
-                over the time from its first SYN to its last byte, of files that were complete \
-                in the measured span." [head "user p5 Mbit/s"], 50 [head "user p50 Mbit/s"], 95
+            5 "5th percentile of the user-perceived throughput (3GPP TR 36.814): file size / time \
+               from the first SYN to the last byte, of files that were completed in the measured \
+               span." [head "user p5 Mbit/s"], 50 [head "user p50 Mbit/s"], 95
         )_bps = (N " user throughput"), BIT_RATE, of " of the user-perceived throughput",
             names "user_throughput_p", each (digits 2, better "more");
-        /// Share of the time of viewers, from their first picture on, in which playing stood still.
+        /// Share of the viewing time, from the first picture on, in which the video stalled.
         stall_ratio: Option<f64> = "stalled", SHARE, digits 2, head "stalled %", name "stall_ratio";
-        /// Stalls that began in the measured span, of all viewers.
+        /// Stalls of all viewers that started in the measured span.
         stalls: Option<u64> = "stalls", NUMBER, digits 0;
-        /// Mean time from asking for the first segment to the first picture, of viewers who began
-        /// to see one in the measured span.
+        /// Mean time from the first request to the first picture, of viewers with a first picture
+        /// in the measured span.
         startup_delay_mean_s: Option<f64> = "mean start-up delay", SECONDS,
             digits 2, head "start-up s";
-        /// Mean bit rate: of the encodings of the segments that arrived in the measured span; of an
-        /// interactive stream, of complete frames.
+        /// Mean bit rate: of the encodings of segments that arrived in the measured span, or of
+        /// complete frames of an interactive stream.
         bitrate_mean_bps: Option<f64> = "mean bit rate", BIT_RATE,
             digits 2, head "video Mbit/s", name "bitrate", after "freeze_ratio", better "more";
-        /// Changes of the bit rate from one segment to the next, per viewer and minute.
+        /// Changes of the bit rate between consecutive segments, per viewer and minute.
         switches_per_min: Option<f64> = "switches per minute", NUMBER,
             digits 2, head "switches/min", after "bitrate_mean_bps";
-        /// Mean opinion score by the E-model (ITU-T G.107), from 1 to 4.5: mean over calls and
-        /// windows of 10 s. What is sent in the last second of the measured span is not rated.
+        /// Mean opinion score by the E-model (ITU-T G.107), 1 to 4.5, over calls and windows of 10
+        /// s. Packets sent in the last second of the measured span are not rated.
         mos_mean: Option<f64> = "mean MOS", NUMBER,
             digits 2, head "MOS", name "mos", within (1.0, 4.5), better "more";
-        /// Lowest opinion score of a window of 10 s of a call.
+        /// Minimum opinion score of any call in any window of 10 s.
         mos_min: Option<f64> = "lowest MOS", NUMBER,
             digits 2, head "lowest MOS", name "mos_min", within (1.0, 4.5), better "more";
-        /// Mean transmission rating R behind the scores; 93.2 without delay and loss.
+        /// Mean transmission rating R from which the scores follow. 93.2 without delay and loss.
         r_factor_mean: Option<f64> = "mean R", NUMBER, digits 1, within (0.0, 100.0), better "more";
-        /// Mean delay from mouth to ear: codec, network and playout buffer.
+        /// Mean mouth-to-ear delay: codec, network and playout buffer.
         mouth_to_ear_mean_s: Option<f64> = "mean mouth-to-ear delay", MILLISECONDS,
             digits 1, head "mouth to ear ms";
-        /// Share of the voice packets that came too late to be played, or never.
+        /// Share of voice packets that were lost or too late to be played.
         playout_loss_rate: Option<f64> = "lost or late", SHARE, digits 2, head "lost or late %";
         percentiles frame_delay_p(
-            50 "Median delay of video frames that were complete in the measured span: from \
-                their capture to the arrival of their last packet." [head "frame p50 ms"],
+            50 "Median delay of video frames, from capture to the arrival of the last packet, of \
+                frames that were completed in the measured span." [head "frame p50 ms"],
             95, 99 [head "frame p99 ms"]
         )_s = (N " frame delay"), MILLISECONDS, of " of the frame delays",
             names "frame_delay_p", each (digits 1);
-        /// Share of the frames that took longer than 150 ms, or never were complete.
+        /// Share of frames that took longer than 150 ms or were never complete.
         late_frame_share: Option<f64> = "late frames", SHARE, digits 2, head "late frames %";
-        /// Share of the time in which the picture was frozen: between complete frames further apart
-        /// than three frame times, and than a frame time and 150 ms.
+        /// Share of time in which the picture was frozen: gaps between complete frames that exceed
+        /// three frame times and also one frame time + 150 ms.
         freeze_ratio: Option<f64> = "frozen", SHARE, digits 2, head "frozen %", name "freeze_ratio";
         percentiles input_delay_p(
-            50 "Median time from an input of a player to the arrival of the frame that shows \
+            50 "Median input delay: from a player's input to the arrival of the frame that shows \
                 it." [head "input p50 ms"], 95, 99 [head "input p99 ms"]
-        )_s = (N " input delay"), MILLISECONDS, of " of these times",
+        )_s = (N " input delay"), MILLISECONDS, of "of the input delay",
             names "input_delay_p", each (digits 1);
-        /// Share of the inputs that took longer than 60 ms.
+        /// Share of inputs with a delay above 60 ms.
         input_gt_60ms: Option<f64> = "input delay > 60 ms", SHARE, digits 2;
-        /// Share of the inputs that took longer than 100 ms.
+        /// Share of inputs with a delay above 100 ms.
         input_gt_100ms: Option<f64> = "input delay > 100 ms", SHARE, digits 2, head "> 100 ms %";
     }
 }

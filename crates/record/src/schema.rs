@@ -98,12 +98,14 @@ pub struct Section {
 }
 
 /// Fields whose values have a section of their own.
-const OF_THEIR_OWN: [&str; 6] = [
+const OF_THEIR_OWN: [&str; 8] = [
     "links",
+    "wifi",
     "classes",
     "responses",
     "flows",
     "quality",
+    "sockets",
     "breakdown",
 ];
 
@@ -138,9 +140,15 @@ pub fn sections() -> Vec<Section> {
             "links.<link>.<direction>.classes.<class>.",
             "TransitSummary",
         ),
+        part(
+            "wifi.<stations>.<direction>",
+            "wifi.<stations>.<direction>.",
+            "AirSummary",
+        ),
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
         part("quality.<class>", "quality.<class>.", "QualitySummary"),
+        part("sockets.<side>", "sockets.<side>.", "SocketSummary"),
         #[cfg(feature = "breakdown")]
         part(
             "breakdown.<class>.<band>",

@@ -6,19 +6,21 @@ use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
+use crate::air::{self, AirSummary, StationsOnAir};
 #[cfg(feature = "breakdown")]
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
 use crate::quality::QualitySummary;
+use crate::sockets::{SocketStats, SocketSummary};
 use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats, Transit};
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
 
 results! {
-    /// What a run showed.
+    /// Results of a run.
     pub struct Summary {
-        /// The scenario's title.
+        /// Title of the scenario.
         scenario: String = "scenario", NUMBER;
         /// Seed of every random stream.
         seed: u64 = "seed", NUMBER;
@@ -26,21 +28,27 @@ results! {
         simulated_s: f64 = "simulated", SECONDS;
         /// Length of the measured span.
         measured_s: f64 = "measured", SECONDS;
-        /// Events that the engine handled.
+        /// Events that the engine processed.
         events: u64 = "events", NUMBER;
         /// Version of aqmlab.
         version: String = "version", NUMBER;
-        /// By link and direction.
+        /// Results for each link and direction.
         links: BTreeMap<String, BTreeMap<String, LinkSummary>> = "links", NUMBER;
-        /// By class of traffic, and `all` of them together.
+        /// Results for each class of traffic, and for `all` classes together.
         responses: BTreeMap<String, ResponseSummary> = "responses", NUMBER;
-        /// By class of traffic, and `all` of them together.
+        /// Results for each class of traffic, and for `all` classes together.
         flows: BTreeMap<String, FlowSummary> = "flows", NUMBER;
-        /// By class of traffic: those whose model keeps account of what its users get.
+        /// Results for each kind of station and each direction on the air. Only with `topology.wifi`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        wifi: BTreeMap<String, BTreeMap<String, AirSummary>> = "Wi-Fi", NUMBER;
+        /// Results for each class with a model that measures the quality for its users.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         quality: BTreeMap<String, QualitySummary> = "quality", NUMBER;
-        /// By class of traffic, and `all` of them together, then by band: where the time of responses
-        /// went, if `measure.breakdown` asks for it.
+/// Results for each side, `clients` and `servers`. Only if the hosts have a limit of `sockets`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        sockets: BTreeMap<String, SocketSummary> = "sockets", NUMBER;
+        /// Where the time of responses went, for each class of traffic and for `all` classes
+        /// together, by band. Only with `measure.breakdown`.
         #[cfg(feature = "breakdown")]
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         breakdown: BTreeMap<String, BTreeMap<String, PartsSummary>> = "breakdown", NUMBER;
@@ -52,13 +60,13 @@ results! {
     ///
     /// A packet belongs to a count when the event that is counted falls into the measured span.
     pub struct LinkSummary {
-        /// Packets that came to the queue.
+        /// Packets that arrived at the queue.
         arrived_packets: u64 = "arrived", PACKETS, digits 0, head "arrived";
-        /// Packets that the discipline dropped, for whatever reason.
+        /// Packets that the discipline dropped, for any reason.
         dropped_packets: u64 = "dropped", PACKETS;
-        /// Packets that the discipline marked (ECN congestion experienced) and let in.
+        /// Packets that the discipline marked (ECN congestion experienced) and admitted.
         marked_packets: u64 = "marked", PACKETS;
-        /// Packets whose last bit left for the wire.
+        /// Packets that were completely sent on the wire.
         departed_packets: u64 = "departed", PACKETS;
         /// Packets that were sent and then lost at random on the wire (`loss` in the scenario).
         wire_lost_packets: u64 = "lost on the wire", PACKETS;
@@ -66,70 +74,66 @@ results! {
         loss_rate: f64 = "loss", SHARE, digits 2, head "loss %", name "loss";
         /// `marked_packets / arrived_packets`.
         mark_rate: f64 = "marked", SHARE, digits 2, head "marked %", name "marked";
-        /// IP bits of departed packets per second of the measured span; framing is not counted.
+        /// IP bits of departed packets per second of the measured span. Framing does not count.
         throughput_bps: f64 = "throughput", BIT_RATE, digits 2, head "Mbit/s", name "throughput";
-        /// Share of time in which the wire was busy; framing is counted.
+        /// Share of time in which the wire was busy. Framing counts.
         utilization: f64 = "utilization", SHARE, digits 1, head "busy %", name "utilization";
-        /// Time average of the packets in the discipline: exact, not from samples. Packets on the
-        /// wire and in the device ring are not part of the queue.
+        /// Time average of the packets in the discipline. It is exact, not from samples. Packets on
+        /// the wire and in the device ring do not count.
         queue_mean_packets: f64 = "mean queue", PACKETS, digits 1, head "queue mean", name "queue";
-        /// Largest number of packets in the discipline.
+        /// Maximum number of packets in the discipline.
         queue_max_packets: u32 = "largest queue", PACKETS,
             digits 0, head "queue max", after "queue_p99_packets";
-        /// Median of the queue lengths that were sampled every `measure.queue_sample`: the
-        /// smallest length that half of them do not exceed.
+        /// Median of the queue lengths that are sampled every `measure.queue_sample`: the smallest
+        /// length that half of the samples do not exceed.
         queue_p50_packets: Option<u32> = "50 % queue", PACKETS;
         /// 95th percentile of the sampled queue lengths.
         queue_p95_packets: Option<u32> = "95 % queue", PACKETS, digits 0, head "queue p95";
         /// 99th percentile of the sampled queue lengths.
         queue_p99_packets: Option<u32> = "99 % queue", PACKETS;
-        /// Mean queueing delay (sojourn time): how long the packets that left the discipline for
-        /// the wire or the device ring had been in it.
+        /// Mean queueing delay (sojourn time): the time in the discipline, of packets that left it
+        /// for the wire or the device ring.
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS,
             digits 1, head "delay mean ms", name "delay";
         percentiles sojourn_p(
-            50 "Median of the queueing delays, to within 1/128, of every packet." [digits 1],
+            50 "Median of the queueing delays of all packets, exact to 1/128." [digits 1],
             90, 95, 99 [digits 1, head "delay p99 ms"], 999
-        )_s = (N " queueing delay"), MILLISECONDS, of " of the queueing delays, to within 1/128",
+        )_s = (N " queueing delay"), MILLISECONDS, of "of the queueing delays, exact to 1/128",
             names "delay_p", each ();
-        /// Longest queueing delay: exact.
+        /// Maximum queueing delay. It is exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS, digits 1, name "delay_max";
-        /// Dropped packets by reason. Each discipline has reasons of its own: `early` where it
-        /// signalled congestion, `forced` where it was past the point where it only drops,
-        /// `overflow` where there was no room; the others are on the discipline's page.
+        /// Dropped packets by reason. Common reasons are `early` (the discipline signalled
+        /// congestion), `forced` (it was in a state in which it only drops) and `overflow` (the
+        /// buffer was full). Pages of disciplines list the others.
         drops: BTreeMap<String, u64> = "drops", PACKETS;
-        /// Marked packets by reason: those of the discipline's reasons for which it can mark.
+        /// Marked packets by reason, for the reasons with which the discipline can mark.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
-        /// Throughput and queueing delays by class of traffic: the classes that had packets here.
+        /// Throughput and queueing delays by class of traffic, for classes with packets on this
+        /// link.
         classes: BTreeMap<String, TransitSummary> = "by class", NUMBER;
     }
 
-    /// Packets of a class of traffic that left the discipline of one direction of a link in the
-    /// measured span. A class without packets there has no such part.
+    /// Packets of one class that left the discipline of one direction of a link in the measured
+    /// span. A class without packets on the link has no entry.
     pub struct TransitSummary {
         /// Packets of the class that left the discipline for the wire or the device ring.
         left_packets: u64 = "left", PACKETS;
-        /// IP bits of these packets per second of the measured span; framing is not counted.
+        /// IP bits of these packets per second of the measured span. Framing does not count.
         throughput_bps: f64 = "throughput", BIT_RATE;
-        /// Mean of their queueing delays (sojourn times): the time in the discipline.
+        /// Mean queueing delay (sojourn time) of these packets.
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS;
         percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " queueing delay"), MILLISECONDS,
-            of " of their queueing delays, to within 1/128", names "", each ();
-        /// Longest of their queueing delays: exact.
+            of "of these queueing delays, exact to 1/128", names "", each ();
+        /// Maximum queueing delay of these packets. It is exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS;
     }
 
-    /// Request/response exchanges of a class of traffic that ended in the measured span, wherever
-    /// they began.
-    ///
-    /// A response time is what a user waits: for a connection's first exchange from the first SYN
-    /// that the client sends to the end of the response at the client, for others from the request.
-    /// Exchanges that never end have none: `started` far above `count` means that the network
-    /// cannot keep up. Quantiles have three significant digits.
+    /// Request/response exchanges of a class of traffic that ended in the measured span, whenever
+    /// they started.
     pub struct ResponseSummary {
-        /// Exchanges that began in the measured span.
+        /// Exchanges that started in the measured span.
         started: u64 = "started", NUMBER, digits 0;
-        /// Exchanges that ended in it.
+        /// Exchanges that ended in the measured span.
         count: u64 = "ended", NUMBER, digits 0, head "responses", name "responses";
         /// Mean response time.
         mean_s: Option<f64> = "mean", SECONDS, digits 3, head "mean s", name "mean";
@@ -137,15 +141,15 @@ results! {
             10 "10th percentile of the response times.",
             25, 50 [head "p50 s"], 75, 90 [head "p90 s"], 95, 99 [head "p99 s"]
         )_s = (N ""), SECONDS, of "", names "p", each (digits 3);
-        /// Longest response time.
+        /// Maximum response time.
         max_s: Option<f64> = "slowest", SECONDS, digits 1, head "max s";
         /// Share of the responses that took at most 1 s.
         le_1s: Option<f64> = "≤ 1 s", SHARE, digits 1, head "<= 1 s %", name "le_1s", better "more";
-        /// Share that took at most 2 s.
+        /// Share of the responses that took at most 2 s.
         le_2s: Option<f64> = "≤ 2 s", SHARE, digits 1, head "<= 2 s %", name "le_2s", better "more";
-        /// Share that took at most 3 s.
+        /// Share of the responses that took at most 3 s.
         le_3s: Option<f64> = "≤ 3 s", SHARE, digits 1, head "<= 3 s %", name "le_3s", better "more";
-        /// Share that took longer than 3 s.
+        /// Share of the responses that took longer than 3 s.
         gt_3s: Option<f64> = "> 3 s", SHARE, digits 1, head "> 3 s %", name "gt_3s";
     }
 
@@ -158,140 +162,139 @@ results! {
     pub struct FlowSummary {
         /// Connections that ended in the measured span, and flows of datagrams.
         count: u64 = "connections", NUMBER, digits 0, head "connections";
-        /// Connections that go on when the measured span ends.
+        /// Connections that are still open at the end of the measured span.
         still_open: u64 = "open at the end", NUMBER, digits 0, head "open";
-        /// Connections that were aborted: an end gave up after too many retransmissions.
+        /// Connections that were aborted: one end gave up after too many retransmissions.
         failed: u64 = "aborted", NUMBER;
-        /// Connections that were not opened because the class had as many as `max_connections`
-        /// allows.
+        /// Connections that were not opened because of `max_connections`.
         refused: u64 = "refused", NUMBER;
-        /// Mean time from opening to closing of the connections that were not aborted.
+        /// Mean duration of connections, from opening to closing. Aborted connections do not count.
         duration_mean_s: Option<f64> = "mean duration", SECONDS;
         percentiles duration_p(
-            50 "Median of these times.", 75, 90, 95, 99
+            50 "Median duration of connections.", 75, 90, 95, 99
         )_s = ("duration p" N), SECONDS, of "", names "", each ();
         /// Application bits per second that clients received in the measured span.
         goodput_bps: f64 = "goodput", BIT_RATE,
             digits 3, head "goodput Mbit/s", name "goodput", better "more";
-        /// Application bits per second that servers received in the measured span. Only a run of a
-        /// program behind a link (`aqmlab shell`) has it.
+        /// Application bits per second that servers received in the measured span. Only in runs of
+        /// a program over a simulated link (`aqmlab shell`).
         #[cfg(feature = "uploads")]
         #[serde(skip_serializing_if = "Option::is_none")]
         upload_goodput_bps: Option<f64> = "upload goodput", BIT_RATE,
             digits 3, head "upload Mbit/s", name "upload", better "more";
-        /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of the connections: 1 when all get
-        /// the same. It says something about connections that compete for the link all the time
-        /// (bulk transfers), and little about web connections, whose goodput depends on their size.
+        /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of the connections. 1 means equal
+        /// shares. It is useful for connections that compete all the time (bulk transfers), and not
+        /// for web connections, which have a goodput that depends on their size.
         fairness_jain: Option<f64> = "Jain's index", NUMBER,
             digits 3, head "Jain", name "fairness", within (0.0, 1.0), better "more";
-        /// Jain's index over goodput times minimum round-trip time (Zhang and Qiu 2000): 1 when
-        /// shares go by one over the round trip.
+        /// Jain's index over goodput x minimum round-trip time (Zhang and Qiu 2000). 1 means that
+        /// goodput is inversely proportional to the round-trip time.
         fairness_normalized: Option<f64> = "normalized fairness", NUMBER, better "more";
-        /// SYN and SYN-ACK segments sent again.
+        /// Retransmitted SYN and SYN-ACK segments.
         retransmitted_syn: u64 = "SYN sent again", NUMBER, digits 0, head "SYN again";
-        /// FIN segments without data sent again.
+        /// Retransmitted FIN segments without data.
         retransmitted_fin: u64 = "FIN sent again", NUMBER, digits 0, head "FIN again";
-        /// Data segments sent again.
+        /// Retransmitted data segments.
         retransmitted_data: u64 = "data sent again", NUMBER, digits 0, head "data again";
-        /// Expiries of the retransmission timer on the connections that ended in the measured
-        /// span, in their whole life.
+        /// Expiries of the retransmission timer over the whole life of the connections that ended
+        /// in the measured span.
         closed_timeouts: u64 = "timeouts", NUMBER, digits 0, head "timeouts";
-        /// Share of the connections that ended with a fast retransmit at either end: a loss whose
-        /// repair did not wait for the timer.
+        /// Share of the ended connections with a fast retransmit at either end: a loss that was
+        /// repaired without waiting for the timer.
         fast_retransmit_share: Option<f64> = "with fast retransmit", SHARE;
-        /// Segments with data that a queue dropped or a wire lost in the measured span, of all
-        /// connections.
+        /// Data segments of all connections that were lost at a queue or on a wire in the measured
+        /// span.
         lost_segments: Option<u64> = "lost segments", NUMBER;
-        /// Expiries of the retransmission timer in the measured span, on all connections.
+        /// Expiries of the retransmission timer of all connections in the measured span.
         span_timeouts: Option<u64> = "time-outs in the span", NUMBER,
             digits 0, head "timeouts in span", after "span_retransmitted_data";
-        /// SYN and SYN-ACK segments sent again in the measured span, on all connections.
+        /// Retransmitted SYN and SYN-ACK segments of all connections in the measured span.
         span_retransmitted_syn: Option<u64> = "SYN sent again in the span", NUMBER;
-        /// FIN segments without data sent again in the measured span, on all connections.
+        /// Retransmitted FIN segments without data, of all connections in the measured span.
         span_retransmitted_fin: Option<u64> = "FIN sent again in the span", NUMBER;
-        /// Data segments sent again in the measured span, on all connections.
+        /// Retransmitted data segments of all connections in the measured span.
         span_retransmitted_data: Option<u64> = "data sent again in the span", NUMBER,
             digits 0, head "data again in span";
-        /// Shortest round trip that senders of responses measured in the measured span, on all
-        /// connections: of segments with data that were sent once (Karn) and timed, one a round
-        /// trip, or with time stamps each. It includes what the receiver delays its ACK.
+        /// Minimum round-trip time that senders of responses measured in the measured span, on all
+        /// connections. Samples are data segments sent once (Karn): one per round trip, or every
+        /// ACK with time stamps. They include the receiver's ACK delay.
         rtt_min_s: Option<f64> = "shortest RTT", MILLISECONDS, digits 1, name "rtt_min";
-        /// Mean of the measured round trips.
+        /// Mean of the measured round-trip times.
         rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS, name "rtt";
         percentiles rtt_p(
             50 [digits 1, head "RTT p50 ms"], 95 [digits 1, head "RTT p95 ms"], 99
-        )_s = (N " RTT"), MILLISECONDS, of " of the measured round trips, to within 1/128",
+        )_s = (N " RTT"), MILLISECONDS, of "of the measured round-trip times, exact to 1/128",
             names "rtt_p", each ();
-        /// Mean over the samples of the sender's smoothed round trip with that sample (RFC 6298's
-        /// SRTT, or what the stack has for it, on the clock of its timer).
+        /// Mean of the sender's smoothed round-trip time over the samples (SRTT of RFC 6298, or its
+        /// equivalent in the stack, on the clock of the stack's timer).
         srtt_mean_s: Option<f64> = "smoothed RTT", MILLISECONDS, name "srtt";
-        /// Mean over the samples of the round trip of their connection on an idle path: propagation,
-        /// and transmission of a full segment there and of an ACK back on every link, at the rates
-        /// that the links had in the beginning.
+        /// Mean over the samples of the round-trip time on an idle path: propagation, plus
+        /// transmission of a full segment forth and an ACK back on every link, at the initial rates
+        /// of the links.
         rtt_idle_s: Option<f64> = "idle RTT", MILLISECONDS, name "rtt_idle";
         percentiles rtt_increase_p(
-            50 "Median of the time by which a measured round trip exceeds that on an idle path, \
-                to within 1/128: what queues, and the receiver's delayed ACKs, add under load.",
+            50 "Median increase of the measured round-trip time over the idle path, exact to \
+                1/128. Queues and delayed ACKs cause it.",
             95 [digits 1]
         )_s = (N " RTT increase"), MILLISECONDS,
-            of " of the time by which a measured round trip exceeds that on an idle path",
+            of "of the increase of the measured round-trip time over the idle path",
             names "rtt_increase_p", each ();
-        /// Mean congestion window of senders of responses, at the samples of the round trip: each
-        /// connection counts once a round trip, or with time stamps once an ACK.
+        /// Mean congestion window of senders of responses at the round-trip samples. Each
+        /// connection counts once per round trip, or once per ACK with time stamps.
         cwnd_mean_bytes: Option<f64> = "mean cwnd", BYTES, digits 1, head "cwnd kB", name "cwnd";
-        /// Mean congestion window, when the measured span ends, of the senders of responses whose
-        /// connections go on.
+        /// Mean congestion window at the end of the measured span, of senders of responses with
+        /// open connections.
         cwnd_end_bytes: Option<f64> = "cwnd at the end", BYTES;
         /// Datagrams sent in the measured span.
         datagrams_sent: u64 = "datagrams sent", NUMBER, digits 0, head "sent";
-        /// Datagrams lost in it, at a queue or on a wire.
+        /// Datagrams lost in the measured span, at a queue or on a wire.
         datagrams_lost: u64 = "datagrams lost", NUMBER;
-        /// Share of the flows of datagrams that lost more than a tenth of what they sent in the
-        /// measured span.
+        /// Share of datagram flows that lost more than 10 % of their datagrams in the measured
+        /// span.
         lossy_datagram_flow_share: Option<f64> = "lossy flows of datagrams", SHARE;
         /// `datagrams_lost / datagrams_sent`.
         datagram_loss_rate: Option<f64> = "datagram loss", SHARE,
             digits 2, head "loss %", name "datagram_loss";
-        /// Mean one-way delay of the datagrams that arrived in the measured span: from the source to
-        /// the receiver, propagation included.
+        /// Mean one-way delay of datagrams that arrived in the measured span, from source to
+        /// receiver, propagation included.
         datagram_delay_mean_s: Option<f64> = "mean one-way delay", MILLISECONDS,
             name "datagram_delay";
         percentiles datagram_delay_p(
             50 [head "delay p50 ms"], 95 [head "delay p95 ms"], 99 [head "delay p99 ms"]
-        )_s = (N " one-way delay"), MILLISECONDS, of " of the one-way delays, to within 1/128",
+        )_s = (N " one-way delay"), MILLISECONDS, of "of the one-way delays, exact to 1/128",
             names "datagram_delay_p", each (digits 1);
-        /// Longest one-way delay: exact.
+        /// Maximum one-way delay. It is exact.
         datagram_delay_max_s: Option<f64> = "longest one-way delay", MILLISECONDS;
-        /// Interarrival jitter of RFC 3550, section 6.4.1: each flow has its estimator J, from its
-        /// first datagram on; this is the mean of J over all datagrams that arrived in the measured
+        /// Interarrival jitter J of RFC 3550, section 6.4.1, estimated for each flow from its first
+        /// datagram on. The value is the mean of J over all datagrams that arrived in the measured
         /// span.
         datagram_jitter_s: Option<f64> = "jitter", MILLISECONDS,
             digits 2, head "jitter ms", name "jitter";
         percentiles datagram_ipdv_p(
-            50 "Median inter-packet delay variation (IPDV, RFC 5481, section 4.1), to within \
-                1/128: the amount, without its sign, of the difference between the one-way \
-                delays of a datagram and of the one that the flow sent before it. Where one of \
-                the two was lost there is none.",
+            50 "Median of the absolute inter-packet delay variation (IPDV, RFC 5481, section 4.1), \
+                exact to 1/128: the difference between the one-way delays of a datagram and of the \
+                previous datagram of its flow. If either is lost, the pair does not count.",
             95, 99 [digits 2, head "IPDV p99 ms"]
         )_s = (N " IPDV"), MILLISECONDS,
-            of " of the inter-packet delay variation, to within 1/128", names "ipdv_p", each ();
-        /// Longest time between two arrivals on a flow, as far as it lies in the measured span. Where
-        /// the source is silent in between (on/off sources), its silence is part of it.
+            of "of the inter-packet delay variation, exact to 1/128", names "ipdv_p", each ();
+        /// Maximum time between two arrivals of a flow, within the measured span. Silences of
+        /// on/off sources count.
         datagram_gap_max_s: Option<f64> = "longest gap", MILLISECONDS,
             digits 1, head "longest gap ms", name "gap";
-        /// Most datagrams that a flow lost one after another, in the order of sending (the longest
+        /// Maximum number of consecutive datagrams that a flow lost, in sending order (the longest
         /// loss period of RFC 3357).
         datagram_loss_run_max: Option<u64> = "longest run of losses", DATAGRAMS,
             digits 0, head "lost in a row";
-        /// Exclusive shares of the connections by what had to be sent again, at either end, until
-        /// the client had received everything. They add up to 1 (Christiansen et al. 2000, Table
-        /// 5).
+        /// Shares of connections by the kinds of segments that either end retransmitted until the
+        /// client had received everything. They are exclusive and add up to 1 (Christiansen et al.
+        /// 2000, Table 5).
         retransmission_shares: Option<RetransmissionShares> = "by retransmission", SHARE;
     }
 
-    /// Exclusive shares of connections by what had to be sent again until the client had everything.
+    /// Exclusive shares of connections by the kinds of segments that were retransmitted until the
+    /// client had received everything.
     pub struct RetransmissionShares {
-        /// Nothing.
+        /// No segment.
         none: f64 = "nothing sent again", SHARE;
         /// Only SYNs.
         syn: f64 = "only SYNs", SHARE;
@@ -299,7 +302,7 @@ results! {
         fin: f64 = "only FINs", SHARE;
         /// Only data.
         data: f64 = "only data", SHARE;
-        /// Segments of several of these kinds.
+        /// Several kinds.
         several: f64 = "several kinds", SHARE;
     }
 }
@@ -346,11 +349,26 @@ impl Summary {
             links: by_name,
             responses,
             flows,
+            wifi: BTreeMap::new(),
             quality: quality.collect(),
+            sockets: BTreeMap::new(),
             #[cfg(feature = "breakdown")]
             breakdown: BTreeMap::new(),
         };
         values.into()
+    }
+
+    /// What became of the sockets of clients and of servers.
+    pub(crate) fn add_sockets(&mut self, [clients, servers]: &[SocketStats; 2], measured: Time) {
+        for (side, stats) in [("clients", clients), ("servers", servers)] {
+            let of_side = SocketSummary::of(stats, measured);
+            self.sockets.insert(side.to_owned(), of_side);
+        }
+    }
+
+    /// What was on the air, over so much measured time.
+    pub(crate) fn add_stations(&mut self, stations: &[StationsOnAir], measured: Time) {
+        self.wifi = air::summarize(stations, measured);
     }
 
     /// Where the time of responses went; the ports have these names.

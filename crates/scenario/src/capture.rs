@@ -12,15 +12,15 @@ use toml::{Table, Value};
 
 use crate::{Measure, Network, ScenarioError};
 
-/// The packets that arrive at both ends of a link, recorded in `capture.pcapng`: before the queue,
-/// so that what it drops is there too.
+/// Records the packets that arrive at both ends of a link in `capture.pcapng`. They are recorded
+/// before the queue, so packets that the queue drops are included.
 #[parameters]
 #[derive(Eq)]
 pub struct Capture {
-    /// The link.
+    /// Name of the link.
     #[param(default = "bottleneck")]
     pub link: String,
-    /// Bytes that are written of each packet, at most; all headers fit into 120.
+    /// Maximum number of bytes that are written of each packet. All headers fit into 120.
     #[param(
         default = "120 bytes",
         least = Bytes(1),
@@ -28,10 +28,10 @@ pub struct Capture {
         words = "expected 1 byte to 65535 bytes"
     )]
     pub snap_length: Bytes,
-    /// Packets from this time of the run on.
+    /// Records packets from this time of the run on.
     #[param(default)]
     pub after: Time,
-    /// Packets up to this time of the run; left out: until its end.
+    /// Records packets up to this time of the run. Not given: until its end.
     #[param(unwritten)]
     pub until: Option<Time>,
     /// What checksum fields hold.
@@ -39,14 +39,14 @@ pub struct Capture {
     pub checksums: Checksums,
 }
 
-/// What checksum fields of a capture hold.
+/// What checksum fields of a capture contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Checksums {
-    /// What they should.
+    /// Valid checksums.
     #[default]
     Valid,
-    /// Zeros, as in captures taken before a network card fills them in.
+    /// Zeros, as in captures taken before a network card computes them.
     Zero,
 }
 

@@ -7,18 +7,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use toml::Value;
 
-/// A value changes during the run.
+/// A value that changes during the run.
 #[parameters]
 #[derive(Eq)]
 pub struct Change {
-    /// When, from the beginning of the run; before anything else that happens then.
+    /// Time of the change, from the start of the run. It takes effect before all other events at
+    /// that time.
     pub at: Time,
-    /// What: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`, `LINK.DIRECTION.discipline.PARAMETER`,
-    /// or `traffic.CLASS.` and its `users`, `sessions`, `flows` or `rate`, or
-    /// `congestion_control.PARAMETER` where the control is `external`. The end of a key, such as
-    /// `discipline.PARAMETER`, is enough where no other key ends so.
+    /// What changes: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`,
+    /// `LINK.DIRECTION.discipline.PARAMETER`, `traffic.CLASS.` and its `users`, `sessions`, `flows`
+    /// or `rate`, or, with an `external` control, `congestion_control.PARAMETER`. The end of a key,
+    /// such as `discipline.PARAMETER`, is enough if no other key ends with it.
     pub key: String,
-    /// The value from then on, as it would stand at its place in the scenario.
+    /// New value, as the scenario would state it.
     #[serde(deserialize_with = "scalar")]
     #[schemars(with = "Scalar")]
     pub value: String,

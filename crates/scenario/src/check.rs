@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use aqmlab_declare::Declared;
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
-use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
+use aqmlab_traffic::{HostCounts, Model, Opening, Rtt, Starts};
 
-use crate::{
-    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, limits,
-    variable,
-};
 #[cfg(feature = "breakdown")]
-use crate::{Record, ResponseTime};
+use crate::ResponseTime;
+use crate::{
+    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Record, Scenario, ScenarioError, Traffic,
+    limits, variable,
+};
 
 type Checked = Result<(), ScenarioError>;
 
@@ -67,6 +67,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     measure(&scenario.measure)?;
     let checked = scenario.topology.check();
     checked.map_err(|error| error.under("topology"))?;
+    wifi(scenario)?;
     let network = scenario.topology.network();
     crate::capture::check(&scenario.measure, &network)?;
     for link in network
@@ -93,6 +94,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         let message = format!("found a path over {longest} links and inputs of routers");
         return wrong("topology", format!("{message}; at most {MOST_HOPS}"));
     }
+    sockets(scenario, &network.hosts)?;
     for class in &scenario.traffic {
         traffic(class, &network)?;
         let path = format!("traffic.{}", class.name);
@@ -118,6 +120,64 @@ fn subscribers(link: &crate::Link, clients: u32) -> Checked {
             wrong("topology.hosts.clients", message)
         }
     }
+}
+
+/// Sockets are those of TCP connections.
+fn sockets(scenario: &Scenario, hosts: &Hosts) -> Checked {
+    let Some(found) = hosts.sockets else {
+        return match hosts.backlog {
+            Some(backlog) => wrong(
+                "topology.hosts.backlog",
+                format!("found {backlog}, but no sockets, behind which connections would wait"),
+            ),
+            None => Ok(()),
+        };
+    };
+    if cfg!(target_family = "wasm") {
+        let message =
+            format!("found {found}; the playground has no limit of sockets: leave it out");
+        return wrong("topology.hosts.sockets", message);
+    }
+    let mut classes = scenario.traffic.iter();
+    if let Some(class) = classes.find(|class| !class.transport.is_tcp()) {
+        let (name, other) = (&class.name, class.transport.other());
+        let why = format!("found {found}, but the transport of traffic.{name} is {other}");
+        let right = "leave it out, or expected tcp";
+        return wrong("topology.hosts.sockets", format!("{why}; {right}"));
+    }
+    #[cfg(feature = "breakdown")]
+    if scenario.measure.breakdown {
+        let why = format!("found {found}, but measure.breakdown knows no wait for a socket");
+        return wrong(
+            "topology.hosts.sockets",
+            format!("{why}; leave one of them out"),
+        );
+    }
+    Ok(())
+}
+
+/// Wi-Fi, and what cannot be beside it.
+fn wifi(scenario: &Scenario) -> Checked {
+    let Some(wifi) = scenario.topology.wifi() else {
+        return Ok(());
+    };
+    let classes: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
+    let clients = scenario.topology.hosts().clients;
+    at("topology.wifi", wifi.check(clients, &classes))?;
+    let mut classes = scenario.traffic.iter();
+    if let Some(class) = classes.find(|class| class.population().is_none()) {
+        let message = format!(
+            "found no {} beside topology.wifi, where load means nothing: stations share the air with \
+             what they send themselves; state it",
+            class.population_key()
+        );
+        return wrong(format!("traffic.{}", class.name), message);
+    }
+    if scenario.measure.record.contains(&Record::Packets) {
+        let why = "found \"packets\", which does not know the queues of topology.wifi";
+        return wrong("measure.record", format!("{why}; leave one of them out"));
+    }
+    Ok(())
 }
 
 /// What response times cannot be broken down for.
@@ -228,6 +288,15 @@ fn transport(path: &str, class: &Traffic) -> Checked {
     at(&format!("{path}.quic"), class.quic.check())?;
     at(&format!("{path}.quinn"), class.quinn.check())?;
     let found = class.transport.other();
+    if let Model::Bulk(bulk) = &class.model
+        && bulk.withdraws()
+    {
+        let message = format!(
+            "found some with the transport {found}, which sends all that is written; give a limit, \
+             or leave them out"
+        );
+        return wrong(format!("{path}.pauses"), message);
+    }
     let path = format!("{path}.transport");
     let model = class.model.parameters();
     if model.packets_per_s() > 0.0 {

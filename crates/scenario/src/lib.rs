@@ -30,6 +30,7 @@ mod transport;
 mod units;
 mod variable;
 mod vector_files;
+mod wifi;
 
 #[cfg(feature = "quic")]
 pub use aqmlab_stacks::Quic;
@@ -55,4 +56,5 @@ pub use topology::{DelayAt, Dumbbell, Hop, Hosts, MOST_HOPS, Network, ParkingLot
 pub use traffic::Traffic;
 pub use transport::Transport;
 pub use units::{Framing, Packets};
-pub use variable::{DelayChange, OPPORTUNITY_BYTES, Outage, Trace};
+pub use variable::{DelayChange, LossChange, OPPORTUNITY_BYTES, Outage, Trace};
+pub use wifi::{AccessPointQueue, Ampdu, Modulation, Phy, Stations, Wifi};

@@ -1,109 +1,121 @@
 //! One direction of a link, as a scenario states it.
 
-use aqmlab_aqm::{Discipline, droptail};
+use aqmlab_aqm::{Discipline, droptail, policer};
 use aqmlab_declare::check::{Problem, problem, within};
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{QueueSize, Rate, Time};
 
-use crate::variable::{self, DelayChange, Outage, Trace};
+use crate::variable::{self, DelayChange, LossChange, Outage, Trace};
 use crate::{Framing, Packets, limits};
 
-/// One direction of a link and the queue in front of it.
+/// One direction of a link, and the queue before it.
 #[parameters]
 pub struct Link {
-    /// Bits per second on the wire, framing included.
+    /// Bit rate on the wire, framing included.
     #[param(check = limits::rate)]
     pub rate: Rate,
-    /// One-way propagation delay; part of every connection's round-trip time.
+    /// One-way propagation delay. It is part of the round-trip time of every connection.
     #[param(default, check = limits::time)]
     pub delay: Time,
-    /// Bytes that each packet costs on the wire beyond its IP length.
+    /// Bytes that each packet takes on the wire in addition to its IP length.
     #[param(default)]
     pub framing: Framing,
-    /// Packets in the network card's ring, which the discipline cannot see.
+    /// Packets in the ring of the network card, which the discipline does not see.
     #[param(default)]
     pub device_ring: Packets,
-    /// How many places of the ring must be free before the driver fills it again while packets wait;
-    /// left out: one. Cards that interrupt once for a chain of packets refill in chains.
+    /// Number of ring entries that must be free before the driver refills the ring while packets
+    /// wait. Not given: one. Cards that interrupt once for a chain of packets refill in chains.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
-    /// Whether the discipline counts the packets in the ring as its own, as some drivers let it: its
-    /// queue then ends where the wire begins. Only with an AQM that decides on arrival.
+    /// If true, the discipline counts the packets in the ring as its own, as with some drivers.
+    /// Only for an AQM that decides on arrival.
     #[param(default, unwritten)]
     pub device_ring_counted: bool,
-    /// The router's processor, which every packet passes before the queue.
+    /// Processor of the router, which every packet passes before the queue.
     #[param(table, unwritten)]
     pub input: Option<Input>,
-    /// How long every packet occupies the link, whatever its size: such a link is a processor.
+    /// A policer before the queue, behind the processor if there is one: a table of the discipline
+    /// `policer` without its `kind`. In results it is a link of its own, called `LINK-policer`.
+    #[param(table, unwritten)]
+    pub policer: Option<policer::Params>,
+    /// Time that every packet occupies the link, whatever its size. Such a link is a processor.
     #[serde(skip)]
     pub packet_time: Option<Time>,
-    /// Probability that a packet is lost at random on the wire.
+    /// Probability of a random loss on the wire.
     #[param(default, check = loss)]
     pub loss: f64,
+    /// Changes of this probability, in order of time.
+    #[param(default, table, unwritten)]
+    pub loss_changes: Vec<LossChange>,
     /// Packets that are overtaken on the wire.
     #[param(table, unwritten)]
     pub reordering: Option<Reordering>,
     /// Changes of the rate, in order of time.
     #[param(default, table, unwritten)]
     pub rate_changes: Vec<RateChange>,
-    /// Changes of the propagation delay, in order of time. Packets keep their order.
+    /// Changes of the propagation delay, in order of time. Packets are never reordered.
     #[param(default, table, unwritten)]
     pub delay_changes: Vec<DelayChange>,
-    /// Times in which the link begins to send nothing, in order of time.
+    /// Packets leave the link together, at multiples of this period: ACKs or data that a link
+    /// aggregates. 0 is off.
+    #[param(default, check = limits::time, unwritten)]
+    pub ack_batch: Time,
+    /// Times in which the link starts no transmission, in order of time.
     #[param(default, table, unwritten)]
     pub outages: Vec<Outage>,
-    /// When the link can send, where that is not always: a trace of opportunities. `rate` is its mean
-    /// rate then.
+    /// When a link with varying capacity can send: a trace of opportunities. `rate` is then its
+    /// mean rate.
     #[param(table, unwritten)]
     pub trace: Option<Trace>,
     /// The queue discipline: a table with its `kind` and parameters, the name of a preset, or a
-    /// table whose `preset` names one and whose other keys replace its values.
+    /// table with a `preset` and keys that replace its values.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     pub discipline: Discipline,
 }
 
-/// What a router does with a packet before it reaches the queue: a processor takes a fixed time for
-/// each, one after another, and few can wait for it. In results it is a link of its own, called
-/// `LINK-input`: what it drops is not counted with the queue's.
+/// What a router does with a packet before it reaches the queue. A processor takes a fixed time for
+/// each packet, one after another, and few packets can wait for it. In results it is a link of its
+/// own, `LINK-input`, with separate drops.
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct Input {
-    /// How long the processor takes for a packet of any size.
+    /// Processing time of a packet of any size.
     #[param(above = Time::ZERO, most = "1 s", words = "expected above 0 and at most 1 s")]
     pub packet_time: Time,
-    /// Packets that can wait for it, beside the one that it works on (FreeBSD: 50,
+    /// Packets that can wait for the processor, in addition to the one in work (FreeBSD: 50,
     /// `net.inet.ip.intr_queue_maxlen`).
     #[param(default = "50 packets", least = Packets(1), words = "at least 1")]
     pub limit: Packets,
 }
 
 /// A link that loses every packet is none.
-fn loss(key: &str, found: f64) -> Result<(), Problem> {
+pub(crate) fn loss(key: &str, found: f64) -> Result<(), Problem> {
     let right = "a probability from 0 to below 1";
     limits::require(key, found, |it| (0.0..1.0).contains(it), right)
 }
 
-/// The rate of a link changes.
+/// A change of the rate of a link.
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct RateChange {
-    /// When, from the beginning of the run. A transmission under way ends as it began.
+    /// Time of the change, from the start of the run. A transmission in progress ends at its old
+    /// rate.
     pub at: Time,
-    /// The rate from then on.
+    /// New rate.
     #[param(check = limits::rate)]
     pub rate: Rate,
 }
 
-/// Packets that are overtaken: a share of them travels longer.
+/// Reordering: some packets are delayed and overtaken.
 #[parameters]
 #[derive(Copy)]
 pub struct Reordering {
-    /// Probability that a packet is held up.
+    /// Probability that a packet is delayed.
     #[param(check = limits::probability)]
     pub share: f64,
-    /// For how long, beyond the link's delay.
+    /// Extra delay of such a packet.
     #[param(check = limits::time)]
     pub delay: Time,
 }
@@ -113,23 +125,38 @@ impl Link {
     pub(crate) fn input(&self) -> Option<Self> {
         let Input { packet_time, limit } = self.input?;
         let limit = QueueSize::Packets(f64::from(limit.0));
-        Some(Self {
+        let discipline = Discipline::Droptail(droptail::Params { limit, ecn: false });
+        Some(self.stage(packet_time, Framing::NONE, discipline))
+    }
+
+    /// The policer in front of this link, as a link of its own that takes no time.
+    pub(crate) fn policed(&self) -> Option<Self> {
+        let discipline = Discipline::Policer(self.policer.clone()?);
+        Some(self.stage(Time::ZERO, self.framing, discipline))
+    }
+
+    /// What packets pass before the queue.
+    fn stage(&self, packet_time: Time, framing: Framing, discipline: Discipline) -> Self {
+        Self {
             rate: self.rate,
             delay: Time::ZERO,
-            framing: Framing::NONE,
+            framing,
             device_ring: Packets(0),
             device_ring_batch: Packets(1),
             device_ring_counted: false,
             input: None,
+            policer: None,
             packet_time: Some(packet_time),
             loss: 0.0,
+            loss_changes: Vec::new(),
             reordering: None,
             rate_changes: Vec::new(),
             delay_changes: Vec::new(),
+            ack_batch: Time::ZERO,
             outages: Vec::new(),
             trace: None,
-            discipline: Discipline::Droptail(droptail::Params { limit, ecn: false }),
-        })
+            discipline,
+        }
     }
 
     /// Places in the device ring that the discipline does not see, and how many of them must be free
@@ -153,7 +180,12 @@ impl Link {
     pub(crate) fn check(&self) -> Result<(), Located> {
         let checked = self.check_each().and_then(|()| self.check_together());
         let discipline = || within("discipline", self.discipline.check());
-        checked.and_then(|()| discipline()).map_err(Located::from)
+        let policer = || match self.policed() {
+            Some(policed) => within("policer", policed.discipline.check()),
+            None => Ok(()),
+        };
+        let checked = checked.and_then(|()| discipline());
+        checked.and_then(|()| policer()).map_err(Located::from)
     }
 
     fn check_together(&self) -> Result<(), Problem> {

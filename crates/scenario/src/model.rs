@@ -11,15 +11,14 @@ use crate::{Capture, Change, Topology, Traffic, limits};
 /// One experiment.
 #[parameters]
 pub struct Scenario {
-    /// What it is about, in a line.
+    /// Title of the experiment, one line.
     #[param(default)]
     pub title: String,
     /// Seed of every random stream.
     #[param(default = 1)]
     pub seed: u64,
-    /// Offered load as a fraction of the bottleneck's rate: the average throughput that the same
-    /// sources cause on an uncongested network. Sources without a number of users (or a rate) of
-    /// their own are calibrated to it.
+    /// Offered load as a share of the bottleneck rate: the mean throughput of the same sources on
+    /// an uncongested network. Sources without a number of users (or a rate) are calibrated to it.
     #[param(check = load, unwritten)]
     pub load: Option<f64>,
     /// What is measured, and when.
@@ -53,34 +52,34 @@ pub struct Measure {
     /// Simulated time before anything is counted.
     #[param(default = "60 s", check = limits::time)]
     pub warm_up: Time,
-    /// Simulated time that is measured.
+    /// Simulated time that is measured, after the warm-up.
     #[param(default = "300 s", check = duration)]
     pub duration: Time,
     /// Period of the queue samples in `queue.parquet`.
     #[param(default = "100 ms", check = limits::positive)]
     pub queue_sample: Time,
-    /// Which tables are written beside the summary.
+    /// Tables that are written next to the summary.
     #[param(default = vec![Record::Responses, Record::Flows, Record::Queue])]
     pub record: Vec<Record>,
-    /// Whether the time of each response is broken down into its parts, in `breakdown.parquet` and in
-    /// the summary.
+    /// If true, each response time is broken down into its parts, in `breakdown.parquet` and in the
+    /// summary.
     #[cfg(feature = "breakdown")]
     #[param(default, unwritten)]
     pub breakdown: bool,
-    /// Serial number of a connection whose events are recorded in `story.parquet`; needs
-    /// `breakdown`. Left out: none.
+    /// Number of a connection for which events are recorded in `story.parquet`. Needs `breakdown`.
+    /// Not given: none.
     #[cfg(feature = "breakdown")]
     #[param(unwritten)]
     pub story: Option<u64>,
-    /// From when on the response time of a connection's first exchange is counted; `connect` is what a
-    /// user waits.
+    /// When the response time of a connection's first exchange starts. `connect` is what a user
+    /// waits.
     #[cfg(feature = "breakdown")]
     #[param(default, unwritten)]
     pub response_time: ResponseTime,
-    /// Connections to follow in `flow_trace.parquet`; left out: none.
+    /// Connections to record in `flow_trace.parquet`. Not given: none.
     #[param(table, unwritten)]
     pub flow_trace: Option<FlowTrace>,
-    /// A link whose packets are recorded in `capture.pcapng`: its name, or a table. Left out: none.
+    /// Link to record in `capture.pcapng`: its name, or a table. Not given: none.
     #[param(table, unwritten)]
     #[serde(deserialize_with = "crate::capture::read")]
     #[schemars(with = "Option<crate::capture::Readable>")]
@@ -92,56 +91,55 @@ fn duration(key: &str, found: Time) -> Result<(), Problem> {
     limits::time(key, found)
 }
 
-/// When the first exchange of a connection begins.
+/// When the first exchange of a connection starts.
 #[cfg(feature = "breakdown")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseTime {
-    /// With the client's first SYN.
+    /// At the client's first SYN.
     #[default]
     Connect,
-    /// With its last SYN: waiting for the retransmission timer of a SYN does not count. QUIC has no
-    /// SYN, so there it is the first packet.
+    /// At its last SYN, so waiting for the retransmission of a SYN does not count. With QUIC: at
+    /// the first packet.
     LastSyn,
-    /// With the request, which the client sends once its connection is open: the handshake does not
-    /// count.
+    /// At the request, so the handshake does not count.
     Request,
 }
 
-/// A table of a run directory.
+/// Table of a run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Record {
-    /// `responses.parquet`: a row for each exchange.
+    /// `responses.parquet`: one row for each exchange.
     Responses,
-    /// `flows.parquet`: a row for each connection.
+    /// `flows.parquet`: one row for each connection.
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
-    /// `packets.parquet`: a row for each packet that reaches a queue. A simulated run only, and not
-    /// together with `breakdown`.
+    /// `packets.parquet`: one row for each packet that reaches a queue. Only in simulated runs, and
+    /// not with `breakdown`.
     Packets,
-    /// `sojourn.parquet`: how long packets were in the queues, as counts in bins. It is written in
-    /// every run; naming it changes nothing.
+    /// `sojourn.parquet`: how long packets stayed in the queues, as counts in bins. Every run
+    /// writes it, so naming it changes nothing.
     Sojourn,
 }
 
-/// Connections whose inner state is recorded in `flow_trace.parquet`, at the end that sends the
-/// responses.
+/// Connections for which the internal state of the end that sends responses is recorded in
+/// `flow_trace.parquet`.
 #[parameters]
 #[derive(Eq)]
 pub struct FlowTrace {
-    /// How many connections of each class: the first ones that fit.
+    /// Number of connections of each class: the first ones that match.
     #[param(default = 1)]
     pub flows: u32,
-    /// Only connections whose responses have at least this many bytes together.
+    /// Only connections with at least this many response bytes in total.
     #[param(default)]
     pub min_response: Bytes,
-    /// Only connections that begin from this time of the run on.
+    /// Only connections that start at or after this time of the run.
     #[param(default)]
     pub after: Time,
-    /// Shortest time between two rows of a connection. With 0 there is a row for each segment that
-    /// its sender gets and for each of its timers.
+    /// Minimum time between two rows of a connection. 0 records every segment that the sender
+    /// receives and every timer.
     #[param(default)]
     pub period: Time,
 }

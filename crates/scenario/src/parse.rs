@@ -10,7 +10,7 @@ use aqmlab_net::{FNV_BASIS, fnv1a};
 use toml::{Table, Value};
 
 use crate::tables::{self, MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
-use crate::{Link, Scenario, ScenarioError, changes, check, overrides, vector_files};
+use crate::{Scenario, ScenarioError, changes, check, overrides, vector_files};
 
 impl Scenario {
     /// Reads a scenario file, and the files that it names from its folder: tables become part of
@@ -73,16 +73,16 @@ impl Scenario {
     /// Gives the disciplines that are plug-ins random numbers of this scenario's own; its seed
     /// alone would give the same numbers in every scenario.
     fn salt_plugins(&mut self) {
-        let is_plugin = |link: &Link| matches!(link.discipline, Discipline::Plugin(_));
-        let links = self.topology.named_links_mut();
-        if !links.into_iter().any(|(_, link)| is_plugin(link)) {
+        let is_plugin = |discipline: &Discipline| matches!(discipline, Discipline::Plugin(_));
+        let disciplines = self.topology.disciplines_mut();
+        if !disciplines.into_iter().any(|it| is_plugin(it)) {
             return;
         }
         let seed = std::mem::take(&mut self.seed);
         let salt = fnv1a(FNV_BASIS, self.to_toml().bytes());
         self.seed = seed;
-        for (_, link) in self.topology.named_links_mut() {
-            if let Discipline::Plugin(params) = &mut link.discipline {
+        for discipline in self.topology.disciplines_mut() {
+            if let Discipline::Plugin(params) = discipline {
                 params.salt = salt;
             }
         }

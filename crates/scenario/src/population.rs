@@ -1,7 +1,7 @@
 //! How many users, connections per second or flows a class has: what calibration finds.
 
 use aqmlab_aqm::{Discipline, droptail};
-use aqmlab_net::{QueueSize, Rate};
+use aqmlab_net::{QueueSize, Rate, Time};
 use aqmlab_traffic::{Direction, Starts};
 
 use crate::{Hop, Scenario, Traffic};
@@ -104,6 +104,9 @@ impl Scenario {
             link.outages.clear();
             link.trace = None;
             link.input = None;
+            link.policer = None;
+            link.loss_changes.clear();
+            link.ack_batch = Time::ZERO;
             link.rate = Rate::from_bps(link.rate.bps().saturating_mul(UNCONGESTED_SPEED_UP));
             let limit = QueueSize::Packets(ENDLESS_PACKETS);
             link.discipline = Discipline::Droptail(droptail::Params { limit, ecn: false });

@@ -10,8 +10,11 @@ use aqmlab_declare::{Declared, Refused};
 
 use crate::link::{Input, RateChange, Reordering};
 use crate::traffic::Common;
-use crate::variable::{DelayChange, Outage, Trace};
-use crate::{Capture, FlowTrace, Hosts, Link, Measure, ParkingLot, Scenario, ScenarioError};
+use crate::variable::{DelayChange, LossChange, Outage, Trace};
+use crate::{
+    Ampdu, Capture, FlowTrace, Hosts, Link, Measure, ParkingLot, Scenario, ScenarioError, Stations,
+    Wifi,
+};
 
 /// A scenario that has every table at least once.
 const RIGHT: &str = r#"
@@ -24,6 +27,8 @@ kind = "dumbbell"
 [topology.bottleneck]
 rate = "12 Mbit/s"
 input = { packet_time = "1 us" }
+policer = { rate = "1 Mbit/s", burst = "10 kB" }
+loss_changes = [{ at = "1 s", loss = 0.1 }]
 reordering = { share = 0.1, delay = "1 ms" }
 discipline = "droptail-240"
 trace = { opportunities = [1] }
@@ -55,6 +60,21 @@ path = "through"
 rtt = { kind = "constant", rtt = "10 ms" }
 "#;
 
+/// A scenario with Wi-Fi.
+const AIR: &str = r#"
+[topology]
+kind = "dumbbell"
+hosts = { clients = 2007 }
+bottleneck = { rate = "100 Mbit/s", discipline = "droptail-240" }
+[topology.wifi]
+ampdu = { subframes = 32, bytes = "65535 bytes" }
+stations = [{ count = 1, mcs = 15 }]
+[[traffic]]
+kind = "bulk"
+flows = 1
+rtt = { kind = "constant", rtt = "10 ms" }
+"#;
+
 fn read(text: &str, overrides: &[(String, String)]) -> Result<(), ScenarioError> {
     let mut files = |_: &str| Err(io::ErrorKind::NotFound.into());
     Scenario::parse(text, overrides, &mut files).map(|_| ())
@@ -80,8 +100,16 @@ fn what_lies_outside_of_a_bound_is_refused_at_its_place() {
             "topology.bottleneck.delay_changes.0",
             DelayChange::refused(),
         ),
+        (
+            RIGHT,
+            "topology.bottleneck.loss_changes.0",
+            LossChange::refused(),
+        ),
         (RIGHT, "topology.bottleneck.outages.0", Outage::refused()),
         (RIGHT, "topology.bottleneck.trace", Trace::refused()),
+        (AIR, "topology.wifi", Wifi::refused()),
+        (AIR, "topology.wifi.stations.0", Stations::refused()),
+        (AIR, "topology.wifi.ampdu", Ampdu::refused()),
         (ROW, "topology", ParkingLot::refused()),
         (
             ROW,

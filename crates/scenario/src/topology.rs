@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aqmlab_aqm::Discipline;
 use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
@@ -9,7 +10,7 @@ use aqmlab_net::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bottleneck, Framing, Link, limits};
+use crate::{Bottleneck, Framing, Link, Wifi, limits};
 
 aqmlab_declare::tagged! {
     /// The network between the hosts.
@@ -28,11 +29,14 @@ aqmlab_declare::tagged! {
 }
 
 /// Clients on one side, servers on the other, one link between them. *Forward* is the direction
-/// from the servers to the clients, *reverse* the other.
+/// from servers to clients, *reverse* the other.
 #[parameters]
 pub struct Dumbbell {
-    /// The link in the middle.
+    /// The link between clients and servers.
     pub bottleneck: Bottleneck,
+    /// Wi-Fi between the bottleneck and the clients, which are its stations. Left out: none.
+    #[param(table, unwritten)]
+    pub wifi: Option<Wifi>,
     /// The hosts at the ends.
     #[param(default, table)]
     pub hosts: Hosts,
@@ -41,28 +45,28 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Routers in the row. The links between them are `in`, then `core-1`, `core-2`, ..., then
-    /// `out`; with the hosts' own links at both ends six routers make seven links a path.
+    /// Number of routers. The links between them are `in`, then `core-1`, `core-2` and so on, then
+    /// `out`. With the hosts' own links, six routers make paths of seven links.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
-    /// How many of the core links are congested: the first ones. At most `routers` - 3.
+    /// Number of congested core links: the first ones. At most `routers` - 3.
     #[param(default = 1)]
     pub bottlenecks: u32,
-    /// Each of the congested links.
+    /// Each congested link.
     pub bottleneck: Bottleneck,
-    /// Each of the other links: they gather the traffic of many hosts.
+    /// Each other link. These links aggregate the traffic of many hosts.
     pub aggregation: Bottleneck,
     /// The hosts at the ends of each path.
     #[param(default, table)]
     pub hosts: Hosts,
 }
 
-/// Links by name, and the paths over them.
+/// Links by name, and paths over them.
 #[parameters]
 pub struct Network {
     /// The links. Each has two directions, *forward* and *reverse*.
     pub links: BTreeMap<String, Bottleneck>,
-    /// The paths. Each has hosts of its own at its ends.
+    /// The paths. Each path has its own hosts at its ends.
     pub paths: BTreeMap<String, Path>,
     /// The hosts at the ends of each path.
     #[param(default, table)]
@@ -73,10 +77,11 @@ pub struct Network {
 #[parameters]
 #[derive(Eq)]
 pub struct Path {
-    /// Names of the links in the order in which packets from servers to clients cross them. A link
-    /// is crossed in its forward direction; with a minus before its name (`"-core"`), in reverse.
+    /// Names of the links in the order in which packets from servers to clients cross them. A minus
+    /// before a name (`"-core"`) crosses the link in reverse.
     pub links: Vec<String>,
-    /// The same for packets from clients to servers. Left out: the same links the other way.
+    /// Names of the links for packets from clients to servers, in order. Not given: the same links
+    /// in the other direction.
     #[param(default, unwritten)]
     pub back: Vec<String>,
 }
@@ -93,6 +98,11 @@ pub struct Hop {
 /// Most links on the way from one host to another.
 pub const MOST_HOPS: usize = 16;
 
+/// What packets pass before the queue of a link, in this order, and how the name of such a link
+/// ends.
+const STAGES: [(&str, fn(&Link) -> Option<Link>); 2] =
+    [("-input", Link::input), ("-policer", Link::policed)];
+
 /// Most links of a network.
 const MOST_LINKS: usize = 200;
 
@@ -103,7 +113,8 @@ pub(crate) const BOTTLENECK: &str = "bottleneck";
 const THROUGH: &str = "through";
 
 impl Topology {
-    /// The links and paths that it stands for. A router's processor is a link before its own.
+    /// The links and paths that it stands for. A router's processor and a policer
+    /// are links before the link's own.
     pub fn network(&self) -> Network {
         let network = match self {
             Self::Dumbbell(dumbbell) => dumbbell.network(),
@@ -120,6 +131,30 @@ impl Topology {
             Self::ParkingLot(lot) => &lot.hosts,
             Self::Network(network) => &network.hosts,
         }
+    }
+
+    /// The Wi-Fi behind its links, if there is any.
+    pub const fn wifi(&self) -> Option<&Wifi> {
+        match self {
+            Self::Dumbbell(dumbbell) => dumbbell.wifi.as_ref(),
+            Self::ParkingLot(_) | Self::Network(_) => None,
+        }
+    }
+
+    /// The disciplines of all queues.
+    pub(crate) fn disciplines_mut(&mut self) -> Vec<&mut Discipline> {
+        let (links, wifi) = match self {
+            Self::Dumbbell(dumbbell) => (vec![&mut dumbbell.bottleneck], dumbbell.wifi.as_mut()),
+            Self::ParkingLot(lot) => (vec![&mut lot.bottleneck, &mut lot.aggregation], None),
+            Self::Network(network) => (network.links.values_mut().collect(), None),
+        };
+        let directions = links
+            .into_iter()
+            .flat_map(|it| [&mut it.forward, &mut it.reverse]);
+        let of_links = directions.map(|link| &mut link.discipline);
+        let of_wifi = wifi.into_iter();
+        let of_wifi = of_wifi.flat_map(|it| [&mut it.discipline, &mut it.station_queue]);
+        of_links.chain(of_wifi).collect()
     }
 
     /// Both directions of every link that the scenario states.
@@ -234,17 +269,19 @@ impl ParkingLot {
 }
 
 impl Network {
-    /// The same, where the processors of routers are links of their own.
+    /// The same, where what packets pass before a queue is links of their own.
     fn with_inputs(mut self) -> Self {
-        let processors = self.links.iter().filter_map(|(name, link)| {
-            let [forward, reverse] = [link.forward.input(), link.reverse.input()];
-            // Of a router with a processor for one direction the other direction is never crossed.
-            let forward = forward.or_else(|| reverse.clone())?;
-            let reverse = reverse.unwrap_or_else(|| forward.clone());
-            Some((input_of(name), Bottleneck { forward, reverse }))
+        let before = self.links.iter().flat_map(|(name, link)| {
+            STAGES.iter().filter_map(move |(suffix, stage)| {
+                let [forward, reverse] = [stage(&link.forward), stage(&link.reverse)];
+                // Where only one direction has it, nobody crosses the other direction.
+                let forward = forward.or_else(|| reverse.clone())?;
+                let reverse = reverse.unwrap_or_else(|| forward.clone());
+                Some((format!("{name}{suffix}"), Bottleneck { forward, reverse }))
+            })
         });
-        let processors: Vec<_> = processors.collect();
-        if processors.is_empty() {
+        let before: Vec<_> = before.collect();
+        if before.is_empty() {
             return self;
         }
         let paths: Vec<_> = self
@@ -255,22 +292,21 @@ impl Network {
         for (path, through) in self.paths.values_mut().zip(paths) {
             *path = through;
         }
-        self.links.extend(processors);
+        self.links.extend(before);
         self
     }
 
-    /// A path that also crosses the processors.
+    /// A path that also crosses what is before its links.
     fn through_inputs(&self, path: &Path) -> Path {
         let names: Vec<&String> = self.links.keys().collect();
         let [links, back] = self.ways(path).map(|way| {
             let hops = way.into_iter().flat_map(|hop| {
                 let sign = if hop.reversed { "-" } else { "" };
-                let name = names[hop.link];
-                let input = self
-                    .link(hop)
-                    .input
-                    .map(|_| format!("{sign}{}", input_of(name)));
-                input.into_iter().chain([format!("{sign}{name}")])
+                let (name, link) = (names[hop.link], self.link(hop));
+                let stages = STAGES.iter().filter(|(_, stage)| stage(link).is_some());
+                let stages = stages.map(|(suffix, _)| format!("{sign}{name}{suffix}"));
+                let stages: Vec<String> = stages.collect();
+                stages.into_iter().chain([format!("{sign}{name}")])
             });
             hops.collect()
         });
@@ -351,11 +387,15 @@ impl Network {
             named(name, "links")?;
         }
         for (name, link) in &self.links {
-            let has_input = link.forward.input.is_some() || link.reverse.input.is_some();
-            let taken = input_of(name);
-            if has_input && self.links.contains_key(&taken) {
-                let message = format!("found this name, which the input of {name} has in results");
-                return Err(Located::new(message).under(&taken).under("links"));
+            for (suffix, stage) in STAGES {
+                let has_it = stage(&link.forward).is_some() || stage(&link.reverse).is_some();
+                let taken = format!("{name}{suffix}");
+                if has_it && self.links.contains_key(&taken) {
+                    let what = &suffix[1..];
+                    let message =
+                        format!("found this name, which the {what} of {name} has in results");
+                    return Err(Located::new(message).under(&taken).under("links"));
+                }
             }
         }
         for (name, path) in &self.paths {
@@ -401,11 +441,6 @@ impl Hop {
     }
 }
 
-/// The name of a router's processor before a link.
-fn input_of(link: &str) -> String {
-    format!("{link}-input")
-}
-
 /// A name that can stand in results and after a minus.
 fn plain_name(name: &str) -> Result<(), Located> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
@@ -417,13 +452,13 @@ fn plain_name(name: &str) -> Result<(), Located> {
     Err(Located::new(message).under(name))
 }
 
-/// Who delays the packets of a connection. Round trips are the same, but not the order in which the
-/// packets of different connections meet: the end without a delay answers what has left one queue
-/// in the same moment at the other.
+/// Which hosts delay the packets of a connection. Round-trip times are equal, but packets of
+/// different connections meet in a different order: an end without delay answers packets that left
+/// one queue together at the same moment at the other queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayAt {
-    /// Client and server alike, half of it each.
+    /// Client and server, half of the delay each.
     #[default]
     Both,
     /// The client.
@@ -452,23 +487,32 @@ pub struct Hosts {
     /// Number of server hosts.
     #[param(default = 10, check = hosts)]
     pub servers: u32,
-    /// Rate of every host's own link, both ways; left out: unlimited.
+    /// Rate of each host's own link in both directions. Not given: unlimited.
     #[param(check = limits::rate, unwritten)]
     pub rate: Option<Rate>,
-    /// Framing on the hosts' links.
+    /// Framing on the links of hosts.
     #[param(default)]
     pub framing: Framing,
-    /// Who delays packets so that a connection has its round-trip time, as far as its links do not.
+    /// Which hosts add the part of a round-trip time that the links do not have.
     #[param(default)]
     pub delay_at: DelayAt,
-    /// Hosts' clocks are ahead of the true time by a random part of this. It matters to transports
-    /// that put time stamps into their segments.
+    /// Maximum offset of a host's clock. Each clock is ahead of true time by a random part of it.
+    /// This affects transports with time stamps.
     #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
-    /// Hosts' clocks are fast or slow by a random part of this, in microseconds per second, up to
-    /// 100000.
+    /// Maximum drift of a host's clock, in microseconds per second, up to 100000. Each clock is
+    /// fast or slow by a random part of it.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
+    /// Sockets that a host may have open at once, as a process has file descriptors; left out:
+    /// unlimited. A client without one waits before it connects. A server without one lets
+    /// connections wait until it accepts them.
+    #[param(least = 1, unwritten)]
+    pub sockets: Option<u32>,
+    /// Connections of a server that are not accepted yet, those in their handshake included; it
+    /// drops SYNs beyond them. Left out: 128. Only with `sockets`.
+    #[param(least = 1, unwritten)]
+    pub backlog: Option<u32>,
 }
 
 fn hosts(key: &str, found: u32) -> Result<(), Problem> {

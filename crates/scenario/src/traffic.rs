@@ -63,62 +63,62 @@ pub struct Traffic {
     pub subset: Option<Subset>,
 }
 
-/// What every class has, whatever its model.
+/// Keys of every class, whatever its model.
 #[parameters]
 pub(crate) struct Common {
-    /// Name of the class in every result; left out: the kind.
+    /// Name of the class in results. Not given: the kind.
     name: Option<String>,
-    /// The way the responses go.
+    /// Direction of the responses.
     #[param(default)]
     direction: Direction,
-    /// Share of `load`, relative to the other classes that are calibrated to it.
+    /// Share of `load`, relative to the other classes that are calibrated from it.
     #[param(default = 1.0, check = share)]
     share: f64,
     /// Round-trip times.
     rtt: Rtt,
-    /// Name of the path between its servers and its clients. Left out: the network's only one.
+    /// Name of the path between servers and clients. Not given: the only path of the network.
     path: Option<String>,
-    /// Which transport its connections have: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares, such
-    /// as `{ quic = 0.35, tcp = 0.65 }`. Then each connection draws its transport, and the class is
-    /// measured as a whole. Left out: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
+    /// Transport of the connections: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares, such as `{
+    /// quic = 0.35, tcp = 0.65 }`. With shares each connection draws its transport, and the class
+    /// is measured as a whole. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
-    /// The stack of its end points where they have TCP: a profile's name, or a table whose `profile` names one and
-    /// whose other keys replace its values. A table with `client` and `server` has a stack for
-    /// each end.
+    /// TCP stack of the end points: the name of a profile, or a table with a `profile` and keys
+    /// that replace its values. A table with `client` and `server` sets a stack for each end.
     #[param(default)]
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
-    /// Most bytes that an application writes at a time. A longer message leaves as several writes
-    /// at one instant, and Nagle's rule is asked after each. Left out: a message is one write.
+    /// Maximum number of bytes that an application writes at once. A longer message leaves as
+    /// several writes at the same time, and Nagle's rule applies after each. Not given: one write
+    /// per message.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
-    /// QUIC of our own, where connections have it.
+    /// Settings of aqmlab's own QUIC, for connections that use it.
     #[cfg(feature = "quic")]
     #[param(default, table)]
     quic: Quic,
-    /// QUIC by quinn, where connections have it. What is left out is quinn's own default.
+    /// Settings of QUIC by quinn, for connections that use it. Keys that are not given keep the
+    /// defaults of quinn.
     #[param(default, table)]
     quinn: Quinn,
-    /// Differentiated services code point of its packets, for disciplines with service
-    /// classes.
+    /// DSCP of the packets, for disciplines with service classes.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
-    /// Time of the run at which the class begins. For flows, sessions and users also a list of
-    /// times, or a table: `{ every = "5 s" }` has each begin 5 s after the one before it, the first
-    /// at `first` (default: 0 s). These times are exact: `start_within` means nothing then.
+    /// Time of the run at which the class starts. Flows, sessions and users also accept a list of
+    /// times, or a table: with `{ every = "5 s" }` each starts 5 s after the previous one, the
+    /// first at `first` (default: 0 s). These times are exact, so `start_within` has no effect.
     #[param(default)]
     start: Starts,
-    /// Time of the run from which on the class begins nothing new; endless transfers and datagrams
-    /// end. Left out: never.
+    /// Time of the run at which the class stops: it starts nothing new, and endless transfers and
+    /// datagrams end. Not given: never.
     stop: Option<Time>,
-    /// Most connections that the class has open at a time; further ones are refused and counted
-    /// (`refused`). Left out: no limit.
+    /// Maximum number of open connections of the class. Further connections are refused and counted
+    /// (`refused`). Not given: no limit.
     #[param(check = aqmlab_declare::check::at_least_one)]
     max_connections: Option<u32>,
-    /// Which of the connections of its model the class has, so that several classes can share them.
-    /// Only for open loops whose population is given. Left out: all.
+    /// Which connections of its model the class has, so that several classes can share them. Only
+    /// for open loops with a given rate. Not given: all.
     subset: Option<Subset>,
 }
 

@@ -21,17 +21,17 @@ const ROUNDING: f64 = 1e-9;
 pub(crate) const ABOUT: [(&str, &str); 3] = [
     (
         TCP,
-        "TCP, with the stack that `tcp` says. What a class has that names no transport, except `http3-web`.",
+        "TCP, with the stack in `tcp`. The default of every class except `http3-web`.",
     ),
     (
         QUIC,
-        "QUIC of our own (RFC 9000, 9002), as `quic` says, with the congestion controls of TCP. What a class of \
-         `http3-web` has that names no transport.",
+        "aqmlab's own QUIC (RFC 9000, 9002), with the settings in `quic` and the congestion \
+         controls of TCP. The default of `http3-web`.",
     ),
     (
         QUINN,
-        "QUIC by quinn-proto 0.11.19, as `quinn` says: an implementation that is not ours, in \
-         simulated time. Slower to simulate than TCP.",
+        "QUIC by quinn-proto 0.11.19, with the settings in `quinn`: an independent implementation \
+         in simulated time. It simulates more slowly than TCP.",
     ),
 ];
 
@@ -176,17 +176,17 @@ fn read_any(value: Value) -> Result<Transport, Located> {
     }
 }
 
-/// The share of each transport; the one that is left out has the rest.
+/// Share of each transport. The one that is not given gets the rest.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Shares {
-    /// Share of the connections that have TCP.
+    /// Share of connections over TCP.
     #[serde(default)]
     tcp: Option<f64>,
-    /// Share of the connections that have QUIC of our own.
+    /// Share of connections over aqmlab's own QUIC.
     #[serde(default)]
     quic: Option<f64>,
-    /// Share of the connections that have QUIC by quinn.
+    /// Share of connections over QUIC by quinn.
     #[serde(default)]
     quinn: Option<f64>,
 }

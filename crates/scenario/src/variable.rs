@@ -6,26 +6,38 @@ use aqmlab_declare::tagged::Located;
 use aqmlab_net::{Rate, Time};
 
 use crate::limits::{self, LONGEST};
-use crate::link::Link;
+use crate::link::{Link, loss};
 
-/// The propagation delay of a link changes.
+/// A change of the propagation delay of a link.
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct DelayChange {
-    /// When, from the beginning of the run: for packets whose last bit leaves from then on.
+    /// Time of the change, from the start of the run. It applies to packets whose last bit leaves
+    /// later.
     pub at: Time,
-    /// The delay from then on. Packets keep their order: none arrives before one that left earlier.
+    /// New delay. Packets keep their order: none arrives before a packet that left earlier.
     #[param(check = limits::time)]
     pub delay: Time,
 }
 
-/// A time in which a link begins to send nothing. A transmission under way ends as it began.
+/// The probability of a loss on the wire changes.
+#[parameters]
+#[derive(Copy)]
+pub struct LossChange {
+    /// When, from the beginning of the run: for packets whose last bit leaves from then on.
+    pub at: Time,
+    /// The probability from then on.
+    #[param(check = loss)]
+    pub loss: f64,
+}
+
+/// A time in which a link starts no transmission. A transmission in progress ends normally.
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct Outage {
-    /// When it begins, from the beginning of the run.
+    /// Start of the outage, from the start of the run.
     pub at: Time,
-    /// How long it lasts.
+    /// Length of the outage.
     #[param(check = outage)]
     pub duration: Time,
 }
@@ -47,22 +59,22 @@ impl Outage {
     }
 }
 
-/// When a link can send: opportunities, each for 1500 bytes, as recorded of cellular and Wi-Fi links.
-/// Packets share an opportunity, and a packet takes several where one does not hold it. What nobody
-/// uses is lost. At its end the trace begins again.
+/// When a link can send: opportunities of 1500 bytes each, as recorded on cellular and Wi-Fi links.
+/// Packets can share an opportunity, and a large packet takes several. Unused opportunities are
+/// lost. The trace repeats at its end.
 #[parameters]
 #[derive(Eq)]
 pub struct Trace {
-    /// A file with the milliseconds of one opportunity in each line, as link emulators read it. It is
-    /// read when the scenario is, and replaced by `opportunities`.
+    /// File with one opportunity in milliseconds per line, as link emulators read it. aqmlab reads
+    /// it with the scenario and replaces it by `opportunities`.
     #[param(unwritten)]
     pub file: Option<String>,
-    /// Milliseconds from the beginning of the trace at which there is an opportunity, ascending; several
-    /// can be the same. The last one is the length of the trace.
+    /// Opportunities in milliseconds from the start of the trace, in ascending order. Values can
+    /// repeat. The last value is the length of the trace.
     #[param(default, unwritten)]
     pub opportunities: Vec<u32>,
-    /// Opportunities that are granted together, when the last of them comes: links that aggregate
-    /// send bursts, and wait in between.
+    /// Number of opportunities that are granted together, at the time of the last of them. Links
+    /// that aggregate frames send bursts and wait in between.
     #[param(default = 1, least = 1, unwritten)]
     pub aggregate: u32,
 }
@@ -96,6 +108,8 @@ pub(crate) fn check(link: &Link) -> Result<(), Problem> {
         .iter()
         .map(|change| (change.at, change.at));
     limits::ascending("delay_changes", delays, "the last change")?;
+    let losses = link.loss_changes.iter().map(|it| (it.at, it.at));
+    limits::ascending("loss_changes", losses, "the last change")?;
     let outages = link.outages.iter().map(|outage| (outage.at, outage.end()));
     limits::ascending("outages", outages, "the end of the last outage")?;
     let Some(trace) = &link.trace else {

@@ -53,6 +53,25 @@ rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
 
 /// What is replaced, and by what.
 const CASES: &[(&str, &str)] = &[
+    // A link that varies, and what stands before it.
+    (
+        "loss = 0.0",
+        "policer = { rate = \"1 Mbit/s\", burst = \"1000 bytes\" }",
+    ),
+    ("loss = 0.0", "policer = { rate = \"1 Mbit/s\" }"),
+    (
+        "loss = 0.0",
+        "loss_changes = [{ at = \"9 s\", loss = 0.1 }, { at = \"8 s\", loss = 0.0 }]",
+    ),
+    (
+        "loss = 0.0",
+        "loss_changes = [{ at = \"9 s\", loss = 1.5 }]",
+    ),
+    // Applications that pause.
+    (
+        "kind = \"poisson\"\nrate = \"5 /s\"\nrequest = { kind = \"constant\", size = \"400 bytes\" }\nresponse = { kind = \"bounded-pareto\", shape = 1.2, minimum = \"1 kB\", maximum = \"1 MB\" }",
+        "kind = \"bulk\"\nflows = 1\npauses = [{ at = \"9 s\", for = \"2 s\" }, { at = \"10 s\", for = \"1 s\" }]",
+    ),
     // Parts of a class.
     (
         "rate = \"5 /s\"",

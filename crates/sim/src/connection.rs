@@ -5,6 +5,7 @@ use aqmlab_record::RetransmittedKinds;
 use aqmlab_tcp::{Endpoint, Events, Retransmissions};
 use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
+use crate::sockets::Held;
 use crate::stack::{Overrides, Stack};
 
 /// Two end points and the application between them.
@@ -27,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) is_traced: bool,
     /// When one of the ends was given something last.
     pub(crate) last_event: Time,
+    /// Which sockets it has, where hosts may have only so many.
+    pub(crate) sockets: Held,
     /// What it has of its own, if anything.
     pub(crate) overrides: Option<Box<Overrides>>,
     pub(crate) app: Application,
@@ -56,6 +59,7 @@ impl Connection {
             stopped: false,
             is_traced: opening.is_traced,
             last_event: now,
+            sockets: Held::default(),
             overrides,
             app: Application::new(opening.connect, now),
         }

@@ -343,6 +343,13 @@ impl Connections {
         network.push_at_hosts(time, Event::connection(kind, index, generation));
     }
 
+    /// An application takes back what it has written and what was never sent.
+    pub(crate) fn withdraw(&mut self, index: u32, role: Role) {
+        if let Some(connection) = &mut self.slots[index as usize].connection {
+            connection.ends[role as usize].withdraw();
+        }
+    }
+
     /// An application writes so many bytes, and closes.
     #[inline(always)]
     pub(crate) fn write<E: Engine>(

@@ -80,6 +80,7 @@ impl Guest {
             timeout,
             recovery_state: RecoveryState::Open,
             control: ControlMetrics::default(),
+            control_state: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The hosts of a world, and the paths between them.
 
 use aqmlab_net::{RandomStream, Time};
-use aqmlab_scenario::{DelayAt, Network, Scenario};
+use aqmlab_scenario::{DelayAt, Hop, Network, Scenario};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
 
 use crate::route::{Common, Path, Routes, Way};
@@ -29,8 +29,9 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// The hosts of a network, and the ports of all hops of its paths, one way after another.
-    pub(crate) fn new(network: &Network) -> (Self, Vec<u16>) {
-        let (paths, hops) = paths(network);
+    /// Between the last link and the clients is the air, if its number is given.
+    pub(crate) fn new(network: &Network, air: Option<u16>) -> (Self, Vec<u16>) {
+        let (paths, hops) = paths(network, air);
         let hosts = Self {
             paths,
             servers: network.hosts.servers,
@@ -55,13 +56,8 @@ impl Hosts {
         ends: &Ends,
         headers: Headers,
     ) -> Routes {
+        let nodes = self.nodes(path, ends);
         let path = &self.paths[path];
-        let first = path.first_node;
-        let nodes = if ends.flipped {
-            [first + ends.client, first + self.servers + ends.server]
-        } else {
-            [first + self.servers + ends.client, first + ends.server]
-        };
         let (headers, are_datagrams) = match headers {
             Headers::Tcp(headers) => (headers, false),
             Headers::Datagram(header) => ([[header; 2]; 2], true),
@@ -80,10 +76,21 @@ impl Hosts {
         Routes::new(&common, path)
     }
 
+    /// Numbers of the hosts at the ends of a connection over a path.
+    pub(crate) fn nodes(&self, path: usize, ends: &Ends) -> [u32; 2] {
+        let first = self.paths[path].first_node;
+        if ends.flipped {
+            [first + ends.client, first + self.servers + ends.server]
+        } else {
+            [first + self.servers + ends.client, first + ends.server]
+        }
+    }
+
     /// What a datagram of a server with this minimum round trip takes longer than it does here: where
     /// servers delay what they send, that is left out as if their clocks were behind.
     pub(crate) fn hidden_delay(&self, rtt: Time, path: usize) -> Time {
         match self.delay_at {
+            _ if self.paths[path].has_air => Time::ZERO,
             DelayAt::Servers => rtt.saturating_sub(self.link_delay(path)),
             DelayAt::Both | DelayAt::Clients => Time::ZERO,
         }
@@ -105,15 +112,20 @@ pub(crate) enum Headers {
 }
 
 /// The paths of a network, and the ports of all their hops, one way after another.
-fn paths(network: &Network) -> (Vec<Path>, Vec<u16>) {
+fn paths(network: &Network, air: Option<u16>) -> (Vec<Path>, Vec<u16>) {
     let mut hops = Vec::new();
     let hosts = network.hosts.servers + network.hosts.clients;
     let paths = network.paths.values().zip(0..);
+    let number_of = |hop: &Hop| 2 * hop.link as u16 + u16::from(hop.reversed);
     let paths = paths.map(|(path, number)| Path {
-        ways: network.ways(path).map(|way| {
-            let ports = way.iter();
-            let ports = ports.map(|hop| 2 * hop.link as u16 + u16::from(hop.reversed));
-            let ports: Vec<u16> = ports.collect();
+        ways: [false, true].map(|is_back| {
+            let ways = network.ways(path);
+            let way = ways[usize::from(is_back)].iter().map(number_of);
+            let (first, last) = match is_back {
+                false => (None, air),
+                true => (air, None),
+            };
+            let ports: Vec<u16> = first.into_iter().chain(way).chain(last).collect();
             let first = match ports[..] {
                 [only] => only,
                 _ => {
@@ -123,11 +135,12 @@ fn paths(network: &Network) -> (Vec<Path>, Vec<u16>) {
             };
             Way {
                 first,
-                hops: way.len() as u8,
+                hops: ports.len() as u8,
             }
         }),
         delay: network.delay(path),
         first_node: hosts * number,
+        has_air: air.is_some(),
     });
     (paths.collect(), hops)
 }

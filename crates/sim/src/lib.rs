@@ -11,6 +11,7 @@ use aqmlab_scenario::Record;
 use aqmlab_scenario::{Change, Scenario, ScenarioError};
 use aqmlab_traffic::Quality;
 
+mod air;
 mod breakdown;
 mod capture;
 mod connection;
@@ -36,6 +37,7 @@ mod packet_log;
 mod pages;
 mod peer_cache;
 mod route;
+mod sockets;
 mod stack;
 mod trace;
 pub mod wheel;

@@ -1,7 +1,7 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
 use aqmlab_aqm::{Ack, Details, Reason};
-use aqmlab_link::{AccessLinks, Dropped, Port, PortState, Transmission};
+use aqmlab_link::{AccessLinks, Dropped, Port, PortState, Transmission, Way};
 use aqmlab_net::{Packet, Role, Time};
 use aqmlab_record::{
     Conservation, LinkDirection, LinkStats, MeasuredSpan, Metrics, RunError, SenderStats,
@@ -9,6 +9,7 @@ use aqmlab_record::{
 use aqmlab_scenario::LinkChange;
 use aqmlab_tcp::{Flags, Options, RoundTrip, SegmentKind};
 
+use crate::air::Wifi;
 use crate::breakdown::Causes;
 use crate::capture::Capture;
 use crate::engine::Engine;
@@ -33,6 +34,8 @@ pub(crate) struct Network<E: Engine> {
     hosts: [u32; 2],
     /// Two for each link, forward first.
     ports: Vec<Port<Event>>,
+    /// The air, whose number is that behind the last port.
+    wifi: Option<Box<Wifi>>,
     capture: Option<Box<Capture>>,
     /// Hosts have no links of their own, every way is a single hop, and neither a capture nor a log
     /// sees packets.
@@ -58,16 +61,21 @@ impl<E: Engine> Network<E> {
     /// all paths, and whether each way has only one; `access` the hosts' own links in one direction.
     pub(crate) fn new(
         event_queue: E::Queue,
-        ports: Vec<Port<Event>>,
+        (ports, wifi): (Vec<Port<Event>>, Option<Wifi>),
         (hops, has_single_hops): (Vec<u16>, bool),
         access: Option<AccessLinks>,
         capture: Option<Box<Capture>>,
         (span, classes): (MeasuredSpan, usize),
     ) -> Self {
-        let mut causes = E::Causes::new(ports.len());
+        // The air has two directions.
+        let mut causes = E::Causes::new(ports.len() + 2 * usize::from(wifi.is_some()));
         causes.log(span);
         Self {
-            is_plain: access.is_none() && capture.is_none() && has_single_hops && !E::Causes::LOGS,
+            is_plain: access.is_none()
+                && capture.is_none()
+                && wifi.is_none()
+                && has_single_hops
+                && !E::Causes::LOGS,
             event_queue,
             causes,
             routes: Vec::with_capacity(1 << 10),
@@ -76,6 +84,7 @@ impl<E: Engine> Network<E> {
             hops,
             hosts: [0, 1],
             ports,
+            wifi: wifi.map(Box::new),
             capture,
             conservation: Conservation::default(),
             span,
@@ -181,7 +190,13 @@ impl<E: Engine> Network<E> {
             }
             for hop in 0..route.hops {
                 let port = route.port(hop, &self.hops);
-                time += self.ports[port].transmission_time(size);
+                time += match (self.ports.get(port), &self.wifi) {
+                    (None, Some(wifi)) => {
+                        let (station, _) = wifi.address(routes, sender);
+                        wifi.air.transmission_time(station, size)
+                    }
+                    _ => self.ports[port].transmission_time(size),
+                };
             }
             for links in self.access.iter().flatten() {
                 time += links.transmission_time(size);
@@ -293,6 +308,12 @@ impl<E: Engine> Network<E> {
         for port in &mut self.ports {
             metrics.record_samples(port.stats_mut());
         }
+        if let Some(wifi) = &mut self.wifi {
+            wifi.air.catch_up(time);
+            for stats in wifi.air.stats_mut() {
+                metrics.record_samples(stats);
+            }
+        }
     }
 
     /// Something about a link's direction changes.
@@ -313,6 +334,11 @@ impl<E: Engine> Network<E> {
             port.close(self.span.end);
             self.event_queue.set_departure(number, Time::NEVER);
         }
+        if let Some(wifi) = &mut self.wifi {
+            wifi.air.close(self.span.end);
+            self.event_queue
+                .set_departure(self.ports.len(), Time::NEVER);
+        }
     }
 
     /// How many departures were computed that are events where packets are stored.
@@ -326,8 +352,13 @@ impl<E: Engine> Network<E> {
     /// Every packet that was sent is somewhere; `claimed` are those that connections count as on
     /// their way.
     pub(crate) fn check_conservation(&self, claimed: u64) -> Result<(), RunError> {
-        let stored = self.ports.iter().map(Port::stored_packets).sum();
-        self.conservation.check(stored, claimed)?;
+        let stored: u64 = self.ports.iter().map(Port::stored_packets).sum();
+        let wifi = self.wifi.as_ref();
+        let on_air = wifi.map_or(0, |wifi| wifi.air.stored_packets());
+        self.conservation.check(stored + on_air, claimed)?;
+        if let Some(wifi) = wifi {
+            wifi.air.check_conservation()?;
+        }
         for port in &self.ports {
             let checked = port.check_conservation();
             checked.map_err(|error| RunError::Conservation(error.to_string()))?;
@@ -335,12 +366,18 @@ impl<E: Engine> Network<E> {
         Ok(())
     }
 
-    /// What the ports counted. Writes what is left of the capture.
-    pub(crate) fn finish(self) -> Result<Vec<LinkStats>, RunError> {
+    /// What the ports and stations counted. Writes what is left of the capture.
+    pub(crate) fn finish(self, metrics: &mut Metrics) -> Result<Vec<LinkStats>, RunError> {
         if let Some(capture) = self.capture {
             capture.finish()?;
         }
-        Ok(self.ports.into_iter().map(Port::into_stats).collect())
+        let mut stats: Vec<_> = self.ports.into_iter().map(Port::into_stats).collect();
+        if let Some(wifi) = self.wifi {
+            let (links, stations) = wifi.into_stats();
+            stats.extend(links);
+            metrics.on_air(stations);
+        }
+        Ok(stats)
     }
 
     /// Hash of what reached the ports.
@@ -420,6 +457,11 @@ impl<E: Engine> Network<E> {
     fn note_served(&mut self, port: usize, size: u32, event: &Event, arrives: Time) {
         if E::Causes::ON {
             let ticket = event.ticket();
+            if let (true, Some(wifi)) = (port == self.ports.len(), &self.wifi) {
+                let served = wifi.air.last_served();
+                let way = port + usize::from(self.is_up(event));
+                return self.causes.passes_port(ticket, way, &served, arrives);
+            }
             let served = self.ports[port].last_served(self.causes.reached(ticket), size);
             self.causes.passes_port(ticket, port, &served, arrives);
         }
@@ -486,6 +528,9 @@ impl<E: Engine> Network<E> {
         if self.capture.is_some() {
             self.capture(time, port, &event);
         }
+        if port == self.ports.len() {
+            return self.store_on_air(time, (packet, route.class), event);
+        }
         if E::Causes::LOGS {
             let backlog = self.ports[port].backlog(time);
             let causes = &mut self.causes;
@@ -538,6 +583,51 @@ impl<E: Engine> Network<E> {
         self.causes.write_all_packets(metrics);
     }
 
+    /// A packet reaches the air.
+    fn store_on_air(&mut self, time: Time, packet: (Packet, u16), event: Event) {
+        let Some(wifi) = &mut self.wifi else { return };
+        let (routes, options) = (&self.routes[event.conn as usize], &self.options);
+        let hosts = self.hosts;
+        let details = || details(routes, &event, &options.peek(event.options), hosts);
+        let from = self.dropped.len();
+        let address = wifi.address(routes, event.sender());
+        wifi.air
+            .take_in(time, packet, event, address, details, &mut self.dropped);
+        self.settle_air(from);
+    }
+
+    /// An access to the air begins or ends, or gives one of the packets that have come.
+    fn depart_from_air(&mut self, time: Time) {
+        let Some(wifi) = &mut self.wifi else { return };
+        let from = self.dropped.len();
+        let sent = wifi.air.depart(time, &mut self.dropped);
+        self.settle_air(from);
+        if let Some((event, transmission)) = sent {
+            let route = *self.routes[event.conn as usize].of(event.sender());
+            self.pass(time, event, (self.ports.len(), transmission), &route);
+        }
+    }
+
+    /// Something has happened on the air, and what stands in the list from here on was dropped there.
+    fn settle_air(&mut self, from: usize) {
+        let Some(wifi) = &self.wifi else { return };
+        let departure = wifi.air.next_departure();
+        self.event_queue.set_departure(self.ports.len(), departure);
+        if E::Causes::ON {
+            for Dropped { at, item, reason } in &self.dropped[from..] {
+                let port = self.ports.len() + usize::from(self.is_up(item));
+                self.causes.dropped(item, *at, Some(port), *reason);
+            }
+        }
+    }
+
+    /// Whether a packet on the air goes up.
+    fn is_up(&self, event: &Event) -> bool {
+        let routes = &self.routes[event.conn as usize];
+        let wifi = self.wifi.as_ref();
+        wifi.is_some_and(|wifi| wifi.address(routes, event.sender()).1 == Way::Up)
+    }
+
     /// A packet arrives at a port that stores its packets.
     fn store(&mut self, time: Time, port: usize, packet: &(Packet, u16), event: &Event) {
         let (routes, options) = (&self.routes[event.conn as usize], &self.options);
@@ -559,6 +649,9 @@ impl<E: Engine> Network<E> {
 
     /// The wire of a port falls free.
     pub(crate) fn depart(&mut self, time: Time, port: usize) {
+        if port == self.ports.len() {
+            return self.depart_from_air(time);
+        }
         let from = self.dropped.len();
         let sent = self.ports[port].depart(time, &mut self.dropped);
         self.note_dropped(port, from);

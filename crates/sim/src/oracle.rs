@@ -436,6 +436,28 @@ fn machinery_agrees_on_a_link_that_cannot_always_send() {
     }
 }
 
+/// Packets leave together, losses begin and end, and a policer takes no time.
+#[test]
+fn machinery_agrees_on_a_policed_link_whose_packets_leave_together() {
+    let changes = "loss_changes = [{ at = '1 s', loss = 0.02 }, { at = '3 s', loss = 0.0 }]";
+    let policer = "policer = { rate = '6 Mbit/s', burst = '20 kB' }";
+    for varying in ["ack_batch = '5 ms'", changes, policer] {
+        for discipline in [DROPTAIL, r#"discipline = { kind = "fq-codel" }"#] {
+            all_agree(&scenario(&format!("{varying}\n{discipline}"), "", BULK));
+        }
+    }
+}
+
+/// Applications write at a rate, or take back what is not sent.
+#[test]
+fn machinery_agrees_on_senders_that_the_application_limits() {
+    let pauses = "pauses = [{ at = '2 s', for = '1 s' }, { at = '5 s', for = '400 ms' }]";
+    for keys in [pauses.to_owned(), format!("limit = '300 kbit/s'\n{pauses}")] {
+        let limited = BULK.replace("flows = 12", &format!("flows = 12\n{keys}"));
+        all_agree(&scenario(DROPTAIL, "", &limited));
+    }
+}
+
 #[test]
 fn machinery_agrees_on_users_who_go_by_what_they_hear() {
     let users = r#"

@@ -23,6 +23,8 @@ pub(crate) struct Path {
     pub(crate) delay: Time,
     /// Its first host among the world's nodes: servers, then clients.
     pub(crate) first_node: u32,
+    /// Its clients are at the air, which all delay lies behind.
+    pub(crate) has_air: bool,
 }
 
 /// Where the delay between hosts and ports is paid by what one end sends.
@@ -162,6 +164,19 @@ impl Routes {
             DelayAt::Servers => (
                 [server, client],
                 [DelayPlacement::Behind, DelayPlacement::Behind],
+            ),
+        };
+        // A client answers into the medium from which it has just got something: what it sends is
+        // delayed behind, at whichever end the delay lies.
+        let (delays, placement) = match (path.has_air, common.flipped) {
+            (false, _) => (delays, placement),
+            (true, false) => (
+                [client, server],
+                [DelayPlacement::Behind, DelayPlacement::Before],
+            ),
+            (true, true) => (
+                [client, server],
+                [DelayPlacement::Before, DelayPlacement::Behind],
             ),
         };
         let [there, back] = path.ways;

@@ -28,6 +28,7 @@ use aqmlab_stacks::Stack as _;
 use aqmlab_tcp::{Delivered, Events};
 use aqmlab_traffic::{Action, Answered, AppAction, Received, Source};
 
+use crate::air::Wifi;
 use crate::breakdown::Causes;
 use crate::capture::Capture;
 use crate::connection::{Application, Connection};
@@ -40,10 +41,12 @@ use crate::guests::{Guest, Guests};
 use crate::hosts::{self, Hosts};
 use crate::memory::Memory;
 use crate::network::Network;
+use crate::sockets::{LIMITED, Sockets};
 use crate::stack::Stack;
 use crate::trace::Tracer;
 
 mod guests;
+mod sockets;
 mod sources;
 mod stepping;
 
@@ -115,6 +118,8 @@ pub(crate) struct World<E: Engine> {
     classes: Vec<Class>,
     flows_opened: u64,
     shifted_clocks: bool,
+    /// Where hosts may have only so many.
+    sockets: Option<Box<Sockets>>,
     metrics: Metrics,
     #[cfg(feature = "breakdown")]
     response_time: ResponseTime,
@@ -193,7 +198,13 @@ impl<E: Engine> World<E> {
                 name: name.clone(),
                 has_ring: link.hidden_ring()[0] > 0,
             });
-            metrics.begin_breakdowns(ports.collect())?;
+            // What was handed over waits for the air.
+            let air = scenario.topology.wifi().map(|_| LinkDirection::of_air());
+            let air = air.into_iter().flatten().map(|name| PortParts {
+                name,
+                has_ring: true,
+            });
+            metrics.begin_breakdowns(ports.chain(air).collect())?;
         }
         if E::Causes::LOGS {
             metrics.begin_packets(&names)?;
@@ -205,13 +216,16 @@ impl<E: Engine> World<E> {
             let profiles = stacks.iter().map(Stack::profiles);
             capture = Some(Box::new(Capture::new(sink, wanted, &names, profiles)?));
         }
-        let (hosts, hops) = Hosts::new(&network);
+        let wifi = Wifi::new(scenario);
+        let behind = wifi.as_ref().map(|_| ports.len() as u16);
+        let (hosts, hops) = Hosts::new(&network, behind);
         let clocks = hosts::clocks(scenario, &network);
         let hops = (hops, hosts.have_single_hops());
         let access = AccessLinks::new(&network.hosts, clocks.len());
+        let departures = ports.len() + usize::from(wifi.is_some());
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
         let event_queue =
-            <E::Queue as EventQueue>::new(ports.len(), fastest.expect("a network has links"));
+            <E::Queue as EventQueue>::new(departures, fastest.expect("a network has links"));
         let period = Time::from_nanos(span.end.as_nanos() / CHECKPOINTS + 1);
         let mut world = Self {
             seed: scenario.seed,
@@ -219,12 +233,14 @@ impl<E: Engine> World<E> {
             span,
             shifted_clocks: shortcuts.shifted_clocks
                 && access.is_none()
+                && network.hosts.sockets.is_none()
+                && scenario.topology.wifi().is_none()
                 && network.hosts.delay_at == DelayAt::Both
                 // Packets of one opportunity leave in one moment: their order at equal times counts.
-                && links.iter().all(|link| link.trace.is_none()),
+                && links.iter().all(|link| link.trace.is_none() && link.ack_batch == Time::ZERO),
             network: Network::new(
                 event_queue,
-                ports,
+                (ports, wifi),
                 hops,
                 access,
                 capture,
@@ -237,6 +253,7 @@ impl<E: Engine> World<E> {
             guests: Guests::new(scenario.seed, &scenario.traffic),
             classes,
             flows_opened: 0,
+            sockets: Sockets::new(&network.hosts, network.paths.len() as u32, span).map(Box::new),
             metrics,
             #[cfg(feature = "breakdown")]
             response_time: scenario.measure.response_time,
@@ -338,7 +355,7 @@ impl<E: Engine> World<E> {
         // What is computed ahead of a queue that is short counts as what it stands for.
         let computed = self.network.computed_departures();
         let events = self.events + computed - self.schedule.uncounted();
-        let mut links = self.network.finish()?;
+        let mut links = self.network.finish(&mut self.metrics)?;
         self.metrics.finish(scenario, &mut links, events)
     }
 
@@ -350,6 +367,9 @@ impl<E: Engine> World<E> {
             self.network.write_all_packets(&mut self.metrics);
         }
         self.datagrams.close(&mut self.metrics);
+        if let Some(sockets) = self.sockets.take() {
+            self.metrics.on_sockets(sockets.stats());
+        }
         for (number, class) in self.classes.iter_mut().enumerate() {
             if let Some(quality) = class.source.quality(self.span.end) {
                 self.metrics.on_quality(number, quality);
@@ -462,6 +482,9 @@ impl<E: Engine> World<E> {
         if self.guest_receives(event) {
             return;
         }
+        if self.limits_sockets() && self.refuses_syn(sender.other(), event) {
+            return;
+        }
         let network = &mut self.network;
         match self.connections.slow_path(at, sender, event, network) {
             Some(events) => self.after_input(event.conn, sender.other(), events),
@@ -527,6 +550,9 @@ impl<E: Engine> World<E> {
             self.network.causes_mut().resumes(event.conn, role, now);
             self.play(event.conn, role);
             self.schedule(event.conn, role);
+            if self.limits_sockets() {
+                self.close_when_sent(event.conn);
+            }
         } else {
             self.guest_resumes(time, role, event);
         }
@@ -542,6 +568,10 @@ impl<E: Engine> World<E> {
         };
         let measured = self.span.contains(self.now);
         let ready = !events.is_none() && connection.app.on_events(role, events, measured);
+        if LIMITED && self.sockets.is_some() {
+            let ready = self.at_socket(index, role, events, ready);
+            return self.after_app_events(index, role, events, ready);
+        }
         if ready | events.eof | events.failed {
             return self.after_app_events(index, role, events, ready);
         }
@@ -583,6 +613,9 @@ impl<E: Engine> World<E> {
         let is_over = connection.is_over();
         if connection.is_traced {
             self.trace(index, role);
+        }
+        if self.limits_sockets() {
+            self.close_when_sent(index);
         }
         if is_over {
             self.release(index);
@@ -683,6 +716,12 @@ impl<E: Engine> World<E> {
         if connection.is_traced {
             self.tracer.forget(index);
         }
+        if self.limits_sockets() {
+            self.close_all(index);
+        }
+        let Some(connection) = self.connections.get(index) else {
+            return;
+        };
         let class = usize::from(connection.class);
         self.metrics.on_closed(&self.flow_of(index, connection));
         if self.classes[class].remembers_peers {
@@ -761,6 +800,7 @@ impl<E: Engine> World<E> {
                         return;
                     }
                 }
+                AppAction::Withdraw => self.connections.withdraw(index, role),
                 #[cfg(feature = "quic")]
                 AppAction::Fetch { bytes, .. } => {
                     if let Some(guest) = self.guests.get_mut(index) {
@@ -854,6 +894,9 @@ impl<E: Engine> World<E> {
         }
         app.delayed_by = again.into();
         let (token, class) = (app.token, usize::from(class));
+        if self.limits_sockets() {
+            self.close_client(index);
+        }
         let source = &mut self.classes[class].source;
         source.on_finished(self.now, token, &mut self.actions);
         // A source of an open loop never has an answer.

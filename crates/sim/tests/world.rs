@@ -373,6 +373,52 @@ fn a_router_without_processing_power_drops_before_its_queue() {
 }
 
 #[test]
+fn a_policer_before_the_queue_is_a_link_of_its_own() {
+    let run_with = |policer: &str| {
+        run(&format!(
+            r#"
+            [measure]
+            warm_up = "5 s"
+            duration = "50 s"
+            [topology]
+            kind = "dumbbell"
+            [topology.bottleneck]
+            rate = "10 Mbit/s"
+            framing = "none"
+            discipline = {DROPTAIL}
+            {policer}
+            [[traffic]]
+            kind = "cbr"
+            flows = 1
+            rate = "4 Mbit/s"
+            packet = "500 bytes"
+            rtt = {{ kind = "constant", rtt = "40 ms" }}
+            "#
+        ))
+    };
+    let policer = "forward = { policer = { rate = \"1 Mbit/s\", burst = \"3 kB\" } }";
+    let summary = run_with(policer);
+    let (policed, queue) = (
+        &summary.links["bottleneck-policer"]["forward"],
+        &summary.links["bottleneck"]["forward"],
+    );
+    // Of 4 Mbit/s 1 Mbit/s passes, and the queue drops nothing.
+    assert!(
+        (policed.loss_rate - 0.75).abs() < 0.001,
+        "{}",
+        policed.loss_rate
+    );
+    assert_eq!(policed.drops["policed"], policed.dropped_packets);
+    assert_eq!((queue.dropped_packets, policed.queue_max_packets), (0, 0));
+    assert!((queue.departed_packets as i64 - 12_500).abs() < 10);
+    assert_eq!(
+        summary.links["bottleneck-policer"]["reverse"].departed_packets,
+        0
+    );
+    assert!(!run_with("").links.contains_key("bottleneck-policer"));
+}
+
+#[test]
 fn datagrams_lose_what_the_link_cannot_carry() {
     // IP bytes take 500 of 538 on the wire: 1 Mbit/s carries 232.34 datagrams per second.
     let run_at = |rate: &str| {

@@ -11,66 +11,65 @@ use aqmlab_tcp::{CongestionControlKind, Law, SlowStartExit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// QUIC of our own, at both ends of a connection.
+/// aqmlab's own QUIC, at both ends of a connection.
 #[parameters]
 pub struct Quic {
-    /// Congestion control: its name, or a table with its `kind` and parameters. All of TCP's but
-    /// those that need its time stamps.
+    /// Congestion control: its name, or a table with its `kind` and parameters. All controls of TCP
+    /// work except those that need TCP time stamps.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<CongestionControlKind>")]
     #[param(default = cubic())]
     pub congestion_control: CongestionControlKind,
-    /// What ends the first slow start beside congestion.
+    /// What ends the first slow start besides congestion.
     #[param(default)]
     pub slow_start_exit: SlowStartExit,
-    /// UDP payload of the largest datagrams; with their headers they have 28 bytes more.
+    /// UDP payload of the largest datagrams. Headers add 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// Window of the congestion control at first. Left out: ten datagrams, at most the larger of
-    /// 14,720 bytes and two of them (RFC 9002, section 7.2).
+    /// Initial congestion window. Not given: ten datagrams, at most 14,720 bytes or two datagrams,
+    /// whichever is more (RFC 9002, section 7.2).
     #[param(least = Bytes(2400))]
     pub initial_window: Option<Bytes>,
-    /// Whether datagrams are ECN-capable: all of them, ACKs too. An end turns this off if the path
-    /// clears the field.
+    /// If true, all datagrams are ECN-capable, ACKs too. An end disables ECN if the path clears the
+    /// field.
     #[param(default = true)]
     pub ecn: bool,
-    /// Most datagrams that leave in one moment after an idle time; the others are paced.
+    /// Maximum number of datagrams sent at once after an idle time. Further datagrams are paced.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
-    /// Whether paced datagrams leave in bursts of that many, as with segmentation offload, and not one
-    /// by one.
+    /// If true, paced datagrams are sent in bursts of `burst` datagrams, as with segmentation
+    /// offload. If false, one by one.
     #[param(default = false)]
     pub pace_bursts: bool,
-    /// TLS messages of the server behind its hello, its certificates above all. Over some 3,400
-    /// bytes the limit of three times what the client has sent costs a round trip.
+    /// TLS messages of the server after its hello, mostly certificates. Above about 3,400 bytes the
+    /// limit of three times the client's bytes costs a round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Connection ids beside the first that each end offers the other: 28 bytes each. Quinn offers 4.
+    /// Extra connection IDs that each end offers, 28 bytes each. Quinn offers 4.
     #[param(default = 4, most = 7)]
     pub connection_ids: u32,
-    /// Whether clients send their first data with the hello (0-RTT), as those do that were at the
-    /// server before.
+    /// Whether clients send their first data with the hello (0-RTT), as on a repeated visit.
     #[param(default)]
     pub early_data: EarlyData,
-    /// Most bytes that an end may have received and not yet read, or have on their way: the limit of
-    /// a large bandwidth-delay product.
+    /// Flow-control window: the maximum of unread and in-flight bytes. It limits paths with a large
+    /// bandwidth-delay product.
     #[param(default = "6 MiB", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
-    /// How long an ACK may wait for a second packet.
+    /// Maximum time that an ACK waits for a second packet.
     #[param(default = "25 ms", most = Time::from_secs(16))]
     pub max_ack_delay: Time,
 }
 
-/// Data in a client's first flight (0-RTT; RFC 9001, section 4.6).
+/// Data in the client's first flight (0-RTT; RFC 9001, section 4.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EarlyData {
-    /// There is none: data follows the handshake.
+    /// No early data: data follows the handshake.
     #[default]
     Off,
-    /// The server takes it.
+    /// The server accepts early data.
     Accepted,
-    /// The server does not take it, and it goes again behind the handshake.
+    /// The server rejects early data, and the client sends it again after the handshake.
     Rejected,
 }
 

@@ -18,7 +18,7 @@ pub const HAS_STACKS: bool = HAS_QUINN || HAS_QUIC;
 /// Largest UDP payload that quinn's search for the path's datagram size tries.
 const LARGEST_SEARCHED: Bytes = Bytes(1452);
 
-/// A congestion control of quinn's own.
+/// Congestion control of quinn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Control {
@@ -29,36 +29,37 @@ pub enum Control {
     NewReno,
 }
 
-/// QUIC by quinn-proto, at both ends of a connection. What is left out is quinn's own default.
+/// quinn-proto's QUIC, at both ends of a connection. Keys that are not given keep the defaults of
+/// quinn.
 #[parameters]
 pub struct Quinn {
-    /// The congestion control of both ends. Quinn's BBR is not offered: in version 0.11.19 it paces
-    /// by the window and never forgets its largest bandwidth.
+    /// Congestion control of both ends. Quinn's BBR is left out: in version 0.11.19 it paces by the
+    /// window and never forgets its largest bandwidth.
     #[param(default)]
     pub congestion_control: Control,
-    /// UDP payload of the largest datagrams at first; with their headers they have 28 bytes more.
+    /// Initial UDP payload of the largest datagrams. Headers add 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// Whether the ends search for larger datagrams, up to 1,452 bytes. A full queue that drops the
-    /// probes ends the search early.
+    /// If true, the ends search for larger datagrams, up to 1,452 bytes. A full queue that drops
+    /// the probes ends the search early.
     #[param(default = true)]
     pub mtu_discovery: bool,
-    /// Window of the congestion control at first.
+    /// Initial congestion window.
     #[param(default = "12000 bytes", least = Bytes(2400))]
     pub initial_window: Bytes,
-    /// Whether datagrams are ECN-capable: ECT(0) on all of them, ACKs too. Quinn turns this off if
-    /// the path clears the field.
+    /// If true, all datagrams are ECN-capable (ECT(0)), ACKs too. Quinn disables ECN if the path
+    /// clears the field.
     #[param(default = true)]
     pub ecn: bool,
-    /// Most datagrams that leave in one moment, as segmentation offload sends them.
+    /// Maximum number of datagrams sent at once, as with segmentation offload.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
-    /// TLS messages of the server behind its hello, its certificates above all. Over some 3,400
-    /// bytes the limit of three times what the client has sent costs a round trip.
+    /// TLS messages of the server after its hello, mostly certificates. Above about 3,400 bytes the
+    /// limit of three times the client's bytes costs a round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Most bytes of the stream that an end may have received and not yet read, or have on their
-    /// way: the limit of a large bandwidth-delay product.
+    /// Flow-control window: the maximum of unread and in-flight bytes of the stream. It limits
+    /// paths with a large bandwidth-delay product.
     #[param(default = "1250000 bytes", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
 }

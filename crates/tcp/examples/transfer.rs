@@ -4,9 +4,6 @@
 //! The client asks for the connection, the server writes. The whole round trip lies on the way to the
 //! client, so what the client sends arrives at once.
 
-#[path = "../tests/script/mod.rs"]
-mod script;
-
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::fmt::Write;
@@ -16,7 +13,7 @@ use std::{env, fs};
 
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::{Ecn, Time};
-use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Profile, Segment};
+use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Profile, Segment, script};
 use serde::Deserialize;
 use toml::{Table, Value};
 

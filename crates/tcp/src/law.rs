@@ -10,7 +10,8 @@ use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::{Bytes, Ecn, Time};
 
 use crate::control::{
-    Ack, Cause, Congestion, CongestionControlKind, Control, ControlMetrics, Marks, Restart, Sample,
+    Ack, Cause, Congestion, CongestionControlKind, Control, ControlMetrics, ControlState, Marks,
+    Restart, Sample,
 };
 use crate::profile::{DecreaseBase, Ect, Pacing, Profile, RackRules, SlowStart, SlowStartExit};
 use crate::rate::{Delivery, Loss, Then};
@@ -136,6 +137,11 @@ impl Law {
     pub fn ssthresh(&self) -> Option<u64> {
         let ssthresh = self.control.ssthresh();
         (ssthresh < self.profile.initial_ssthresh.0).then_some(ssthresh)
+    }
+
+    /// The inner state, for traces. `srtt` is the smoothed round trip.
+    pub fn state(&self, srtt: Option<Time>) -> ControlState {
+        self.control.state(&self.profile, srtt)
     }
 
     /// For traces.

@@ -13,6 +13,8 @@ mod accecn;
 mod agreed;
 mod context;
 pub mod control;
+#[cfg(feature = "script")]
+mod counters;
 mod endpoint;
 mod filter;
 mod handshake;
@@ -23,11 +25,15 @@ mod rate;
 mod receiver;
 mod recovery;
 mod rto;
+#[cfg(feature = "script")]
+pub mod script;
 mod segment;
 mod sender;
 
 pub use context::Context;
-pub use control::{CongestionControlKind, ControlMetrics};
+pub use control::{CongestionControlKind, ControlMetrics, ControlState};
+#[cfg(feature = "script")]
+pub use counters::Counters;
 pub use endpoint::{Endpoint, Events, SendLimit, Timers};
 pub use law::{Law, Report, Stamp};
 pub use peer_metrics::PeerMetrics;

@@ -6,6 +6,5 @@ mod fall_floyd;
 mod fast_path;
 mod law;
 mod net;
-mod script;
 mod scripts;
 mod stream;

@@ -27,26 +27,27 @@ pub struct AbrVideo {
     /// Number of viewers.
     #[param(least = 1)]
     pub viewers: u32,
-    /// Bit rates of the encodings, ascending.
+    /// Bit rates of the encodings, in ascending order.
     #[param(default = ladder())]
     pub ladder: Vec<Rate>,
-    /// Playing time of a segment.
+    /// Playing time of one segment.
     #[param(default = "4 s", above = Time::ZERO)]
     pub segment: Time,
-    /// Coefficient of variation of the sizes of segments of a rate; log-normal, at most twice the
-    /// mean.
+    /// Coefficient of variation of segment sizes at one bit rate. Sizes are log-normal, at most
+    /// twice the mean.
     #[param(default = 0.25, least = 0.0)]
     pub variation: f64,
-    /// How much a player keeps at most; it asks for the next segment while there is room for it.
+    /// Maximum playing time in the player's buffer. The player requests the next segment when the
+    /// buffer has room for it.
     #[param(default = "30 s")]
     pub buffer: Time,
-    /// A player starts, and starts again, with so many segments.
+    /// Number of segments that the player needs to start, and to start again after a stall.
     #[param(default = 1, least = 1)]
     pub start_segments: u32,
     /// How a player chooses the bit rate of the next segment.
     #[param(default)]
     pub adaptation: Adaptation,
-    /// Viewers begin at random within this time.
+    /// Each viewer starts at a random time within this span.
     #[param(default = "4 s")]
     pub start_within: Time,
 }
@@ -60,13 +61,13 @@ fn ladder() -> Vec<Rate> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adaptation {
-    /// By the buffer (BBA-0): the lowest rate up to a reservoir of 0.375 of the largest buffer, the
-    /// highest from 0.9 of it on, linear between; the rate changes when that passes the next one.
+    /// By the buffer (BBA-0): the lowest rate below 0.375 of the maximum buffer, the highest rate
+    /// above 0.9, linear in between. The rate changes when the result passes the next rate.
     #[default]
     Bba,
     /// By throughput: the highest rate up to 0.9 of the harmonic mean of the last five segments.
     Throughput,
-    /// BOLA: the best utility per bit at the present buffer, with gamma p = 5.
+    /// BOLA: the best utility per bit at the current buffer, with gamma p = 5.
     Bola,
 }
 
@@ -90,12 +91,12 @@ impl Parameters for AbrVideo {
         paper: "T. Huang et al., A Buffer-Based Approach to Rate Adaptation, SIGCOMM 2014; K. \
                 Spiteri et al., BOLA, INFOCOM 2016; the ladder of H. Mao et al., Neural Adaptive \
                 Video Streaming with Pensieve, SIGCOMM 2017",
-        purpose: "Closed loop: viewers who fetch segment after segment over one connection each \
-                  and choose the bit rate of each by their buffer or by the throughput. The figures \
-                  are the share of time that playing stands still and the mean bit rate.",
+        purpose: "Closed loop: each viewer fetches segments over one connection, and chooses their \
+                  bit rate by the buffer or the throughput. The results are the share of stalled \
+                  time and the mean bit rate.",
         departures: &[
-            "BBA-0's reservoir and cushion are scaled to the largest buffer: 0.375 and 0.9 of it.",
-            "Nobody leaves: a viewer watches to the end of the run.",
+            "Reservoir and cushion of BBA-0 scale with the maximum buffer: 0.375 and 0.9 of it.",
+            "Viewers watch until the end of the run.",
         ],
         memory: "one entry for each viewer, and one for each segment in the measured span",
     };

@@ -1,24 +1,33 @@
 //! Long-lived transfers: a fixed number of connections that each carry one response.
 
+use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::{About, Parameters, parameters};
-use aqmlab_net::{Bytes, Time};
+use aqmlab_net::{Bytes, Rate, Time};
 
 use crate::error::SourceError;
 use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::script::{Action, Connect, Script};
 use crate::setting::Setting;
 use crate::sizes::ENDLESS;
+use crate::written::{self, Pause, Written};
 
-/// Transfers that never end, or all have the same size.
+/// Transfers that never end or all have the same size.
 #[parameters]
 pub struct Bulk {
     /// Number of transfers.
     #[param(least = 1)]
     pub flows: u32,
-    /// Bytes of each; left out: endless.
+    /// Size of each transfer. Not given: endless.
     #[param(least = Bytes(1), unwritten)]
     pub size: Option<Bytes>,
-    /// Transfers start at random within this time.
+    /// The rate at which the application of each writes, every 10 ms: a sender that the application
+    /// limits. Left out: as fast as the network takes it.
+    #[param(least = "8 bit/s", unwritten)]
+    pub limit: Option<Rate>,
+    /// Times in which the application of each writes nothing, in order of time.
+    #[param(default, table, unwritten)]
+    pub pauses: Vec<Pause>,
+    /// Each transfer starts at a random time within this span.
     #[param(default = "1 s")]
     pub start_within: Time,
 }
@@ -29,11 +38,20 @@ impl Parameters for Bulk {
         paper: "no paper; J. Padhye, V. Firoiu, D. Towsley, J. Kurose, Modeling TCP Throughput: A \
                 Simple Model and its Empirical Validation, SIGCOMM 1998, say what such a transfer \
                 reaches under random loss",
-        purpose: "A fixed number of long-lived transfers, which show what a queue does to TCP \
-                  itself: throughput against loss, fairness between round-trip times.",
+        purpose: "A fixed number of long-lived transfers. They show how a queue treats TCP: \
+                  throughput against loss, and fairness between round-trip times.",
         departures: &[],
         memory: "one entry for each transfer",
     };
+
+    fn check_together(&self) -> Result<(), Problem> {
+        if self.size.is_some() && self.limit.is_none() && !self.pauses.is_empty() {
+            let message = "found some beside size; an application that pauses in a transfer of a \
+                           given size has a limit";
+            return problem("pauses", message);
+        }
+        written::ascending(&self.pauses)
+    }
 }
 
 impl ModelParameters for Bulk {
@@ -60,6 +78,13 @@ rtt = { kind = "uniform", min = "20 ms", max = "200 ms" }
     }
 }
 
+impl Bulk {
+    /// Whether its applications take back what they have written: they pause, and have no rate.
+    pub const fn withdraws(&self) -> bool {
+        self.limit.is_none() && !self.pauses.is_empty()
+    }
+}
+
 #[derive(Clone, Debug)]
 struct BulkSource {
     /// When each transfer starts, and what it is; its token is its place here.
@@ -79,7 +104,12 @@ impl BulkSource {
                 server: pair.server,
                 rtt: setting.rtt.sample(pair, &mut stream),
                 flipped: pair.flipped,
-                script: Script::single(1, response),
+                script: match (params.limit, &params.pauses[..]) {
+                    (None, []) => Script::single(1, response),
+                    (limit, pauses) => {
+                        Script::Written(Box::new(Written::new(response, limit, pauses.to_vec())))
+                    }
+                },
                 limits: None,
                 begins_with_tls: false,
             };

@@ -17,10 +17,10 @@ pub struct Cbr {
     /// Number of flows.
     #[param(check = at_least_one)]
     pub flows: u32,
-    /// Bits per second of each flow, IP headers included.
+    /// Bit rate of each flow, IP headers included.
     #[param(check = datagrams::check_rate)]
     pub rate: Rate,
-    /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
+    /// Size of each datagram in IP bytes, headers included: 29 to 65,535 bytes.
     #[param(
         default = "500 bytes",
         least = datagrams::SHORTEST,
@@ -31,24 +31,24 @@ pub struct Cbr {
     /// Distribution of the gaps between datagrams.
     #[param(default)]
     pub gaps: Gaps,
-    /// The ECN field of the datagrams; nobody slows down for a mark.
+    /// ECN field of the datagrams. Marks do not slow the sender down.
     #[param(default, unwritten)]
     pub ect: Ect,
-    /// Flows start at random within this time.
+    /// Each flow starts at a random time within this span.
     #[param(default = "1 s")]
     pub start_within: Time,
 }
 
-/// The ECN field of a sender's datagrams.
+/// ECN field of the datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ect {
     /// Not ECN-capable.
     #[default]
     NotEct,
-    /// ECN-capable, classic.
+    /// ECN-capable, ECT(0): classic ECN.
     Ect0,
-    /// ECN-capable, as L4S senders say it (RFC 9331).
+    /// ECN-capable, ECT(1): L4S (RFC 9331).
     Ect1,
 }
 
@@ -66,10 +66,10 @@ impl From<Ect> for Ecn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
-    /// All the same.
+    /// All gaps are equal.
     #[default]
     Constant,
-    /// Uniform between half and one and a half of the mean (the random CBR of ns-2).
+    /// Uniform between 0.5 and 1.5 times the mean (the random CBR of ns-2).
     Uniform,
     /// Exponential: a Poisson process.
     Exponential,
@@ -81,8 +81,8 @@ impl Parameters for Cbr {
         paper: "no paper; Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED \
                 in a Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000, have \
                 such flows among TCP; the uniform gaps are those of ns-2's random CBR source",
-        purpose: "Flows of UDP datagrams that send at their rate whatever happens to them: they \
-                  show whether a discipline protects others from a sender that does not react.",
+        purpose: "Flows of UDP datagrams at a constant rate, whatever happens to them. They show \
+                  whether a discipline protects other flows from a sender that does not react.",
         departures: &[],
         memory: "one entry for each flow",
     };

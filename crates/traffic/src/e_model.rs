@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The transmission rating of a path without delay or loss: G.107 with all defaults.
 const BEST: f64 = 93.2;
 
-/// A voice codec: its packets, and what the E-model knows of it (ITU-T G.113, appendix I).
+/// A voice codec: its packets, and its values in the E-model (ITU-T G.113, appendix I).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Codec {
@@ -24,7 +24,8 @@ pub enum Codec {
     GsmEfr,
     /// iLBC at 13.3 kbit/s: 50 bytes every 30 ms.
     Ilbc,
-    /// Opus at 32 kbit/s: 80 bytes every 20 ms. The ITU has no values for it; these are assumed.
+    /// Opus at 32 kbit/s: 80 bytes every 20 ms. The ITU gives no values for Opus, so these are
+    /// assumptions.
     Opus,
 }
 

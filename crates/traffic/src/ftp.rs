@@ -19,19 +19,19 @@ use crate::sizes::Sizes;
 /// File transfers after the FTP models of the 3GPP.
 #[parameters]
 pub struct Ftp {
-    /// Model 1: files per second, which arrive as a Poisson process, each for a new user. Neither
-    /// `rate` nor `users`: calibrated from `load`.
+    /// Model 1: files per second. They arrive as a Poisson process, each for a new user. Without
+    /// `rate` and `users` it is calibrated from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
-    /// Model 2: users, each of whom reads between one file and the next.
+    /// Model 2: number of users. Each user reads between two files.
     #[param(least = 1, unwritten)]
     pub users: Option<u32>,
-    /// Size of a file. The NGMN's: `{ kind = "lognormal", median = "1.89 MB", sigma = 0.35 }`.
+    /// File size. NGMN: `{ kind = "lognormal", median = "1.89 MB", sigma = 0.35 }`.
     #[param(default = Sizes::Constant {
         size: Bytes(500_000),
     })]
     pub file: Sizes,
-    /// Mean reading time of a user of model 2; exponential.
+    /// Mean reading time of a user in model 2, exponential.
     #[param(default = "5 s", above = Time::ZERO)]
     pub reading: Time,
 }
@@ -44,13 +44,13 @@ impl Parameters for Ftp {
         title: "File transfers of the 3GPP",
         paper: "3GPP TR 36.814, Further advancements for E-UTRA physical layer aspects, annex \
                 A.2.1.3.1, 2017",
-        purpose: "Files of half a megabyte: model 1 has them arrive at a rate, model 2 has users who \
-                  read between two files. The figure is the user-perceived throughput: size over \
+        purpose: "Files of half a megabyte. In model 1 they arrive at a rate; in model 2 users \
+                  read between two files. The result is the user-perceived throughput: size / \
                   time.",
         departures: &[
             "Time counts from the first SYN; the 3GPP counts from the arrival of the packet call.",
-            "FTP model 3 (TR 36.872) has a Poisson process for each of K users: together they are \
-             model 1 at K times the rate.",
+            "FTP model 3 (TR 36.872) has one Poisson process for each of K users. Together they \
+             equal model 1 at K times the rate.",
         ],
         memory: "one entry for each user, and for each file under way or complete in the measured \
                  span",

@@ -15,29 +15,30 @@ use crate::quality::Quality;
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
-/// Players of a game that runs at a server.
+/// Players of a game that runs on a server.
 #[parameters]
 pub struct Game {
     /// Number of players.
     #[param(least = 1)]
     pub players: u32,
-    /// Bits per second to each player, IP headers included. 15 Mbit/s: a picture that the server
-    /// draws. The ticks of a game drawn at home: some 50 kbit/s at a `frame_rate` of 20.
+    /// Bit rate to each player, IP headers included. Cloud gaming, where the server draws the
+    /// picture, needs about 15 Mbit/s. A game drawn at home needs about 50 kbit/s at a `frame_rate`
+    /// of 20.
     #[param(default = Rate::from_mbps(15))]
     pub rate: Rate,
-    /// Frames, or ticks, per second, each sent as a burst of packets.
+    /// Frames or ticks per second. Each is sent as a burst of packets.
     #[param(default = 60.0, least = 1.0, most = 1000.0)]
     pub frame_rate: f64,
-    /// Longest packets of a frame in IP bytes.
+    /// Largest packet of a frame in IP bytes.
     #[param(default = "1240 bytes")]
     pub packet: Bytes,
-    /// Inputs per second of a player.
+    /// Inputs per second of each player.
     #[param(default = 125.0, least = 1.0, most = 1000.0)]
     pub input_rate: f64,
-    /// Length of an input in IP bytes.
+    /// Size of an input in IP bytes.
     #[param(default = "80 bytes")]
     pub input: Bytes,
-    /// Players begin at random within this time.
+    /// Each player starts at a random time within this span.
     #[param(default = "1 s")]
     pub start_within: Time,
 }
@@ -50,13 +51,13 @@ impl Parameters for Game {
         title: "Games over the network",
         paper: "J. Faerber, Network Game Traffic Modelling, NetGames 2002, for bursts per tick and \
                 small inputs; rates of cloud games are those that their operators state",
-        purpose: "Players send small inputs at a constant rate, and the server answers with a frame, \
-                  or a tick of the game, at a constant rate: nothing slows down. The figure is the \
-                  time from an input to the frame that shows it.",
+        purpose: "Players send small inputs at a constant rate, and the server sends frames or \
+                  ticks at a constant rate. Congestion slows neither down. The result is the time \
+                  from an input to the frame that shows it.",
         departures: &[
-            "Frames have all the same size, and times are even; Faerber's extreme-value \
-             distributions are left out.",
-            "The server takes no time: a frame shows the inputs that have come before it.",
+            "All frames have the same size and even spacing. The extreme-value distributions of \
+             Faerber are left out.",
+            "The server needs no time: a frame shows all inputs that arrived before it.",
         ],
         memory: "one entry for each player, each packet on its way and each input in the measured \
                  span",

@@ -21,11 +21,11 @@ use crate::setting::Setting;
 use crate::sizes::BoundedPareto;
 use crate::vector::{Adu, Body, ConnectionVector};
 
-/// Connections of many applications, in the manner of a backbone. Shares are of connections,
-/// relative to each other.
+/// Connections of many applications, as on a backbone. Shares count connections and are relative to
+/// each other.
 #[parameters]
 pub struct GeneralTcp {
-    /// Connections per second; left out: calibrated from `load`.
+    /// New connections per second. Not given: calibrated from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Share of web transfers.
@@ -43,13 +43,13 @@ pub struct GeneralTcp {
     /// Share of chats.
     #[param(default = 0.04)]
     pub chat: f64,
-    /// Share of connections between peers of file-sharing networks.
+    /// Share of peer-to-peer file sharing.
     #[param(default = 0.16)]
     pub peer_to_peer: f64,
-    /// Tail index of the heavy-tailed sizes.
+    /// Tail index of the heavy-tailed sizes. A smaller index means more very large transfers.
     #[param(default = 1.2, above = 0.0)]
     pub tail: f64,
-    /// Largest of the heavy-tailed sizes.
+    /// Maximum of the heavy-tailed sizes.
     #[param(default = "100000000 bytes")]
     pub largest: Bytes,
 }
@@ -64,15 +64,16 @@ impl Parameters for GeneralTcp {
                 TCP Applications, dissertation, University of North Carolina, 2005, chapters 6 \
                 and 7, describes the traffic; the generator is this project's own",
         purpose: "Open loop: connections of many applications, as on a backbone: web, mail, news, \
-                  file transfer, chat and peer-to-peer, in turn or at once, with think times, \
-                  keep-alive pauses and heavy-tailed sizes. Most connections are small, most bytes \
-                  are in few.",
+                  file transfer, chat and peer-to-peer. Ends take turns or send at once, with \
+                  think times, keep-alive pauses and heavy-tailed sizes. Most connections are \
+                  small; few connections carry most bytes.",
         departures: &[
-            "The dissertation replays a backbone trace that cannot be had. The numbers here are \
-             this model's own, chosen so that sizes and durations resemble those that it reports.",
-            "The trace has daily trends and long memory in its arrivals; here arrivals are a \
-             Poisson process, and long memory comes only from the sizes.",
-            "A connection's behaviour does not depend on its round trip.",
+            "The dissertation replays a backbone trace that is not available. The values of this \
+             model are chosen so that sizes and durations resemble those that the dissertation \
+             reports.",
+            "The trace has daily trends and long memory in its arrivals. In the model arrivals are \
+             a Poisson process, and long memory comes only from the sizes.",
+            "The behaviour of a connection does not depend on its round-trip time.",
         ],
         memory: "one connection ahead",
     };

@@ -16,51 +16,52 @@ use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Script, Step};
 use crate::setting::{Pair, Setting};
 
-/// Users who fetch pages of many objects, each page over a connection of its own.
+/// Users who fetch pages of many objects. Each page has its own connection.
 #[parameters]
 pub struct Http2Web {
-    /// Number of users; left out: calibrated from `load`.
+    /// Number of users. Not given: calibrated from `load`.
     #[param(least = 1, unwritten)]
     pub users: Option<u32>,
-    /// Median number of objects of a page, the HTML among them; it is log-normal, from 1 to 500.
+    /// Median number of objects per page, HTML included. It is log-normal, 1 to 500.
     #[param(default = 70, least = 1, most = MOST_OBJECTS)]
     pub objects: u32,
-    /// Standard deviation of the logarithm of the number of objects; 0: every page has the median.
+    /// Standard deviation of the logarithm of the number of objects. 0: every page has the median.
     #[param(default = 0.8, least = 0.0)]
     pub objects_sigma: f64,
     /// Size of the HTML.
     #[param(default = "30000 bytes", least = Bytes(1))]
     pub html: Bytes,
-    /// Median size of the other objects; it is log-normal, up to `object_max`.
+    /// Median size of the other objects. It is log-normal, up to `object_max`.
     #[param(default = "6200 bytes", least = Bytes(1))]
     pub object: Bytes,
-    /// Standard deviation of the logarithm of the sizes; 0: every object has the median.
+    /// Standard deviation of the logarithm of object sizes. 0: every object has the median.
     #[param(default = 1.9, least = 0.0)]
     pub object_sigma: f64,
-    /// Size of the largest objects.
+    /// Maximum object size.
     #[param(default = "5000000 bytes", least = Bytes(1))]
     pub object_max: Bytes,
-    /// Share of the objects that the HTML names. The scripts and style sheets among them name the
+    /// Share of the objects that the HTML references. Its scripts and style sheets reference the
     /// rest.
     #[param(default = 0.3, above = 0.0, below = 1.0)]
     pub first_wave: f64,
-    /// Share of the objects that the HTML names which are scripts and style sheets: the server sends
-    /// them before the others.
+    /// Share of scripts and style sheets among the objects that the HTML references. The server
+    /// sends them first.
     #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub critical: f64,
-    /// Shortest time to parse what names other objects.
+    /// Minimum time to parse a resource that references other objects.
     #[param(default = "10 ms")]
     pub parse_min: Time,
-    /// Longest time; between them it is uniform.
+    /// Maximum time to parse it. The time is uniform between the two.
     #[param(default = "50 ms")]
     pub parse_max: Time,
-    /// Whether a TLS 1.3 handshake follows that of TCP: one round trip more. QUIC has it in its own.
+    /// If true, a TLS 1.3 handshake follows the TCP handshake and costs one round trip more. QUIC
+    /// includes it.
     #[param(default = true)]
     pub tls: bool,
-    /// Median time that a user reads a page; it is log-normal with a sigma of 1.
+    /// Median time that a user reads a page. It is log-normal with sigma 1.
     #[param(default = "15 s", above = Time::ZERO)]
     pub think: Time,
-    /// Users begin their first page at random within this time.
+    /// Each user starts the first page at a random time within this span.
     #[param(default = "15 s")]
     pub start_within: Time,
 }
@@ -78,18 +79,19 @@ const THINK_SIGMA: f64 = 1.0;
 
 impl Parameters for Http2Web {
     const ABOUT: About = About {
-        title: "Web pages over HTTP/2",
+        title: "Web page loads over HTTP/2",
         paper: "M. Thomson, C. Benfield, HTTP/2, RFC 9113, 2022; HTTP Archive, Web Almanac 2024, \
                 page weight, for numbers and sizes",
-        purpose: "Closed loop: users who fetch pages of some 70 objects over one multiplexed \
-                  connection each: HTML, what it names, and what that names. The page load time, \
-                  from the first SYN to the last byte of the last object, is what they feel.",
+        purpose: "Closed loop: users fetch pages of about 70 objects, each page over one \
+                  multiplexed connection: the HTML, the objects that it references, and the \
+                  objects that those reference. The result is the page load time, from the first \
+                  SYN to the last byte of the last object.",
         departures: &[
-            "All objects come from one server; pages of 2024 have a median of 12, of which a few \
-             carry most bytes.",
-            "Every page opens a connection; real users return to open ones.",
-            "Objects of equal priority are not told apart: the last byte of a page does not depend \
-             on how their frames alternate.",
+            "All objects come from one server. Pages of 2024 use a median of 12 servers, of which \
+             a few carry most bytes.",
+            "Every page opens a connection. Real users reuse open connections.",
+            "The order of frames among objects of equal priority is not modelled, because the last \
+             byte of a page does not depend on it.",
         ],
         memory: "one entry for each user and each page that was complete in the measured span",
     };

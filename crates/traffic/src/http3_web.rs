@@ -52,22 +52,22 @@ impl Parameters for Http3Web {
         title: "Web pages over HTTP/3",
         paper: "M. Bishop, HTTP/3, RFC 9114, 2022; K. Oku, L. Pardue, Extensible Prioritization \
                 Scheme for HTTP, RFC 9218, 2022; pages as in http2-web",
-        purpose: "Closed loop: users who fetch the pages of http2-web over one connection of QUIC \
-                  each, with a stream for each object. A loss delays the objects whose bytes were \
-                  lost, and no other. A class that names no transport has `\"quic\"`. \
-                  Connections with TCP, where `transport` gives it any, have HTTP/2, as browsers do.",
+        purpose: "Closed loop: users fetch the pages of http2-web over one QUIC connection for \
+                  each page, with a stream for each object. A loss delays only the objects that \
+                  lost bytes. The default transport of a class is `\"quic\"`. Connections that \
+                  `transport` gives to TCP use HTTP/2, as in browsers.",
         departures: &[
-            "Requests and responses have as many bytes as over HTTP/2: QPACK and HPACK compress \
-             about the same. Entries of QPACK's table travel in the first request, so that no \
-             stream waits for another.",
-            "Each end opens a control stream and two of QPACK, with 18 bytes together: stream \
-             types and three settings. Acknowledgements of QPACK, one byte a response, are left \
-             out.",
-            "The server answers by urgency: the HTML, scripts and style sheets have 1, all else 3. \
-             Objects of the same urgency go one after the other, in the order of their requests \
-             (RFC 9218's default, not incremental).",
-            "The client closes the connection as soon as it has the page; every page opens \
-             another.",
+            "Requests and responses are as large as in HTTP/2, because QPACK and HPACK compress \
+             about equally. Entries of QPACK's table travel in the first request, so no stream \
+             waits for another.",
+            "Each end opens a control stream and two QPACK streams, 18 bytes together: stream \
+             types and three settings. QPACK acknowledgements, one byte for each response, are \
+             left out.",
+            "The server answers by urgency: 1 for HTML, scripts and style sheets, 3 for the rest. \
+             Objects of equal urgency follow one after another in request order (RFC 9218's \
+             default, not incremental).",
+            "The client closes the connection as soon as it has the page, and every page opens a \
+             new connection.",
         ],
         memory: Http2Web::ABOUT.memory,
     };

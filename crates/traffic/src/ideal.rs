@@ -119,7 +119,7 @@ fn talk(script: &Script, start: Time, rtt: Time, window: u64, bursts: &mut Vec<B
         window,
     };
     let mut talk = Talk {
-        player: Player::new(script.clone(), start),
+        player: Player::new(script.at_once().unwrap_or_else(|| script.clone()), start),
         ends: [rtt, path.way].map(|wait| End::opening(start.saturating_add(wait))),
         path,
         bursts,
@@ -215,6 +215,7 @@ impl Talk<'_> {
                     self.ends[role as usize].now = now.saturating_add(pause);
                 }
                 AppAction::Write { bytes, close } => self.write(role, bytes, close),
+                AppAction::Withdraw => {}
                 // All objects of a page share a stream here.
                 AppAction::Fetch { .. } | AppAction::Answer { .. } => {}
                 AppAction::Asked | AppAction::Loaded | AppAction::Answered(_) => {}

@@ -55,6 +55,7 @@ mod vectors;
 mod video_conference;
 mod voip;
 mod web_sessions;
+mod written;
 
 pub use error::{PopulationUnset, SourceError};
 pub use model::{
@@ -71,6 +72,7 @@ pub use source::{Activity, Source};
 pub use starts::Starts;
 pub use subset::Subset;
 pub use vectors::VectorFile;
+pub use written::Pause;
 
 registry::models! {
     /// Closed loop: web users who fetch pages over HTTP/1.0 (Mah 1997).

@@ -23,17 +23,17 @@ use crate::setting::Setting;
 use crate::users::{Users, Web};
 use tables::{Kind, ReplySizes, Tables};
 
-/// Web users after Mah's empirical model of 1995 traffic, as Christiansen et al. 2000 drove it.
+/// Web users after Mah's empirical model of 1995 traffic, as Christiansen et al. 2000 used it.
 #[parameters]
 pub struct MahWeb {
-    /// Number of users; left out: calibrated from `load`.
+    /// Number of users. Not given: calibrated from `load`.
     #[param(least = 1, unwritten)]
     pub users: Option<u32>,
-    /// Connections that a user keeps open at once for the files embedded in a page.
+    /// Connections that a user keeps open at once for the embedded files of a page.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Longest think time; longer ones of the table are cut to this. Left out: 445.5 s, which
-    /// gives the paper's rate of requests (the table's longest is a day).
+    /// Maximum think time; longer values of the table are cut. The default gives the request rate
+    /// of the paper. The longest time in the table is a day.
     #[param(default = "445.5 s")]
     pub think_cap: Time,
     /// Distribution of reply sizes.
@@ -42,8 +42,8 @@ pub struct MahWeb {
     /// Factor on every reply size.
     #[param(default = 1.0, above = 0.0)]
     pub reply_scale: f64,
-    /// Users begin their first page at random within this time. Left out: they are met in the
-    /// middle of their think times, as if they had browsed for long, so that no rush begins.
+    /// Each user starts the first page at a random time within this span. Not given: users are in
+    /// the middle of a think time when the run starts, so no burst of requests occurs.
     #[param(unwritten)]
     pub start_within: Option<Time>,
 }
@@ -52,11 +52,11 @@ pub struct MahWeb {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replies {
-    /// Mah's table up to its 90th percentile, then bounded Pareto tails (one for primary, one for
-    /// embedded files) fitted to the traffic that Christiansen et al. 2000 measured.
+    /// Mah's table up to its 90th percentile, then bounded Pareto tails fitted to the traffic that
+    /// Christiansen et al. 2000 measured, one for primary and one for embedded files.
     #[default]
     Christiansen2000,
-    /// Mah's table as published, one for primary and embedded files.
+    /// Mah's table as published, for primary and embedded files alike.
     Mah1997,
 }
 
@@ -66,19 +66,19 @@ impl Parameters for MahWeb {
         paper: "B. Mah, An Empirical Model of HTTP Network Traffic, INFOCOM 1997, as driven in M. \
                 Christiansen, K. Jeffay, D. Ott, F. D. Smith, Tuning RED for Web Traffic, SIGCOMM \
                 2000, sections 3.2 to 3.4 and table 2",
-        purpose: "Closed loop: a fixed number of users who think, fetch the primary file of a page \
-                  and then its embedded files, one connection for each (HTTP/1.0). A slow network \
-                  slows them down.",
+        purpose: "Closed loop: a fixed number of users think, fetch the primary file of a page and \
+                  then its embedded files, one connection for each (HTTP/1.0). A slow network \
+                  slows the users down.",
         departures: &[
-            "Mah's table has think times of up to a day. Uncapped, users would make 16 requests in \
-             70 minutes where Christiansen et al. saw 139, and their rate would decay throughout a \
-             run. The default cap gives the paper's rate.",
+            "Mah's table has think times of up to a day. Without a cap, users would make 16 \
+             requests in 70 minutes instead of the 139 of Christiansen et al., and their rate \
+             would fall throughout a run. The default cap gives the rate of the paper.",
             "Replies of primary and embedded files differ, but the published table does not \
-             separate them; hence one body for both kinds and a tail for each, with `replies = \
-             \"christiansen2000\"`.",
+             separate them. With `replies = \"christiansen2000\"` both kinds share one body, and \
+             each has its own tail.",
             "A drawn length of zero counts as one byte.",
-            "The number of files of a page includes the primary one (ns-2's script takes it as the \
-             number of embedded files, one too many).",
+            "The number of files of a page includes the primary file. ns-2's script takes it as \
+             the number of embedded files, one too many.",
         ],
         memory: "one entry for each user, and the files of the page that is being fetched",
     };

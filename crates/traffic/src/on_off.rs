@@ -14,16 +14,16 @@ use crate::error::SourceError;
 use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::setting::Setting;
 
-/// Flows of datagrams that are on and off in turn, each time for a Pareto time.
+/// Flows of datagrams with on and off times, both Pareto.
 #[parameters]
 pub struct OnOff {
     /// Number of flows.
     #[param(check = at_least_one)]
     pub flows: u32,
-    /// Bits per second of each flow while it is on, IP headers included.
+    /// Bit rate of each flow while it is on, IP headers included.
     #[param(check = datagrams::check_rate)]
     pub rate: Rate,
-    /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
+    /// Size of each datagram in IP bytes, headers included: 29 to 65,535 bytes.
     #[param(
         default = "210 bytes",
         least = datagrams::SHORTEST,
@@ -37,10 +37,11 @@ pub struct OnOff {
     /// Mean time that a flow is off.
     #[param(default = "2 s", above = Time::ZERO)]
     pub mean_off: Time,
-    /// Shape of both Pareto distributions, above 1: up to 2 the variance is infinite.
+    /// Shape of both Pareto distributions, above 1. Up to 2 the variance is infinite; a smaller
+    /// shape means longer bursts and silences.
     #[param(default = 1.5)]
     pub shape: f64,
-    /// Flows start at random within this time.
+    /// Each flow starts at a random time within this span.
     #[param(default = "3 s")]
     pub start_within: Time,
 }
@@ -50,12 +51,12 @@ impl Parameters for OnOff {
         title: "Datagrams in bursts",
         paper: "Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED in a \
                 Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000",
-        purpose: "Flows of UDP datagrams that are on and off in turn, each time for a Pareto time: \
-                  many of them together make self-similar traffic (Willinger et al., SIGCOMM \
-                  1995).",
+        purpose: "Flows of UDP datagrams that alternate between on and off, each for a Pareto \
+                  time. Many such flows together are self-similar traffic (Willinger et al., \
+                  SIGCOMM 1995).",
         departures: &[
             "A burst that ends between two datagrams leaves the rest of the gap to the next burst, \
-             so that the rate while on is exact. ns-2 rounds every burst to whole datagrams.",
+             so the rate during bursts is exact. ns-2 rounds every burst to whole datagrams.",
         ],
         memory: "one entry for each flow",
     };

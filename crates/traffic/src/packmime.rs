@@ -29,6 +29,7 @@ use crate::model::{ModelParameters, ModelSource, OpenFile, check_rate, populatio
 use crate::rtt::{PackmimeRtt, Rank, Rtt};
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Direction, HostCounts, Pair, Setting};
+use crate::sizes::ENDLESS;
 use marginals::{Gaps, Numbers, Requests, Responses, RttParts, ServerDelays};
 use persistent::Persistence;
 
@@ -37,15 +38,18 @@ pub(crate) use marginals::RttCurves;
 /// HTTP connections between two clouds, after Cao et al. 2004 (PackMime-HTTP).
 #[parameters]
 pub struct Packmime {
-    /// New connections per second, both directions together; left out: calibrated from `load`.
+    /// New connections per second in both directions together. Not given: calibrated from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Version of HTTP.
     #[param(default)]
     pub http: Http,
-    /// Whether servers take their time (at most 0.1 s) between request and response.
+    /// If true, servers wait up to 0.1 s between request and response.
     #[param(default = true)]
     pub server_delay: bool,
+    /// Factor on every response size; a response has at least one byte.
+    #[param(default = 1.0, above = 0.0, unwritten)]
+    pub response_scale: f64,
 }
 
 /// Version of HTTP.
@@ -67,21 +71,20 @@ impl Parameters for Packmime {
                 Models for Generating Synthetic HTTP Source Traffic, INFOCOM 2004; the numbers are \
                 those of ns-2 2.35",
         purpose: "Open loop: HTTP connections between a cloud of clients and a cloud of servers. \
-                  One number sets everything, the rate of new connections: the busier the clouds, \
-                  the nearer the arrivals are to a Poisson process and the sizes to independence.",
+                  The rate of new connections sets everything. The higher it is, the closer \
+                  arrivals come to a Poisson process and sizes to independence.",
         departures: &[
-            "The long memory has the autocovariance of fractional noise at all lags (to 0.2 % up \
-             to a million connections), where ns-2 cuts it off after 1000 connections (sizes of \
-             requests: 5000).",
-            "Normal numbers become sizes and times by tables of the distributions, straight lines \
-             between 128 quantiles per standard deviation. Values are off by 0.005 % on average, \
-             and by up to 0.8 % at the corners of the published tables.",
-            "Location and spread of a persistent connection's gaps and sizes are drawn once for \
-             each connection, as the model means, where ns-2 draws those of the gaps once for each \
-             run.",
-            "With `direction = \"both\"` each direction is a pair of clouds of its own, with half \
-             the rate.",
-            "The numbers were not compared with the paper itself.",
+            "Long memory has the autocovariance of fractional noise at all lags (within 0.2 % up \
+             to a million connections). ns-2 cuts it after 1000 connections, or 5000 for request \
+             sizes.",
+            "Tables of the distributions convert normal numbers to sizes and times, with straight \
+             lines between 128 quantiles per standard deviation. Values are off by 0.005 % on \
+             average and by up to 0.8 % at the corners of the published tables.",
+            "Each persistent connection draws the location and spread of its gaps and sizes once, \
+             as the model intends. ns-2 draws those of the gaps once for each run.",
+            "With `direction = \"both\"` each direction is a separate pair of clouds with half the \
+             rate.",
+            "The values are not compared with the paper itself.",
         ],
         memory: "constant: 44 numbers for each series with long memory",
     };
@@ -127,6 +130,7 @@ struct Cloud {
     gaps: Gaps,
     requests: Requests,
     responses: Responses,
+    response_scale: f64,
     delays: Option<ServerDelays>,
     persistence: Option<Persistence>,
     rtts: Rtts,
@@ -195,6 +199,7 @@ impl Cloud {
             gaps: Gaps::new(&numbers, rate, stream("arrivals")),
             requests: Requests::new(&numbers, rate, stream("requests")),
             responses: Responses::new(&numbers, rate, stream("responses")),
+            response_scale: params.response_scale,
             delays: params
                 .server_delay
                 .then(|| ServerDelays::new(stream("server-delays"))),
@@ -230,11 +235,15 @@ impl Cloud {
         let mut first = Exchange::new(self.requests.next(), self.responses.next());
         first.think = self.think();
         let Some(persistence) = &mut self.persistence else {
+            first.response = scaled(first.response, self.response_scale);
             return Script::Single(first);
         };
         let mut exchanges = persistence.exchanges(first);
         for later in &mut exchanges[1..] {
             later.think = self.think();
+        }
+        for exchange in &mut exchanges {
+            exchange.response = scaled(exchange.response, self.response_scale);
         }
         Script::new(exchanges, Role::Server)
     }
@@ -242,6 +251,14 @@ impl Cloud {
     fn think(&mut self) -> Time {
         self.delays.as_mut().map_or(Time::ZERO, ServerDelays::next)
     }
+}
+
+/// A response size times a factor; a factor of one changes no byte.
+fn scaled(bytes: u64, factor: f64) -> u64 {
+    if factor == 1.0 {
+        return bytes;
+    }
+    ((bytes as f64 * factor).round() as u64).clamp(1, ENDLESS)
 }
 
 impl Rtts {

@@ -8,6 +8,7 @@ use aqmlab_net::{Role, Time};
 use crate::page::Next;
 use crate::script::{Exchange, Script, Step};
 use crate::sizes::ENDLESS;
+use crate::written::Due;
 
 /// The applications at both ends of a connection, playing its [`Script`].
 ///
@@ -80,6 +81,8 @@ pub enum AppAction {
         /// Nothing is written after them.
         close: bool,
     },
+    /// It takes back what has been written and not sent.
+    Withdraw,
     /// A client asks for an object on a stream of its own.
     Fetch {
         /// Number of the object in its page.
@@ -164,6 +167,7 @@ impl<S: BorrowMut<Script>> Player<S> {
         match script {
             Script::Open(_) => true,
             Script::Single(exchange) if exchange.response >= ENDLESS => false,
+            Script::Written(written) if written.is_endless() => false,
             _ => (next..)
                 .map_while(|index| script.step(Role::Client, index))
                 .any(|step| step == Step::Answered),
@@ -259,6 +263,11 @@ impl<S: BorrowMut<Script>> Player<S> {
                         response_bytes: end.received - self.received_before,
                     });
                 }
+                Step::Produce => {
+                    if let Some(action) = produce(script, end, now) {
+                        return action;
+                    }
+                }
                 #[cfg(feature = "http3")]
                 Step::Load => {
                     if let Some(action) = load(script, (role, end), now) {
@@ -282,6 +291,27 @@ impl<S: BorrowMut<Script>> Player<S> {
         end.waits_for = WaitsFor::Other;
         AppAction::End
     }
+}
+
+/// What an application that writes little by little does next; none if it has written all.
+fn produce(script: &mut Script, end: &mut Progress, now: Time) -> Option<AppAction> {
+    let Script::Written(written) = script else {
+        return None;
+    };
+    end.waits_for = WaitsFor::Other;
+    // It comes again until all is written.
+    end.step -= 1;
+    Some(match written.next(now) {
+        Due::Write { bytes, last } => {
+            if last {
+                end.step += 2;
+            }
+            AppAction::Write { bytes, close: last }
+        }
+        Due::Pause(time) => AppAction::Pause(time),
+        Due::Withdraw => AppAction::Withdraw,
+        Due::Nothing => AppAction::Wait,
+    })
 }
 
 /// What an end of a page does next, and its step goes on; none if the page is complete.

@@ -14,10 +14,10 @@ use crate::script::{Action, Connect, Script};
 use crate::setting::{Direction, HostCounts, Pair, Setting};
 use crate::sizes::{SizeDraws, Sizes};
 
-/// Connections that arrive as a Poisson process; each carries one request and one response.
+/// Connections that arrive as a Poisson process, each with one request and one response.
 #[parameters]
 pub struct Poisson {
-    /// Connections per second; left out: calibrated from `load`.
+    /// New connections per second. Not given: calibrated from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Distribution of request sizes.
@@ -32,8 +32,8 @@ impl Parameters for Poisson {
         paper: "no paper; V. Paxson, S. Floyd, Wide-Area Traffic: The Failure of Poisson Modeling, \
                 IEEE/ACM Transactions on Networking 3(3), 1995, say what of real traffic is \
                 Poisson",
-        purpose: "Open loop: connections arrive as a Poisson process, whatever happens to those \
-                  before; each carries one request and one response, and the server closes.",
+        purpose: "Open loop: connections arrive as a Poisson process, independent of earlier ones. \
+                  Each carries one request and one response, and the server closes it.",
         departures: &["Rows of a table of sizes are not interpolated."],
         memory: "constant",
     };

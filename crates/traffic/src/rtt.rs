@@ -12,42 +12,42 @@ use crate::setting::{HostCounts, Pair};
 use crate::shipped;
 
 aqmlab_declare::tagged! {
-    /// Minimum round-trip times, one per connection; the bottleneck's own delay is part of it.
+    /// Minimum round-trip time of each connection, including the delay of the bottleneck.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Rtt {
-        /// The same for all.
+        /// The same for all connections.
         Constant {
             /// The round-trip time.
             rtt: Time,
         },
-        /// That of each connection vector; only with `kind = "vectors"` and `kind = "general-tcp"`.
-        /// One that is shorter than the bottleneck's delays is raised to them.
+        /// The round-trip time of each connection vector; only with `kind = "vectors"` and `kind =
+        /// "general-tcp"`. Values below the delay of the links are raised to it.
         Vector {
-            /// Of vectors that have none.
+            /// Time: Round-trip time of vectors without one.
             #[serde(default = "default_fallback")]
             fallback: Time,
         },
         /// Uniform.
         Uniform {
-            /// Shortest.
+            /// Minimum.
             min: Time,
-            /// Longest.
+            /// Maximum.
             max: Time,
         },
-        /// Spread evenly, without a draw. Number k of n flows, sessions or users (k from 0) has
-        /// min + k/(n - 1) (max - min) for all its connections, a single one has min. Of
-        /// connections that arrive, number k has min + f (max - min), where f is the fraction of k
-        /// times the golden ratio, 0.618: however many have arrived, they are spread evenly.
+        /// Evenly spread, without random draws. Number k of n flows, sessions or users (k from 0)
+        /// has min + k/(n - 1) (max - min) for all its connections; a single one has min. For
+        /// connections that arrive, number k has min + f (max - min), with f the fractional part of
+        /// 0.618 k (golden ratio), so any number of arrivals is evenly spread.
         Even {
-            /// Shortest.
+            /// Minimum.
             min: Time,
-            /// Longest.
+            /// Maximum.
             max: Time,
         },
         /// Fixed for every pair of server and client host.
         Pairs {
-            /// A CSV file: a header `server,<client>,<client>...`, then one row per server with
-            /// milliseconds. It is read when the scenario is, and replaced by `matrix`.
+            /// CSV file: a header `server,<client>,<client>...`, then one row per server in
+            /// milliseconds. aqmlab reads it with the scenario and replaces it by `matrix`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows are servers, columns clients.
@@ -64,7 +64,7 @@ aqmlab_declare::tagged! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows of (round-trip time, cumulative probability), both ascending, the last
-            /// probability 1. What the first row has of it is exactly the first row's time.
+            /// probability 1. A draw up to the first probability gives exactly the first time.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
@@ -92,27 +92,26 @@ fn default_fallback() -> Time {
     Time::from_millis(100)
 }
 
-/// Which compromise the general distribution makes where its sources contradict each other.
+/// How to resolve a contradiction between the sources of the general distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GeneralFit {
-    /// Its body is as stated: 60 % are below 94 ms.
+    /// Keep the published body: 60 % of the values are below 94 ms.
     #[default]
     Body,
-    /// It also gives the published median response time: 60 % are below 115 ms.
+    /// Keep the published median response time: 60 % of the values are below 115 ms.
     Median,
 }
 
-/// Which of PackMime's round-trip times.
+/// Which round-trip times PackMime uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackmimeRtt {
-    /// The tables of ns-2 2.35, a part for the clients and one for the servers: median 67 ms, mean
-    /// 108 ms.
+    /// The tables of ns-2.35, one part for clients and one for servers: median 67 ms, mean 108 ms.
     #[default]
     Ns2,
-    /// Those of the experiments with ns-2.1b9 in M. Weigle's dissertation (2003), reconstructed:
-    /// median 54 ms, mean 74 ms, 1 ms to 3.5 s.
+    /// The values of the experiments with ns-2.1b9 in M. Weigle's dissertation (2003),
+    /// reconstructed: median 54 ms, mean 74 ms, 1 ms to 3.5 s.
     Weigle2003,
 }
 

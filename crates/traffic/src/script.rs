@@ -13,6 +13,7 @@ use aqmlab_net::{Ecn, Role, Time};
 #[cfg(feature = "http3")]
 use crate::page::{Loading, Page};
 use crate::vector::{Adu, Body};
+use crate::written::Written;
 
 /// What an application does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum Step {
     /// Of a [`Script::Page`]: fetch it, or answer what it asks for.
     #[cfg(feature = "http3")]
     Load,
+    /// Of a [`Script::Written`]: write what is due, until all is written.
+    Produce,
     /// Close. Every program has one, and it is the last step.
     Close,
 }
@@ -79,6 +82,8 @@ pub enum Script {
     },
     /// Anything, step by step: what the initiator does, and what the acceptor does.
     Programs(Box<[Vec<Step>; 2]>),
+    /// One exchange, whose response the acceptor writes little by little; it closes behind its last byte.
+    Written(Box<Written>),
     /// Exchanges to which the source adds as it hears of answers ([`Action::Ask`]); at least one to
     /// begin with. Nobody closes.
     Open(Vec<Exchange>),
@@ -119,12 +124,21 @@ impl Script {
             Self::Exchanges { exchanges, closer } => (exchanges.as_slice(), *closer),
             Self::Programs(programs) => return programs[party as usize].get(index).copied(),
             Self::Open(exchanges) => return open_step(exchanges, party, index),
+            Self::Written(_) => return written_step(party, index),
             #[cfg(feature = "http3")]
             Self::Page(page) => return page.step(party, index),
         };
         match party {
             Role::Client => client_step(exchanges, closer, index),
             Role::Server => server_step(exchanges, closer, index),
+        }
+    }
+
+    /// What an ideal path plays: there a response is written at once.
+    pub(crate) fn at_once(&self) -> Option<Self> {
+        match self {
+            Self::Written(written) => Some(Self::single(REQUEST, written.total())),
+            _ => None,
         }
     }
 
@@ -161,7 +175,7 @@ impl Script {
         match self {
             Self::Single(exchange) => slice::from_ref(exchange),
             Self::Exchanges { exchanges, .. } | Self::Open(exchanges) => exchanges,
-            Self::Programs(_) => &[],
+            Self::Programs(_) | Self::Written(_) => &[],
             #[cfg(feature = "http3")]
             Self::Page(_) => &[],
         }
@@ -172,6 +186,9 @@ impl Script {
         #[cfg(feature = "http3")]
         if let Self::Page(played) = self {
             return played.page.bytes();
+        }
+        if let Self::Written(written) = self {
+            return [REQUEST, written.total()];
         }
         Role::BOTH.map(|party| {
             let sent = self.steps(party).map(|step| match step {
@@ -185,7 +202,7 @@ impl Script {
     /// Whether an exchange begins when the connection is asked for.
     pub fn asks_at_once(&self) -> bool {
         match self {
-            Self::Single(_) | Self::Exchanges { .. } | Self::Open(_) => true,
+            Self::Single(_) | Self::Exchanges { .. } | Self::Open(_) | Self::Written(_) => true,
             Self::Programs(programs) => {
                 let is_mark = |step: &&Step| matches!(step, Step::Ask | Step::Answered);
                 programs[Role::Client as usize].iter().find(is_mark) == Some(&Step::Answered)
@@ -208,6 +225,22 @@ fn single_step(exchange: &Exchange, party: Role, index: usize) -> Option<Step> {
         (Role::Server, 1) => Some(Step::Pause(exchange.think)),
         (Role::Server, 2) => Some(Step::Send(exchange.response)),
         (_, 3) => Some(Step::Close),
+        _ => None,
+    }
+}
+
+/// The request of a response that is written little by little.
+const REQUEST: u64 = 1;
+
+/// A step of an exchange whose response is written little by little.
+const fn written_step(party: Role, index: usize) -> Option<Step> {
+    match (party, index) {
+        (Role::Client, 0) => Some(Step::Send(REQUEST)),
+        (Role::Client, 1) => Some(Step::ReceiveClose),
+        (Role::Client, 2) => Some(Step::Answered),
+        (Role::Server, 0) => Some(Step::Receive(REQUEST)),
+        (Role::Server, 1) => Some(Step::Produce),
+        (Role::Client, 3) | (Role::Server, 2) => Some(Step::Close),
         _ => None,
     }
 }

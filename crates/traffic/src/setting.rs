@@ -89,16 +89,16 @@ impl HostCounts {
     }
 }
 
-/// The way the responses of a class go.
+/// Direction of the responses of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Servers to clients over the forward link.
+    /// From servers to clients over the forward link.
     #[default]
     Forward,
-    /// The other way: the servers sit at the clients' side.
+    /// Over the reverse link: the servers are on the clients' side.
     Reverse,
-    /// Half of the users (or connections) each way.
+    /// Half of the users (or connections) in each direction.
     Both,
 }
 

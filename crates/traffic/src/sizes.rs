@@ -4,10 +4,10 @@ use aqmlab_declare::check::{Problem, above, bytes, problem};
 use aqmlab_net::{Bytes, RandomStream};
 
 aqmlab_declare::tagged! {
-    /// A distribution of sizes in bytes of application data. Drawn sizes are rounded up to a byte.
+    /// Distribution of sizes in bytes of application data. Values are rounded up to whole bytes.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Sizes {
-        /// Always the same.
+        /// All values are equal.
         Constant {
             /// The size.
             size: Bytes,
@@ -26,7 +26,8 @@ aqmlab_declare::tagged! {
             /// Smallest size.
             minimum: Bytes,
         },
-        /// Pareto cut off at a maximum: quantile minimum (1 - u (1 - (minimum/maximum)^shape))^(-1/shape).
+        /// Pareto with a maximum: quantile minimum (1 - u (1 -
+        /// (minimum/maximum)^shape))^(-1/shape).
         BoundedPareto {
             /// Tail index.
             shape: f64,
@@ -35,10 +36,11 @@ aqmlab_declare::tagged! {
             /// Largest size.
             maximum: Bytes,
         },
-        /// A table: the first row whose cumulative probability reaches a uniform draw.
+        /// A table: the first row with a cumulative probability at or above a uniform draw.
         Empirical {
-            /// A CSV file with a header, sizes in the first column, cumulative probabilities in the
-            /// last. It is read when the scenario is, and replaced by `cdf`.
+            /// Option<String>: CSV file with a header, sizes in the first column, cumulative
+            /// probabilities in the last. aqmlab reads it with the scenario and replaces it by
+            /// `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows of (bytes, cumulative probability), both ascending, the last probability 1.

@@ -29,10 +29,10 @@ pub enum Starts {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Every {
-    /// When the first flow begins.
+    /// When the first flow starts.
     #[serde(default)]
     first: Time,
-    /// Time between the beginnings of two flows.
+    /// Time between the starts of two flows.
     every: Time,
 }
 

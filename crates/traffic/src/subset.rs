@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subset {
-    /// What the whole is called: it names the random numbers. Classes with the same name here, the
-    /// same model and the same round-trip times have subsets of the same whole.
+    /// Name of the whole, which selects the random numbers. Classes with the same name, model and
+    /// round-trip times take subsets of the same whole.
     pub of: String,
-    /// Beginning of the interval, 0 to 1.
+    /// Start of the interval, 0 to 1.
     #[serde(default)]
     pub from: f64,
     /// End of the interval, 0 to 1.

@@ -19,16 +19,16 @@ pub struct Telnet {
     /// Number of sessions.
     #[param(least = 1)]
     pub sessions: u32,
-    /// Bytes of a keystroke.
+    /// Bytes per keystroke.
     #[param(default = "1 bytes", least = Bytes(1))]
     pub keystroke: Bytes,
-    /// Bytes of its echo, which goes the way of the responses.
+    /// Bytes per echo. Echoes take the direction of responses.
     #[param(default = "1 bytes", least = Bytes(1))]
     pub echo: Bytes,
-    /// Keystrokes on a connection; then the session opens the next.
+    /// Keystrokes per connection. Then the session opens a new connection.
     #[param(default = 1000, least = 1, most = MOST_KEYSTROKES)]
     pub keystrokes: u32,
-    /// Sessions begin at random within this time.
+    /// Each session starts at a random time within this span.
     #[param(default = "1 s")]
     pub start_within: Time,
 }
@@ -41,11 +41,11 @@ impl Parameters for Telnet {
         title: "Telnet",
         paper: "P. Danzig, S. Jamin, tcplib: A Library of TCP Internetwork Traffic \
                 Characteristics, University of Southern California, 1991",
-        purpose: "Interactive sessions: a keystroke, its echo, a pause, so that the response times \
-                  are those that who types feels.",
+        purpose: "Interactive sessions: a keystroke, its echo, a pause. The response time is the \
+                  delay that a typist notices.",
         departures: &[
-            "tcplib's times are those between the packets of the one who types. Here they begin \
-             when the echo has come: a session makes one keystroke per pause and round trip.",
+            "tcplib's times are those between the packets of the typist. In the model they start \
+             when the echo has arrived: a session makes one keystroke per pause and round trip.",
         ],
         memory: "one entry for each session, and the keystrokes of its connection",
     };

@@ -22,18 +22,18 @@ use crate::setting::Setting;
 use crate::users::{Users, Web};
 use numbers::Numbers;
 
-/// Web users after Smith et al. 2001, as Le's dissertation of 2005 drove them: pages of objects
-/// from several servers over parallel connections, some of them persistent. Reconstructed.
+/// Web users after Smith et al. 2001, as Le's dissertation of 2005 used them: pages of objects from
+/// several servers over parallel connections, some of them persistent. Reconstructed.
 #[parameters]
 pub struct UncWeb {
-    /// Number of users; left out: calibrated from `load`.
+    /// Number of users. Not given: calibrated from `load`.
     #[param(least = 1, unwritten)]
     pub users: Option<u32>,
     /// Connections that a user keeps open at once.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Probability that a connection is persistent: it fetches all that is left of a page on its
-    /// server, one object after the other. Others fetch one object.
+    /// Probability that a connection is persistent: it fetches all remaining objects of a page from
+    /// its server, one after another. Other connections fetch one object.
     #[param(default = 0.245, least = 0.0, most = 1.0)]
     pub persistent: f64,
     /// Factor on every think time.
@@ -42,8 +42,8 @@ pub struct UncWeb {
     /// Factor on every response size.
     #[param(default = 1.0, above = 0.0)]
     pub response_scale: f64,
-    /// Users begin their first page at random within this time. Left out: they are met in the
-    /// middle of their think times, as if they had browsed for long, so that no rush begins.
+    /// Each user starts the first page at a random time within this span. Not given: users are in
+    /// the middle of a think time when the run starts, so no burst of requests occurs.
     #[param(unwritten)]
     pub start_within: Option<Time>,
 }
@@ -56,16 +56,17 @@ impl Parameters for UncWeb {
                 Effects of Active Queue Management on the Performance of TCP Applications, \
                 dissertation, University of North Carolina, 2005, sections 3.2 and 3.3; \
                 reconstructed",
-        purpose: "Closed loop: a fixed number of users who think, fetch the top-level object of a \
-                  page and then its embedded objects from several servers, some over persistent \
+        purpose: "Closed loop: a fixed number of users think, fetch the top-level object of a page \
+                  and then its embedded objects from several servers, some over persistent \
                   connections.",
         departures: &[
-            "A connection ends with its page, where a persistent one of the original could wait \
-             for the next page of the same server; the share of persistent connections is chosen \
-             so that the published shares of connections, objects and bytes hold all the same.",
-            "When the first connection of a page is persistent, the others open when it has ended.",
-            "Top-level and embedded objects have one distribution of responses: nothing published \
-             separates them.",
+            "A connection ends with its page. In the original a persistent connection can wait for \
+             the next page of the same server. The share of persistent connections is chosen so \
+             that the published shares of connections, objects and bytes still hold.",
+            "When the first connection of a page is persistent, the other connections open after \
+             it has ended.",
+            "Top-level and embedded objects share one distribution of response sizes, because no \
+             publication separates them.",
         ],
         memory: "one entry for each user, and the connections of the page that is being fetched",
     };

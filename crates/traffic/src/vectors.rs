@@ -12,40 +12,40 @@ use crate::script::Action;
 use crate::setting::Setting;
 use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
 
-/// Recorded (or synthetic) connections, which start at their times and follow their own course: the
+/// Recorded or synthetic connections that start at their own times and follow their own course: the
 /// connection vectors of the a-b-t model.
 #[parameters]
 pub struct Vectors {
-    /// A file of connection vectors, in the original or the alternate format of tmix. It is sought
-    /// beside the scenario and checked when the scenario is read; the effective scenario has its
-    /// whole path.
+    /// File of connection vectors, in the original or the alternate format of tmix. aqmlab looks
+    /// for it next to the scenario and checks it when it reads the scenario. The effective scenario
+    /// contains the whole path.
     pub file: String,
-    /// Length of the file in bytes; found when the scenario is read. A file with another length is
-    /// refused.
+    /// Length of the file in bytes, found when the scenario is read. A file of another length is an
+    /// error.
     #[param(unwritten)]
     pub file_bytes: Option<u64>,
-    /// FNV-1a hash of the file, 64 bits in hexadecimal; found when the scenario is read. A file
-    /// with another hash is refused.
+    /// FNV-1a hash of the file, 64 bits in hexadecimal, found when the scenario is read. A file
+    /// with another hash is an error.
     #[param(unwritten)]
     pub file_hash: Option<String>,
-    /// How often each connection is replayed, on average: below 1 some are left out, above 1 some
-    /// are superimposed. Left out: calibrated from `load`.
+    /// Mean number of times that each connection is replayed. Below 1 some are left out, above 1
+    /// some run more than once. Not given: calibrated from `load`.
     #[param(above = 0.0, most = MOST_COPIES, unwritten)]
     pub copies: Option<f64>,
-    /// Further copies of a connection start at random within this time behind it.
+    /// Further copies of a connection start at a random time within this span after it.
     #[param(default = "10 s")]
     pub spread: Time,
-    /// Factor on start times; times inside a connection do not change.
+    /// Factor on start times. Times within a connection do not change.
     #[param(default = 1.0, least = STRETCH.0, most = STRETCH.1)]
     pub stretch: f64,
-    /// Whether the file begins anew when it ends; otherwise nothing starts any more.
+    /// If true, the file starts again when it ends. If false, no connection starts after its end.
     #[param(default)]
     pub repeat: bool,
-    /// Whether a connection keeps to the windows and segment sizes of its vector, where it has any.
+    /// If true, a connection uses the windows and segment sizes of its vector, if it has any.
     #[param(default = true)]
     pub windows: bool,
-    /// Whether packets of a connection are lost at random as its vector says, beside what the
-    /// network loses.
+    /// If true, packets of a connection are also lost at random as its vector says, in addition to
+    /// losses in the network.
     #[param(default)]
     pub losses: bool,
 }
@@ -63,16 +63,16 @@ impl Parameters for Vectors {
                 for Generating Realistic TCP Application Workloads in ns-2, Computer Communication \
                 Review 36(3), 2006; `copies` is L. Le's change of the load, dissertation, \
                 University of North Carolina, 2005, section 3.3.2",
-        purpose: "Open loop: recorded or synthetic TCP connections are replayed from their \
-                  applications' point of view (the a-b-t model): who sends how many bytes, and \
-                  how long it waits before the next.",
+        purpose: "Open loop: replays recorded or synthetic TCP connections as their applications \
+                  see them (the a-b-t model): which end sends how many bytes, and how long it \
+                  waits before the next.",
         departures: &[
-            "Both ends have the larger of the two segment sizes of a vector; ns-2's replayer does \
+            "Both ends use the larger of the two segment sizes of a vector. ns-2's replayer does \
              so only with two-way TCP.",
-            "The evaluation suite shuffles bins of start times against trends in a trace; this is \
-             not done.",
+            "The evaluation suite shuffles bins of start times against trends in a trace. aqmlab \
+             does not.",
         ],
-        memory: "the vectors that wait for their time; the file is read as time goes on",
+        memory: "the vectors that have not started; aqmlab reads the file during the run",
     };
 }
 

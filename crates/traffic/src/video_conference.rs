@@ -16,25 +16,25 @@ use crate::quality::Quality;
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
-/// Streams of interactive video, from servers to clients, whose feedback goes the other way.
+/// Streams of interactive video from servers to clients, with feedback in the other direction.
 #[parameters]
 pub struct VideoConference {
-    /// Number of streams. With `direction = "both"` half of them go each way.
+    /// Number of streams. With `direction = "both"` half of them go in each direction.
     #[param(least = 1)]
     pub streams: u32,
     /// Frames per second.
     #[param(default = 30.0, least = 1.0, most = 240.0)]
     pub frame_rate: f64,
-    /// Bit rate of a stream in the beginning.
+    /// Initial bit rate of a stream.
     #[param(default = Rate::from_bps(300_000))]
     pub start_rate: Rate,
-    /// Lowest bit rate.
+    /// Minimum bit rate.
     #[param(default = Rate::from_bps(50_000))]
     pub min_rate: Rate,
-    /// Highest bit rate.
+    /// Maximum bit rate.
     #[param(default = Rate::from_bps(2_500_000))]
     pub max_rate: Rate,
-    /// Streams begin at random within this time.
+    /// Each stream starts at a random time within this span.
     #[param(default = "1 s")]
     pub start_within: Time,
 }
@@ -64,15 +64,14 @@ impl Parameters for VideoConference {
         paper: "S. Holmer et al., A Google Congestion Control Algorithm for Real-Time Communication, \
                 draft-ietf-rmcat-gcc-02, 2016; G. Carlucci et al., Congestion Control for Web \
                 Real-Time Communication, IEEE/ACM ToN 25(5), 2017",
-        purpose: "Video frames over RTP whose bit rate follows delay and loss as receivers report \
-                  them. The figures are the delay of frames, how often the picture freezes, and \
-                  the bit rate.",
+        purpose: "Video frames over RTP. The bit rate follows the delay and loss that receivers \
+                  report. The results are the frame delay, the number of freezes and the bit rate.",
         departures: &[
-            "Nothing is sent again and nothing protected: a frame that lost a packet is never \
-             complete; the next one is shown all the same.",
-            "The rate by the delay is worked out at the receiver and reported, as in the draft; \
-             WebRTC has moved that to the sender.",
-            "There is no audio beside it; `voip` is.",
+            "Lost packets are neither retransmitted nor protected: a frame with a lost packet \
+             never completes, and the next frame is shown.",
+            "The receiver computes the delay-based rate and reports it, as in the draft. WebRTC \
+             computes it at the sender.",
+            "The model has no audio. Use `voip` for audio.",
         ],
         memory: "one entry for each stream, each packet on its way and each frame in the measured \
                  span",

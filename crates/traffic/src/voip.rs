@@ -20,41 +20,42 @@ use crate::quality::{Quality, Voice};
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
-/// Voice calls: who talks at the servers, who listens at the clients.
+/// Voice calls. Talkers are at the servers, listeners at the clients.
 #[parameters]
 pub struct Voip {
-    /// Number of calls; of each, one way. With `direction = "both"` half of them go each way.
+    /// Number of calls, each in one direction. With `direction = "both"` half of them go in each
+    /// direction.
     #[param(least = 1)]
     pub calls: u32,
     /// The codec.
     #[param(default)]
     pub codec: Codec,
-    /// Mean length of a talk spurt; exponential.
+    /// Mean length of a talk spurt, exponential.
     #[param(default = "1.004 s", above = Time::ZERO)]
     pub talk: Time,
-    /// Mean length of a silence, in which nothing is sent; exponential. 0 s: one talks all the time.
+    /// Mean length of a silence, in which no packet is sent, exponential. 0 s: continuous talk.
     #[param(default = "1.587 s")]
     pub silence: Time,
-    /// How late the listener plays what arrives.
+    /// How the playout buffer sets its delay.
     #[param(default)]
     pub playout: Playout,
-    /// What the playout buffer adds to the delay of the first packet of a spurt, where it is fixed.
+    /// Delay that a fixed playout buffer adds to the first packet of a spurt.
     #[param(default = "60 ms")]
     pub playout_delay: Time,
-    /// Calls begin at random within this time.
+    /// Each call starts at a random time within this span.
     #[param(default = "1 s")]
     pub start_within: Time,
 }
 
-/// How late a listener plays what arrives. It is settled at the beginning of each talk spurt: what
-/// comes later than that is lost.
+/// How the playout buffer sets its delay at the start of each talk spurt. Later packets count as
+/// lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Playout {
-    /// After d + 4 v, moving averages (0.998) of the delay and of its deviation.
+    /// d + 4 v, from moving averages (0.998) of the delay and its deviation.
     #[default]
     Adaptive,
-    /// `playout_delay` behind the first packet of the spurt.
+    /// `playout_delay` after the first packet of the spurt.
     Fixed,
 }
 
@@ -73,17 +74,17 @@ const PAST: f64 = 0.998;
 
 impl Parameters for Voip {
     const ABOUT: About = About {
-        title: "Voice calls",
+        title: "Voice calls and their mean opinion score",
         paper: "ITU-T G.107, The E-model, 2015; ITU-T P.59, Artificial conversational speech, 1993; R. \
                 Ramjee et al., Adaptive Playout Mechanisms for Packetized Audio Applications in \
                 Wide-Area Networks, INFOCOM 1994",
-        purpose: "Calls of RTP packets in talk spurts. The figure is the mean opinion score by the \
-                  E-model, from the delay from mouth to ear and from what came too late or never.",
+        purpose: "Calls of RTP packets in talk spurts. The result is the mean opinion score by the \
+                  E-model, from the mouth-to-ear delay and the packets that are lost or late.",
         departures: &[
-            "The two ways of a call are apart: one talks without regard to the other.",
-            "Only delay and loss differ from the E-model's default terms; echo is cancelled.",
-            "The moving averages begin with the first packet, and take 0.1 of a new one until there \
-             have been 500; an adaptive playout waits 1 ms more than the paper's.",
+            "The two directions of a call are independent: talkers do not react to each other.",
+            "Only delay and loss differ from the default terms of the E-model. Echo is cancelled.",
+            "The moving averages start with the first packet and give each of the first 500 \
+             packets a weight of 0.1. An adaptive playout waits 1 ms longer than in the paper.",
         ],
         memory: "one entry for each call and each 10 s of it that are measured",
     };

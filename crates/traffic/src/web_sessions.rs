@@ -18,26 +18,26 @@ use crate::sizes::{SizeDraws, Sizes};
 /// Sessions after Zhang and Qiu 2000: fetch a transfer, think, fetch the next.
 #[parameters]
 pub struct WebSessions {
-    /// Number of sessions; left out: calibrated from `load`.
+    /// Number of sessions. Not given: calibrated from `load`.
     #[param(least = 1, unwritten)]
     pub sessions: Option<u32>,
-    /// Distribution of the transfers' sizes.
+    /// Distribution of transfer sizes.
     #[param(default = Sizes::Constant {
         size: Bytes(30_000),
     })]
     pub transfer: Sizes,
-    /// Shortest think time.
+    /// Minimum think time.
     #[param(default = "1 s")]
     pub think_min: Time,
-    /// Longest think time; between them it is uniform.
+    /// Maximum think time. Think times are uniform between the two.
     #[param(default = "3 s")]
     pub think_max: Time,
-    /// Transfers that a session fetches over a connection before it opens a new one. With more than it
-    /// will fetch it keeps its connection: its window and what it has learnt of the path, as an agent of
-    /// ns does that an application asks to send again.
+    /// Transfers that a session fetches over one connection before it opens a new one. If it never
+    /// reaches this number it keeps its connection, with its window and path metrics, as an ns
+    /// agent does that sends again.
     #[param(default = 1, least = 1, most = MOST_TRANSFERS, unwritten)]
     pub transfers_per_connection: u32,
-    /// Sessions begin their first transfer at random within this time.
+    /// Each session starts its first transfer at a random time within this span.
     #[param(default = "3 s")]
     pub start_within: Time,
 }
@@ -53,12 +53,15 @@ impl Parameters for WebSessions {
         title: "Web sessions",
         paper: "Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED in a \
                 Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000",
-        purpose: "Closed loop: a fixed number of sessions, each of which fetches a transfer over a \
-                  connection of its own, thinks, and fetches the next.",
+        purpose: "Closed loop: each of a fixed number of sessions fetches a transfer over a new \
+                  connection, thinks, and fetches the next.",
         departures: &[
-            "The request is one byte, as for bulk transfers.",
-            "The paper does not say whether a session keeps its connection: here every transfer \
-             has its own, unless `transfers_per_connection` says otherwise.",
+            "The request is one byte, as in bulk transfers.",
+            "Every transfer has its own connection, unless `transfers_per_connection` changes \
+             that. In the paper a session keeps its connection (section IV-C): \
+             `transfers_per_connection = 100000`.",
+            "A session thinks from the arrival of the last byte. In the paper it thinks from its \
+             acknowledgement (section V.A), half a round trip later.",
         ],
         memory: "one entry for each session",
     };

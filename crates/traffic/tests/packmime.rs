@@ -24,6 +24,7 @@ fn packmime(rate: f64, http: Http) -> Model {
         rate: Some(Frequency(rate)),
         http,
         server_delay: true,
+        response_scale: 1.0,
     })
 }
 
@@ -412,4 +413,34 @@ fn other_round_trip_times_meet_the_same_connections() {
             .collect::<Vec<_>>()
     };
     assert_eq!(rest(&NS2), rest(&other));
+}
+
+#[test]
+fn a_factor_scales_responses_and_nothing_else() {
+    let scaled = |http, response_scale| {
+        let Model::Packmime(params) = packmime(100.0, http) else {
+            unreachable!()
+        };
+        let model = Model::Packmime(Packmime {
+            response_scale,
+            ..params
+        });
+        let opened = connections(&model, &NS2, Direction::Forward, 1, 2000);
+        let exchanges = opened.into_iter().flat_map(|(at, connect)| {
+            let exchanges = connect.script.exchanges().to_vec();
+            exchanges.into_iter().map(move |it| (at, it))
+        });
+        exchanges.collect::<Vec<_>>()
+    };
+    for http in [Http::Http10, Http::Http11] {
+        let (whole, half) = (scaled(http, 1.0), scaled(http, 0.5));
+        assert_eq!(whole.len(), half.len());
+        for ((at, one), (at_half, other)) in whole.iter().zip(&half) {
+            let response = ((one.response as f64 * 0.5).round() as u64).max(1);
+            assert_eq!(other.response, response);
+            let without_response = |it: &aqmlab_traffic::Exchange| (it.request, it.think, it.pause);
+            assert_eq!(without_response(one), without_response(other));
+            assert_eq!(at, at_half);
+        }
+    }
 }

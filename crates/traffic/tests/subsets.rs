@@ -38,6 +38,7 @@ fn subset(interval: Option<(f64, f64)>, max_connections: u32) -> Connections {
         rate: Some(Frequency(40.0)),
         http: Http::Http10,
         server_delay: true,
+        response_scale: 1.0,
     });
     let rtt = Rtt::Packmime {
         table: PackmimeRtt::Ns2,

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use aqmlab_aqm::Discipline;
 use aqmlab_declare::schema::{Described, Parameter};
 use aqmlab_scenario::{
-    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, Quic, Quinn,
-    RateChange, Reordering, Scenario, Topology, class_keys, profile_keys,
+    Ampdu, Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, Quic,
+    Quinn, RateChange, Reordering, Scenario, Stations, Topology, Wifi, class_keys, profile_keys,
 };
 use aqmlab_tcp::{Clock, CongestionControlKind, DelayedAck, Profile, SlowStart};
 use aqmlab_traffic::{Model, Rtt, Sizes};
@@ -36,6 +36,9 @@ pub(crate) fn page() -> String {
              `[topology.bottleneck.forward]` (servers to clients) and \
              `[topology.bottleneck.reverse]` replace single keys, and a discipline as a whole. \
              [Topologies](topologies.md) shows examples.\n";
+    table::<Wifi>(&mut page, "`[topology.wifi]`");
+    table::<Stations>(&mut page, "`stations`, a list of");
+    table::<Ampdu>(&mut page, "`ampdu`");
     table::<Input>(&mut page, "`input`");
     table::<Reordering>(&mut page, "`reordering`");
     table::<RateChange>(&mut page, "`rate_changes`, a list of");

@@ -25,7 +25,7 @@ def table_kind(content: Mapping[str, Any]) -> str:
 
 
 def file_kind(path: Path) -> str:
-    """The same of a file; nothing, too, if it cannot be read or is no TOML."""
+    """The kind of a file: ``scenario``, ``sweep``, or nothing if it is neither or unreadable."""
     try:
         return table_kind(tomllib.loads(read_text(path, "TOML", _MAX_BYTES)))
     except (AqmlabError, tomllib.TOMLDecodeError, RecursionError):

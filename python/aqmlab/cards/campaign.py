@@ -86,7 +86,7 @@ def jobs_of(
 def jobs_in(
     cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]], seeds: Sequence[int]
 ) -> list[Job]:
-    """The same in the roles that each cell has."""
+    """The runs of some cells, each in its own roles."""
     found = []
     for cell in cells:
         for role in roles(cell):

@@ -45,9 +45,11 @@ class GateRule:
 
 
 _ANSWERS = GateRule("answers", "the candidate has every number that the baselines have", 0.0)
+_REPEATS = GateRule("repeats", "a plug-in's run gives the same numbers when it is made again", 0.0)
 GATES: Sequence[GateRule] = (
     GateRule("runs", "every run ends, and its packets balance", 0.0),
     _ANSWERS,
+    _REPEATS,
     GateRule("age", "no packet leaves after 60 s in the queue", 60.0),
     GateRule("memory", "the queue stays within its limit", 1.0 + 1e-9),
     GateRule("marks", "no packet is marked where no sender allows it", 0.0),
@@ -59,6 +61,7 @@ GATES: Sequence[GateRule] = (
 CONTROL_GATES: Sequence[GateRule] = (
     GateRule("runs", "every run ends, and its packets balance", 0.0),
     _ANSWERS,
+    _REPEATS,
     GateRule(
         "backoff",
         "at most 2 packets per round trip from 5 s after a total loss on",

@@ -7,6 +7,7 @@ each combination. What the traffic column calls a class stands in ``suites/words
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -23,7 +24,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario, inline
 
-__all__ = ["FOLDER", "Cell", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
+__all__ = ["FOLDER", "Cell", "at", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
 
 
 FOLDER = SHIPPED / "scenarios"
@@ -55,6 +56,10 @@ _NOT_SAID = frozenset(
 )
 """Keys of a class that labels leave out."""
 _EACH = re.compile(r"(\S+) ([\w-]+)( each)?")
+_WHEN = re.compile(r"\{when(?:\+([\d.]+))?\}")
+"""What stands for the time of a change that comes with a phase."""
+_NEVER_S = 3600.0
+"""Later than any run."""
 _TIMES = re.compile(r"([\d.]+)([SC])")
 """A number times the RFC's S (packets in the pipe and the buffer) or C (the rate)."""
 
@@ -124,6 +129,21 @@ def _worded(first: str, keys: Mapping[str, str]) -> str:
     return f"{word}{about}" if number == "-" else f"{number} {word}{about}"
 
 
+def at(cell: Cell, time: float | None) -> Cell:
+    """A cell whose changes come at a time; None: never. Nothing before them is different."""
+
+    def seconds(match: re.Match[str]) -> float:
+        return (_NEVER_S if time is None else time) + float(match[1] or 0)
+
+    def placed(match: re.Match[str]) -> str:
+        return f"{math.ceil(1e6 * seconds(match))} us"
+
+    row = cell.row
+    texts = {name: _WHEN.sub(placed, getattr(row, name)) for name in ("link", "back", "traffic")}
+    asked = _WHEN.sub(lambda match: repr(seconds(match)), row.numbers)
+    return replace(cell, row=replace(row, **texts, numbers=asked))
+
+
 def seconds_of(row: Row) -> float:
     """Simulated seconds of a run."""
     return parsed_time(row.warm_up) + parsed_time(row.duration)
@@ -148,12 +168,13 @@ def toml_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> st
         queue: the discipline under test.
         control: the congestion control of its subject; None: without its subject.
     """
-    row = cell.row
+    row = at(cell, None).row
     link = _Link.of(row)
     rtts = list(_rtts(row))
     title = f"{row.id}: {row.scenario}" + (f" ({cell.label})" if cell.label else "")
     lines = [
         f"# {row.section}" + (f"; differs: {row.differs}" if row.differs else ""),
+        *_changes_when(row),
         f"title = {inline(title)}",
         "seed = 1",
         *([f"load = {row.load}"] if row.load else []),
@@ -163,7 +184,7 @@ def toml_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> st
         f"duration = {inline(row.duration)}",
         'queue_sample = "20 ms"',
         'record = ["queue"]',
-        *([f'flow_trace = {{ flows = {row.trace}, period = "100 ms" }}'] if row.trace else []),
+        *_traced(row),
         "",
         *_topology(row, queue, link, max(rtts, default=0.1)),
     ]
@@ -172,6 +193,20 @@ def toml_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> st
     for table in _classes(row, control, link.rate, (pipe + room) / _PACKET):
         lines += ["", "[[traffic]]", *(f"{key} = {inline(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
+
+
+def _changes_when(row: Row) -> Iterator[str]:
+    """What a reader of the file has to know of a change that comes with a phase."""
+    if row.when:
+        phase, since = row.when.split()
+        yield f"# changes at {_NEVER_S:g} s stand for the first {phase} from {since} s on"
+
+
+def _traced(row: Row) -> Iterator[str]:
+    """The senders that are sampled."""
+    if row.trace:
+        period = row.period or "100 ms"
+        yield f"flow_trace = {{ flows = {row.trace}, period = {inline(period)} }}"
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 from aqmlab.scenario.quantities import parsed_rate, parsed_time
 
-__all__ = ["BACK_BELOW_S", "gate_values", "overview", "values"]
+__all__ = ["BACK_BELOW_S", "backlog", "gate_values", "overview", "senders", "values"]
 
 
 BACK_BELOW_S = 0.05
@@ -330,7 +330,7 @@ def _trimmed(table: pa.Table | None, what: str, classes: list[str]) -> float | N
     return float(np.sum(weights * ends) / kept)
 
 
-def _backlog(run: Run) -> tuple[Floats, Floats]:
+def backlog(run: Run) -> tuple[Floats, Floats]:
     """Times and backlogs of the samples of the queue under test, in seconds."""
     table = run.queue
     if table is None:
@@ -348,7 +348,7 @@ def _backlog(run: Run) -> tuple[Floats, Floats]:
 def _phases(run: Run, arguments: list[str]) -> Iterator[tuple[Floats, Floats]]:
     """Times since a change, and the backlogs there, of each phase."""
     first, every, length = map(float, arguments)
-    times, waits = _backlog(run)
+    times, waits = backlog(run)
     end = times[-1] if len(times) else 0.0
     while first + length <= end + 1e-3 + 0.1:
         chosen = (times >= first) & (times < first + length)
@@ -386,7 +386,7 @@ def _senders(run: Run, window: float, since: float) -> Floats:
     rates: list[Floats] = []
     end = float(run.summary["simulated_s"])
     edges = np.arange(since, end + 1e-9, window)
-    for times, values in _sampled(run):
+    for times, values in senders(run):
         counts, _ = np.histogram(times, edges)
         sums, _ = np.histogram(times, edges, weights=values)
         rates.append(np.where(counts > 0, sums / np.maximum(counts, 1), 0.0))
@@ -394,7 +394,7 @@ def _senders(run: Run, window: float, since: float) -> Floats:
     return found
 
 
-def _sampled(run: Run) -> list[tuple[Floats, Floats]]:
+def senders(run: Run) -> list[tuple[Floats, Floats]]:
     """Times and rates of each sampled sender, in bytes per second."""
     table = run.flow_trace
     if table is None:
@@ -417,10 +417,10 @@ def _windows(run: Run, arguments: list[str]) -> float | None:
 
 def _convergence(run: Run, _: list[str]) -> float | None:
     """From the start of the last sender until all stay near their mean."""
-    senders = _sampled(run)
-    if not senders:
+    found = senders(run)
+    if not found:
         return None
-    start = max(float(times[0]) for times, _ in senders)
+    start = max(float(times[0]) for times, _ in found)
     window = _WINDOW_RTTS * parsed_time(run.scenario["traffic"][0]["rtt"]["rtt"])
     rates = _senders(run, window, start)
     means = np.maximum(rates.mean(axis=1, keepdims=True), 1e-9)

@@ -21,7 +21,7 @@ __all__ = ["CONTROLS", "QUEUES", "TABLES", "WORST", "main"]
 QUEUES = ("droptail", "red", "codel", "fq-codel", "pie", "cake", "dualpi2")
 """Whose worst scenarios ship with the package, with the parameters that the leaderboard has."""
 CONTROLS = ("cubic", "reno", "bbr1", "bbr3", "vegas", "prague")
-"""The same of controls, with the leaderboard's ECN."""
+"""Controls with a worst scenario in the package, with the ECN of the leaderboard."""
 WORST = FOLDER / "worst"
 """Where they are."""
 TABLES = {"queue": WORST / "queues.csv", "control": WORST / "controls.csv"}

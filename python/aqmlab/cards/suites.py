@@ -28,6 +28,8 @@ SUITES: Mapping[str, str] = {
     "rfc8867": "Test cases for interactive media, RFC 8867 and RFC 8868, January 2021",
     "responsiveness": "Responsiveness, draft-ietf-ippm-responsiveness-09, July 2026",
     "access": "Responsiveness and a household on ten access links",
+    "bbr-draft": "Test cases of the BBR draft, draft-ietf-ccwg-bbr, appendix, August 2026",
+    "control-cases": "Test cases of any congestion control",
     "card": "The tests of the report card of a queue",
     "card-controls": "The tests of the report card of a congestion control",
 }
@@ -60,7 +62,7 @@ class Row:
     link: str = ""
     """Further keys of the forward direction of the bottleneck."""
     back: str = ""
-    """The same of the reverse direction."""
+    """Further keys of the reverse direction of the bottleneck."""
     links: str = ""
     """Links of a network with several queues."""
     paths: str = ""
@@ -79,6 +81,15 @@ class Row:
     """How many of the seeds it is run with at most; left out: all."""
     measures: str = ""
     """What aqmlab measures in it."""
+    when: str = ""
+    """Of a test case: the phase of the control at which something changes, and the second from
+    which on; ``{when}`` and ``{when+0.5}`` in other columns are that time."""
+    period: str = ""
+    """How often senders are sampled; left out: ``100 ms``."""
+    numbers: str = ""
+    """Of a test case: its numbers by name; :mod:`aqmlab.cards.cases` has the words."""
+    holds: str = ""
+    """Of a test case: the rule over these numbers."""
     expect: str = ""
     """What the table says should come out; a text, which nothing checks."""
     differs: str = ""

@@ -123,7 +123,7 @@ def _plain(value: Any, annotation: Any, about: Any) -> Any:  # noqa: ANN401 - ty
 
 
 def _of_text(text: str, annotation: Any, about: Any) -> Any:  # noqa: ANN401 - typer's types
-    """The same of a text."""
+    """The value of a text, by the type of its parameter."""
     if annotation is str:
         return text
     if annotation is int:

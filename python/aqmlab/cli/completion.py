@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from aqmlab.scenario.catalog import Catalog
 
-__all__ = ["assigned", "catalog_names", "disciplines"]
+__all__ = ["assigned", "catalog_names", "disciplines", "link_names"]
 
 
 _FIELDS = (
@@ -36,6 +36,12 @@ def catalog_names(incomplete: str) -> list[tuple[str, str]]:
         entry.name.rpartition(".")[2] if entry.kind == "metrics" else entry.name: entry.summary
         for entry in _catalog().entries
     }
+    return [(name, text) for name, text in found.items() if name.startswith(incomplete.lower())]
+
+
+def link_names(incomplete: str) -> list[tuple[str, str]]:
+    """Links that have names, and what they are."""
+    found = _catalog().summaries("links")
     return [(name, text) for name, text in found.items() if name.startswith(incomplete.lower())]
 
 

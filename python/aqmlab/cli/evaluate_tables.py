@@ -75,7 +75,7 @@ def _measured(row: Row) -> str:
 
 
 def listed_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The same as JSON."""
+    """The rows of the list, as JSON."""
     found = []
     for row in rows:
         runs, seconds = cost_of(row)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab._util.markup import Markup
-from aqmlab.cli.completion import assigned
+from aqmlab.cli.completion import assigned, link_names
 from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
 
@@ -18,7 +18,10 @@ __all__ = [
     "Format",
     "Jobs",
     "Json",
+    "Link",
     "Memory",
+    "MetricFiles",
+    "OwnMetrics",
     "Plugins",
     "Runs",
     "ScenarioFile",
@@ -63,6 +66,15 @@ Sets = Annotated[
         autocompletion=assigned,
     ),
 ]
+Link = Annotated[
+    str | None,
+    typer.Option(
+        "--link",
+        metavar="LINK",
+        help="A link by its name, such as dsl, leo or policed: aqmlab list links.",
+        autocompletion=link_names,
+    ),
+]
 Seed = Annotated[
     list[int] | None,
     typer.Option(
@@ -85,6 +97,50 @@ Format = Annotated[
         help="Print the tables as LaTeX (booktabs), Markdown or CSV and nothing else, as rounded "
         "as on a terminal.",
         show_default=False,
+    ),
+]
+
+
+def _define(texts: list[str] | None) -> list[str] | None:
+    """Defines metrics before anything names them."""
+    if texts:
+        from aqmlab.results import own_metrics  # few commands want them
+
+        own_metrics.define([own_metrics.option(text) for text in texts])
+    return texts
+
+
+OwnMetrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="'NAME = TEXT'",
+        callback=_define,
+        is_eager=True,
+        help="A metric of your own, such as 'late = share(responses.response_s > 1) in %'; "
+        "docs/how-to/metrics-of-your-own.md explains the text. May be repeated.",
+    ),
+]
+
+
+def _load_metrics(files: list[Path] | None) -> list[Path] | None:
+    """Runs the files, before anything names their functions."""
+    for file in files or ():
+        from aqmlab.results import own_metrics  # few commands want them
+
+        own_metrics.load(file)
+    return files
+
+
+MetricFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--metrics",
+        metavar="FILE",
+        callback=_load_metrics,
+        is_eager=True,
+        help="Load metrics of your own in Python: functions of a run. May be repeated. Their code "
+        "runs.",
     ),
 ]
 Jobs = Annotated[

@@ -14,23 +14,32 @@ from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results import order
+from aqmlab.results.own_metrics import defined, measured
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 
-__all__ = ["baselines", "calibrated", "kept", "load", "made", "planned_runs"]
+__all__ = ["baselines", "calibrated", "kept", "load", "made", "planned_runs", "say_packets"]
 
 
-def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
-    """The scenario that a command is about."""
-    scenario = _read(file, overrides, seed)
+def load(
+    file: Path, overrides: Sequence[str] | None, seed: int | None, link: str | None = None
+) -> Scenario:
+    """The scenario that a command is about, over a link that has a name if one is given."""
+    scenario = _read(file, overrides, seed, link)
     _warn([scenario])
     return scenario
 
 
-def _read(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
-    """The same without warnings."""
+def _read(
+    file: Path, overrides: Sequence[str] | None, seed: int | None, link: str | None = None
+) -> Scenario:
+    """Reads a scenario without warnings."""
     pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
+    if link is not None:
+        from aqmlab.scenario.named_links import named_link
+
+        pairs = [*named_link(link).overrides(Scenario.load(file)), *pairs]
     if seed is not None:
         pairs.append(("seed", str(seed)))
     return Scenario.load(file, pairs)
@@ -161,8 +170,13 @@ def made(
     from aqmlab.engine import parallel  # processes and pipes
     from aqmlab.engine.execute import default_path
 
-    scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
+    wanted = [entry for entry in planned if isinstance(entry, Scenario)]
+    for metric in defined():
+        for scenario in wanted:
+            metric.check(scenario.data)
+    scenarios = calibrated(wanted, jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}
+    say_packets([(entry, root / name) for name, entry in named.items()])
     if any(not (root / name).exists() for name in named):
         check_output_folder(root)
     names = dict(zip(named, _names(list(named.values())), strict=True))
@@ -182,8 +196,21 @@ def made(
         result = entry if isinstance(entry, Run) else next(fresh)
         if isinstance(result, AqmlabError):
             raise result
-        found.append(result)
+        found.append(entry if isinstance(entry, Run) else measured(result))
     return found
+
+
+def say_packets(planned: Sequence[tuple[Scenario, Path]]) -> None:
+    """Says how large the tables of packets become; an error if that is too large.
+
+    Args:
+        planned: scenarios and the places of their runs; what is there is not made again.
+    """
+    from aqmlab.engine import packet_table  # few record packets
+
+    fresh = [(scenario, place) for scenario, place in planned if not place.exists()]
+    if fresh and (size := packet_table.check([one for one, _ in fresh], fresh[0][1])) is not None:
+        say(f"packets.parquet: {size}")
 
 
 def _names(scenarios: Sequence[Scenario]) -> list[str]:

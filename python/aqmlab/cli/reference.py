@@ -25,7 +25,7 @@ _HEAD = """# The command line
 | exit status | when |
 | --- | --- |
 | 0 | the command did its work |
-| 1 | a run failed, a gate failed, a card got worse, or a report leaves a damaged run out |
+| 1 | a run, gate or packet script failed, a card got worse, or a report leaves a damaged run out |
 | 2 | the input is wrong; for `run` and `check` also a plug-in that raises an exception |
 | 130 | interrupted |
 

@@ -43,7 +43,7 @@ class Mahimahi:
     """The program and its arguments."""
 
     def options(self) -> dict[str, str]:
-        """The same as options of ``aqmlab shell``."""
+        """The shells as options of ``aqmlab shell``."""
         return {
             "--down": self.down,
             "--up": self.up,

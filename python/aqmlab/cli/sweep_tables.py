@@ -52,6 +52,10 @@ class TerminalProgress(SweepProgress):
         """See :class:`SweepProgress`."""
         say(answer)
 
+    def recording(self, size: str) -> None:
+        """See :class:`SweepProgress`."""
+        say(size)
+
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
         """See :class:`SweepProgress`."""
         say(

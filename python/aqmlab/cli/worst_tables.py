@@ -65,7 +65,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def found_json(found: Worst) -> dict[str, Any]:
-    """The same as JSON."""
+    """The worst scenario that was found, as JSON."""
     return {
         "kind": found.kind,
         "name": found.name,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aqmlab import _native
 from aqmlab._util.places import RUNS_ROOT
-from aqmlab.engine import memory
+from aqmlab.engine import memory, packet_table
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
@@ -106,6 +106,7 @@ def execute(
     key = world.key(scenario)
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
+    packet_table.check([scenario], target)
     try:
         return _make(scenario, target, load, world, progress)
     except AqmlabError:
@@ -119,6 +120,7 @@ def make(scenario: Scenario, target: Path, progress: Callable[[float], None] | N
     load = scenario.offered_load
     if scenario.uncalibrated:
         scenario, _ = calibrate(scenario)
+    packet_table.check([scenario], target)
     return _make(scenario, target, load, World.SIM, progress, durable=False)
 
 

@@ -7,6 +7,8 @@ changed. As long as all of that is the same, the numbers are taken from there. W
 file, cuts, removes or replaces it changes some of it; then the run is opened and checked as if it
 were new. What changes on the disk behind the file system's back is found by ``--verify``.
 
+Metrics of one's own are kept under the hash of their text, so that another text is another number.
+
 The file is a convenience: where it is missing, damaged or of another version, all runs are opened.
 """
 
@@ -18,6 +20,7 @@ import json
 import os
 import time
 from array import array
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
@@ -28,6 +31,7 @@ from aqmlab._util.lazy import pa
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
 from aqmlab.results.numbers import Layout, Numbers, layout_of
+from aqmlab.results.own_metrics import Definition, kept_name
 from aqmlab.results.run import Run
 
 __all__ = ["KNOWN", "Kept", "signed"]
@@ -64,9 +68,19 @@ def signature(folder: str | os.PathLike[str]) -> str | None:
     return hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest()
 
 
-def signed(run: Run) -> tuple[str | None, Numbers]:
-    """What is kept of a run: the signature of its files, and its numbers."""
-    return signature(run.path), Numbers.of(run)
+def signed(run: Run, wanted: Sequence[Definition] = ()) -> tuple[str | None, Numbers]:
+    """What is kept of a run: the signature of its files, and its numbers.
+
+    Args:
+        run: the run.
+        wanted: metrics of one's own that are among the numbers.
+    """
+    return signature(run.path), Numbers.of(run, _own(run, wanted))
+
+
+def _own(run: Run, wanted: Sequence[Definition]) -> dict[str, float | None]:
+    """Metrics of one's own of a run, as they are kept."""
+    return {kept_name(one): one.of(run) for one in wanted}
 
 
 class Kept:
@@ -74,10 +88,13 @@ class Kept:
 
     Args:
         folder: where the file is, that of a sweep.
+        wanted: metrics of one's own that are wanted, too.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wanted: Sequence[Definition] = ()) -> None:
         self._file = folder / KNOWN
+        self._wanted = {kept_name(one): one for one in wanted}
+        self._shown: dict[Layout, tuple[Layout, list[int]]] = {}
         self._found: dict[str, tuple[str, Numbers]] = {}
         self._is_new = False
         # Arrow's errors are among them.
@@ -88,23 +105,51 @@ class Kept:
         """The numbers of a run in a store; it is opened if its folder is not what it was."""
         now = signature(store.place(key))
         known = self._found.get(key)
+        own: dict[str, float | None] = {}
         if known is not None and known[0] == now and not store.verify:
-            return known[1]
+            own = {name: known[1].get(name) for name in known[1].layout.names if _is_own(name)}
+            if self._wanted.keys() <= own.keys():
+                return self._named(known[1])
         run = store.find(key)
-        return None if run is None else self.note(key, now, Numbers.of(run))
+        if run is None:
+            return None
+        own |= _own(run, [one for name, one in self._wanted.items() if name not in own])
+        return self.note(key, now, Numbers.of(run, own))
 
     def note(self, key: str, signed: str | None, numbers: Numbers) -> Numbers:
         """Keeps a run that was opened and checked, and the signature from before that."""
         if signed is not None:
             self._found[key] = (signed, numbers)
             self._is_new = True
-        return numbers
+        return self._named(numbers)
+
+    def _named(self, numbers: Numbers) -> Numbers:
+        """The same numbers, with the wanted metrics of one's own under their names."""
+        layout = numbers.layout
+        if layout not in self._shown:
+            kept = [
+                (place, f"metrics.{self._wanted[name].name}" if _is_own(name) else name)
+                for place, name in enumerate(layout.names)
+                if not _is_own(name) or name in self._wanted
+            ]
+            places = [place for place, _ in kept]
+            whole = bytes(layout.whole[place] for place in places)
+            self._shown[layout] = layout_of(tuple(name for _, name in kept), whole), places
+        shown, places = self._shown[layout]
+        if shown is layout:
+            return numbers
+        return Numbers(shown, array("d", (numbers.values[place] for place in places)))
 
     def write(self) -> None:
         """Writes what is new, if it can be written."""
         if self._is_new:
             with suppress(AqmlabError):
                 write_bytes(self._file, _written(self._found))
+
+
+def _is_own(name: str) -> bool:
+    """Whether a number is a metric of one's own, as it is kept."""
+    return name.startswith("metrics.") and "@" in name
 
 
 def _about() -> str:

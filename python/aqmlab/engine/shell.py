@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
@@ -261,7 +262,21 @@ class FileLink:
             queue_up: replaces that of the upload.
             buffer: the size of queues that replace others and state none.
         """
-        topology = Scenario.load(file).data["topology"]
+        return cls.of(Scenario.load(file), file, rtt_s, jitter_s, queue_down, queue_up, buffer)
+
+    @classmethod
+    def of(
+        cls,
+        scenario: Scenario,
+        file: Path,
+        rtt_s: float | None,
+        jitter_s: float,
+        queue_down: str | None = None,
+        queue_up: str | None = None,
+        buffer: str | None = None,
+    ) -> FileLink:
+        """The bottleneck of a scenario; the rest as in :meth:`load`."""
+        topology = deepcopy(scenario.data["topology"])
         if topology["kind"] != "dumbbell":
             raise AqmlabError(
                 f'{file}: topology.kind: found "{topology["kind"]}", but programs are behind one '

@@ -46,7 +46,7 @@ class Store:
         return self.root / key[:2] / key
 
     def place(self, key: str) -> str:
-        """The same as a text, for sweeps that look for thousands."""
+        """The path of a key as a text: sweeps ask for thousands."""
         return f"{self.root}/{key[:2]}/{key}"
 
     def find(self, key: str) -> Run | None:

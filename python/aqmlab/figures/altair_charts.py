@@ -61,7 +61,7 @@ _KINDS: dict[str, type[Chart]] = {
 
 
 def altair_chart(chart: Plain) -> Chart:
-    """The same figure as Altair has it."""
+    """Converts a figure to a chart of Altair."""
     spec = chart.to_dict()
     kind = next((found for key, found in _KINDS.items() if key in spec), alt.Chart)
     # Rows pass untouched: looking through thousands of them takes seconds.

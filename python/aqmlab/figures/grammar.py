@@ -42,7 +42,7 @@ class Channel(dict[str, Any]):
         super().__init__(field=name, type=_TYPES[kind], **options)
 
     def but(self, **options: Any) -> Channel:  # noqa: ANN401 - as Vega-Lite has it
-        """The same with other options."""
+        """A copy with other options."""
         found = Channel.__new__(Channel)
         found.update(self, **options)
         return found

@@ -34,7 +34,8 @@ class Plotted:
     @property
     def title(self) -> str:
         """What it is, for an axis; the subtitle says of what."""
-        label = self.label[0].upper() + self.label[1:]
+        own = self.number.own is not None
+        label = self.label if own else self.label[0].upper() + self.label[1:]
         return f"{label} ({self.unit})" if self.unit else label
 
     @property
@@ -77,6 +78,8 @@ def quantity(name: str, found: Sequence[Configuration], link: str | None = None)
         return of_link(asked.last, chosen_links(found, link)[0], found[0].runs[0].scenario)
     place, label = " ".join(asked.key.split(".")[1:-1]), asked.label
     where = "" if place == ALL else f"of {place}"
+    if asked.own is not None:
+        return Plotted(asked, asked.label, "", asked.unit, asked.scale)
     if asked.section == "links":
         where = placed(LinkDirection(*asked.place.split(".")), found[0].runs[0].scenario)
     elif asked.section == "responses" and asked.last.startswith(("p", "m")):

@@ -130,7 +130,7 @@ def delays(run: Run, at: LinkDirection) -> Samples | None:
 
 
 def _delays(run: Run, table: pa.Table, at: LinkDirection) -> Samples | None:
-    """The same from the run's samples."""
+    """Delays from the samples of a run."""
     chosen = rows_with(table["link"], at[0]) & rows_with(table["direction"], at[1])
     if not chosen.any():
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -60,11 +60,17 @@ def grouped(title: str, axis: str, series: Mapping[str, Series]) -> list[Panel]:
     ]
 
 
-def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: float) -> Chart:
+def stacked(
+    panels: Sequence[Panel],
+    names: Sequence[str],
+    look: Look,
+    room: float,
+    below: Callable[[Axis], Chart] | None = None,
+) -> Chart:
     """Plots above each other on one axis of time.
 
     Those of the same quantity share the vertical axis too; it is logarithmic if their heights are
-    unlike.
+    unlike. `below` makes a further plot of the axis.
     """
     times = [time for panel in panels for one in panel.series.values() for time, _ in one]
     begin = min(float(time.min()) for time in times if len(time))
@@ -88,10 +94,15 @@ def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: flo
             width=room,
             height=height,
             legend=legend,
-            labelled=number == len(panels) - 1,
+            labelled=below is None and number == len(panels) - 1,
         )
         plots.append(plot.properties(title=panel.title) if panel.title else plot)
-    return vconcat(*plots, spacing=look.size.text * 0.9)
+    spacing = look.size.text * 0.9
+    chart = vconcat(*plots, spacing=spacing)
+    if below is None:
+        return chart
+    # Curves share their colours; what is below them has its own.
+    return vconcat(chart, below(x), spacing=spacing).scales(color="independent")
 
 
 def band_words(panels: Sequence[Panel]) -> str:

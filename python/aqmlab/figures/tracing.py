@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from aqmlab.results.statistics import Floats
 __all__ = ["Traced", "trace"]
 
 
+Words: TypeAlias = "np.ndarray[Any, np.dtype[np.str_]]"
 _COLUMNS = ("time_s", "cwnd_bytes", "rtt_s", "in_flight_bytes")
 
 
@@ -27,6 +29,8 @@ class Traced:
     rtt_s: Floats
     """NaN where the sender has no estimate."""
     in_flight_bytes: Floats
+    phase: Words
+    """What its congestion control is doing; empty where nothing says it."""
 
     @property
     def is_timed(self) -> bool:
@@ -42,7 +46,8 @@ class Traced:
     def after(self, begin_s: float) -> Traced:
         """Its rows from a time on."""
         kept = self.time_s >= begin_s
-        return Traced(self.traffic, *(getattr(self, name)[kept] for name in _COLUMNS))
+        found = {name: getattr(self, name)[kept] for name in (*_COLUMNS, "phase")}
+        return replace(self, **found)
 
 
 def trace(run: Run, flow: int | None = None) -> list[tuple[str, Traced]]:
@@ -51,6 +56,8 @@ def trace(run: Run, flow: int | None = None) -> list[tuple[str, Traced]]:
     if table is None or table.num_rows == 0:
         return []
     columns = [table[name].to_numpy().astype(float) for name in _COLUMNS]
+    known = "phase" in table.column_names  # runs of earlier versions have none
+    phases = np.array(table["phase"].to_pylist() if known else [""] * table.num_rows)
     number_of = table["flow"].to_numpy()
     order = np.lexsort((columns[0], number_of))
     numbers, begins = np.unique(number_of[order], return_index=True)
@@ -61,7 +68,8 @@ def trace(run: Run, flow: int | None = None) -> list[tuple[str, Traced]]:
     found = []
     for number, rows in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
         traffic = str(table["class"][int(rows[0])].as_py())
-        part = Traced(traffic, *(column[rows] for column in columns))
+        time_s, cwnd, rtt, in_flight = (column[rows] for column in columns)
+        part = Traced(traffic, time_s, cwnd, rtt, in_flight, phases[rows])
         if flow in (None, number) and part.is_timed:
             found.append((f"{number} ({traffic})", part))
     return found

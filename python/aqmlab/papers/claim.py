@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from aqmlab._util.fields import toml_table
 from aqmlab.errors import AqmlabError
+from aqmlab.results.verdict import FAILS, HOLDS
 
 __all__ = ["CONTRADICTED", "Claim", "Claims", "Further", "Noise", "NoiseOf", "combinations"]
 
@@ -34,6 +36,9 @@ class Claim:
     """Predicates, of :mod:`aqmlab.papers.rule`, that must all be true; none: nothing decides it."""
     undecided: str = ""
     """Why nothing decides it."""
+    elsewhere: str = ""
+    """The verdict of a measurement that no table holds; ``because`` says which, and its numbers."""
+    because: str = ""
     sentence: str = ""
     """The paper's own words, where the rules hang on them."""
 
@@ -42,6 +47,13 @@ class Claim:
         """Whether the paper's own tables contradict it, wholly or in part."""
         return self.own_tables in CONTRADICTED
 
+    def without(self, columns: Collection[str]) -> Claim:
+        """The same where some columns say nothing: rules lose the conditions that need them."""
+        found = (_without(rule, columns) for rule in self.rules)
+        rules = tuple(dict.fromkeys(rule for rule in found if rule))
+        lost = "" if rules or not self.rules else f"it compares {', '.join(columns)} only"
+        return replace(self, rules=rules, undecided=self.undecided or lost)
+
     @classmethod
     def read(cls, spec: Mapping[str, Any], file: Path) -> Claim:
         """An entry of ``[[claims]]``."""
@@ -49,15 +61,38 @@ class Claim:
         for key in ("id", "type", "text", "own_tables"):
             if key not in spec:
                 raise AqmlabError(f"{file}: {name}: found no {key}; every claim has one")
-        if ("rule" in spec) == ("undecided" in spec):
-            found = "both" if "rule" in spec else "neither"
-            raise AqmlabError(f"{file}: {name}: found {found} of rule and undecided; expected one")
+        ways = [key for key in ("rule", "undecided", "elsewhere") if key in spec]
+        if len(ways) != 1:
+            found = " and ".join(ways) or "none"
+            right = "expected one of rule, undecided and elsewhere"
+            raise AqmlabError(f"{file}: {name}: found {found}; {right}")
+        if spec.get("elsewhere", HOLDS) not in (HOLDS, FAILS) or (
+            ("because" in spec) != ("elsewhere" in spec)
+        ):
+            right = f"expected {HOLDS} or {FAILS}, and because with what was measured"
+            raise AqmlabError(f"{file}: {name}: elsewhere: {right}")
         try:
             rules = _rules(spec.get("rule", []), spec.get("each", {}))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{file}: {name}: rule or each: {error!r}") from None
-        keys = ("id", "type", "text", "own_tables", "undecided", "sentence")
+        keys = ("id", "type", "text", "own_tables", "undecided", "elsewhere", "because", "sentence")
         return cls(rules=rules, **{key: spec[key] for key in keys if key in spec})
+
+
+def _without(rule: str, columns: Collection[str]) -> str:
+    """A rule without those of its conditions, joined by ``and``, that need one of some columns."""
+    whole = ast.parse(rule, mode="eval").body
+    conditions = [whole]
+    if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And):
+        conditions = whole.values
+    kept = [
+        one
+        for one in conditions
+        if not any(isinstance(n, ast.Attribute) and n.attr in columns for n in ast.walk(one))
+    ]
+    if len(kept) == len(conditions):
+        return rule
+    return " and ".join(f"({ast.unparse(one)})" for one in kept)
 
 
 def _rules(rule: str | Sequence[str], each: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
@@ -146,6 +181,12 @@ class Claims:
         for name in (name for one in self.further for name in one.claims if name not in known):
             raise AqmlabError(f"{self.file}: further: found {name}, which is none of its claims")
         return self
+
+    def without(self, columns: Collection[str]) -> Claims:
+        """The claims without what they say of some columns."""
+        if not columns:
+            return self
+        return replace(self, entries=tuple(claim.without(columns) for claim in self.entries))
 
     def named(self, name: str) -> Claim:
         """The claim of this id."""

@@ -51,7 +51,7 @@ class Judged:
     noisy_copies: float | None = None
     """Share of noisy copies of the paper's tables of which its rule is true; None: not known."""
     noisy_runs: float | None = None
-    """The same of noisy copies of our numbers."""
+    """Share of noisy copies of our numbers of which its rule is true; None: not known."""
     within_noise: bool = False
     """Whether one run of each row decides it, and another run could say otherwise."""
 
@@ -99,7 +99,9 @@ def judge(
     done = {table for table, _, _ in values} if tables is None else set(tables)
     verdicts = []
     for claim in paper.claims.entries:
-        if not claim.rules:
+        if claim.elsewhere:
+            verdicts.append(Judged(claim, claim.elsewhere, claim.because))
+        elif not claim.rules:
             verdicts.append(Judged(claim, UNDECIDED, claim.undecided))
         elif quick and claim.type not in paper.claims.quick:
             verdicts.append(Judged(claim, UNDECIDED, "quick runs decide orderings only"))
@@ -282,9 +284,10 @@ def alternatives(
         if not set(other.replaces.values()) <= set(tables):
             continue
         resting = concerned(paper, other)
+        there = replace(paper, claims=paper.claims.without(other.without))
         again = {
             one.claim.id: one
-            for one in judge(paper, _exchanged(cells, paper, other), tables=tables)
+            for one in judge(there, _exchanged(cells, paper, other), tables=tables)
             if one.claim.id in resting
         }
         pairs = tuple(

@@ -81,7 +81,7 @@ class Row:
         return self.filled(line_of(self.by_seed, seed, self.label))
 
     def filled(self, line: Mapping[str, str]) -> tuple[Override, ...]:
-        """The same with a line of the file by seed."""
+        """The overrides, with a line of the file by seed filled in."""
         own = ((path, Template(text).substitute(line)) for path, text in self.templates)
         return (*own, *self.overrides)
 
@@ -166,6 +166,9 @@ class Interpretation:
     apart: tuple[str, ...] = ()
     """Patterns of the tables, or of the labels of rows, that it has not: no claim that needs one is
     judged in it."""
+    without: tuple[str, ...] = ()
+    """Columns that say nothing in it: its tables lack them, and rules leave out what compares
+    them."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,7 @@ class Paper:
                 _table(_complete(spec, specs, source), columns, folder, seeded)
                 for spec in source["tables"]
             ]
-            interpretations = _interpretations(source.get("readings", []), tables)
+            interpretations = _interpretations(source.get("readings", []), tables, columns)
             return cls(
                 name=folder.name,
                 title=source["paper"],
@@ -350,30 +353,44 @@ def _table(
 
 
 def _interpretations(
-    specs: Sequence[Mapping[str, Any]], tables: list[Table]
+    specs: Sequence[Mapping[str, Any]], tables: list[Table], columns: Mapping[str, Column]
 ) -> tuple[Interpretation, ...]:
     """What ``[[readings]]`` in ``tables.toml`` describes; its tables are added to the others."""
     known = {table.id: table for table in tables}
     found = []
     for spec in specs:
         again = {
-            name: _alternative(known[name], spec, part)
+            name: _alternative(known[name], spec, part, columns)
             for part in spec["of"]
             for name in part["tables"]
         }
         tables += again.values()
-        replaces = {name: table.id for name, table in again.items()}
-        mark, apart = spec.get("mark", ""), tuple(spec.get("apart", ()))
-        found.append(Interpretation(spec["id"], spec["title"], spec["why"], mark, replaces, apart))
+        found.append(
+            Interpretation(
+                spec["id"],
+                spec["title"],
+                spec["why"],
+                mark=spec.get("mark", ""),
+                replaces={name: table.id for name, table in again.items()},
+                apart=tuple(spec.get("apart", ())),
+                without=tuple(spec.get("without", ())),
+            )
+        )
     return tuple(found)
 
 
-def _alternative(table: Table, other: Mapping[str, Any], part: Mapping[str, Any]) -> Table:
+def _alternative(
+    table: Table, other: Mapping[str, Any], part: Mapping[str, Any], columns: Mapping[str, Column]
+) -> Table:
     """Those rows of a table that an interpretation has, with its settings on top of theirs.
 
-    Where it sets what differs from seed to seed, nothing of the file by seed is shown.
+    It may measure a column otherwise, or show more of them. Where it sets what differs from seed to
+    seed, nothing of the file by seed is shown.
     """
-    pattern, settings = part.get("rows", "*"), part["set"]
+    pattern, settings = part.get("rows", "*"), part.get("set", {})
+    instead = {name: columns[key] for name, key in part.get("columns", {}).items()}
+    if unknown := instead.keys() - {column.name for column in table.columns}:
+        raise ValueError(f"reading {other['id']}: table {table.id} has no column {min(unknown)}")
     rows = tuple(
         replace(
             row,
@@ -386,14 +403,21 @@ def _alternative(table: Table, other: Mapping[str, Any], part: Mapping[str, Any]
         if fnmatchcase(row.label, pattern)
     )
     replaced = {path for row in rows for path, _ in row.templates} & settings.keys()
-    shown = [column for column in table.columns if not (replaced and column.by_seed)]
+    more = [columns[key] for key in part.get("compare", ())]
+    shown = [
+        replace(instead.get(column.name, column), name=column.name)
+        for column in table.columns
+        if not (replaced and column.by_seed) and column.name not in other.get("without", ())
+    ]
     if not rows:
         raise ValueError(f"reading {other['id']}: there is no row {pattern} in table {table.id}")
     return replace(
         table,
         id=f"{table.id}-{other['id']}",
         title=f"{table.title}: {other['title']}",
-        columns=tuple(replace(column, tolerance=None, percentile=None) for column in shown),
+        columns=tuple(
+            replace(column, tolerance=None, percentile=None) for column in (*shown, *more)
+        ),
         rows=rows,
         quick_rows="",
         shows=(),

@@ -184,7 +184,7 @@ def block_samples(run: Run, traffic: str) -> Samples:
 
 
 def _samples(run: Run, traffic: str) -> Iterator[Samples]:
-    """The same in parts, of which one is held at a time."""
+    """The responses of a class in parts: one part is in memory at a time."""
     if not run.has("responses"):
         raise AqmlabError(f"{run.path}: recorded no responses")
     measured = float(run.summary["measured_s"])

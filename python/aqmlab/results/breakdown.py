@@ -83,6 +83,11 @@ _RECOVERY = Cause(
     "The answers to later packets show the sender what is missing.",
 )
 _TRANSMISSION = Cause("transmission", "entering links, bit by bit")
+_AIR = Cause(
+    "waits for the air",
+    "waiting until nobody else sends, and for packets to be sent again",
+    "One station sends at a time; a slow one takes long.",
+)
 _HOSTS = Cause("waits at hosts", "at the hosts, behind other packets")
 _ACK = Cause("delayed ACKs", "waiting for a receiver that delays its answer")
 _RULES = Cause("pacing", "held back by the pace of the sender")
@@ -90,7 +95,7 @@ _APPLICATION = Cause("application", "waiting for the application at either end")
 _OTHER = Cause("other parts", "for other reasons")
 CAUSES = (
     *(_WAY, _TRANSMISSION, _HOSTS, _QUEUE, _SYN, _TIMEOUT, _PROBE, _RECOVERY, _ACK, _RULES),
-    *(_APPLICATION, _OTHER),
+    *(_APPLICATION, _OTHER, _AIR),
 )
 """In the order of legends."""
 
@@ -166,12 +171,18 @@ FIXED_PARTS = (
          "something that an earlier exchange had sent"),
 )  # fmt: skip
 _BY_KEY = {one.key: one for one in FIXED_PARTS}
-_AT_LINK = re.compile(r"(wait|ring|transmission)_(.+)_(forward|reverse)")
+_AT_LINK = re.compile(r"(wait|ring|transmission)_(.+)_(forward|reverse|down|up)")
 LINK_PARTS = {
     "wait": ("queue,", _QUEUE, "in the queue"),
     "ring": ("device ring,", _QUEUE, "in the device ring behind the queue"),
     "transmission": ("transmission,", _TRANSMISSION, "bits enter the link"),
 }
+AIR_PARTS = {
+    "wait": LINK_PARTS["wait"],
+    "ring": ("waiting for the air,", _AIR, "handed over, until it is sent and understood"),
+    "transmission": ("on the air,", _TRANSMISSION, "sent with the others of its aggregate"),
+}
+"""The same where stations share a medium."""
 
 
 @cache
@@ -180,7 +191,8 @@ def part(key: str) -> Part:
     if key in _BY_KEY:
         return _BY_KEY[key]
     if found := _AT_LINK.fullmatch(key):
-        label, cause, story = LINK_PARTS[found[1]]
+        parts = AIR_PARTS if found[3] in ("down", "up") else LINK_PARTS
+        label, cause, story = parts[found[1]]
         return Part(key, label, cause, story, LinkDirection(found[2], found[3]))
     return Part(key, key.replace("_", " "), _OTHER)
 
@@ -194,11 +206,11 @@ class Band:
     parts: Mapping[str, float]
     """By the key of the part."""
     trips: float
-    """One-way trips on the path behind the handshake."""
+    """One-way trips on the path after the handshake."""
     lost_share: float
     """Share of the responses with a loss on their path."""
     reasons: Mapping[tuple[LinkDirection, str], float]
-    """The same by where and why the packet was dropped."""
+    """Share of the responses by the place and the reason of the drop."""
 
     @classmethod
     def of(cls, summary: Mapping[str, Any], traffic: str, band: str) -> Band | None:

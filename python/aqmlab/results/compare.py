@@ -22,13 +22,14 @@ from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import (
     ALL,
     LINK,
-    MORE_IS_BETTER,
+    OWN,
     PROGRAM,
     QUALITY,
     RESPONSES,
     TRANSFERS,
     Metric,
     chosen,
+    direction,
     look_up,
 )
 from aqmlab.results.run import Run
@@ -48,6 +49,7 @@ __all__ = [
     "distances",
     "kolmogorov_distance",
     "link_differences",
+    "own_differences",
     "pairs_of",
 ]
 
@@ -120,9 +122,8 @@ class Difference:
 
     @property
     def direction(self) -> str:
-        """``better`` or ``worse`` for users, clear or not."""
-        more = self.difference > 0
-        return "better" if more == (self.metric in MORE_IS_BETTER) else "worse"
+        """``better`` or ``worse`` for users, clear or not; nothing where nobody said which."""
+        return direction(self.metric, self.difference)
 
     def __str__(self) -> str:
         """One line for people."""
@@ -218,9 +219,22 @@ def link_differences(
     for first, others in comparisons(groups, baseline, ordered=ordered):
         for other in others:
             for at in loaded_links([*first.runs, *other.runs]):
-                own = _summary_differences(first, other, at.path, LINK)
-                found += [replace(one, traffic=".".join(at.path[1:])) for one in own]
+                found += _summary_differences(first, other, at.path, LINK)
     return found
+
+
+def own_differences(
+    groups: Sequence[Group], baseline: Baseline = None, *, ordered: bool = True
+) -> list[Difference]:
+    """Differences of groups to the baseline of their scenario in metrics of one's own."""
+    if not OWN:
+        return []
+    return [
+        replace(one, traffic=ALL)
+        for first, others in comparisons(groups, baseline, ordered=ordered)
+        for other in others
+        for one in _summary_differences(first, other, ("metrics",), list(OWN.values()))
+    ]
 
 
 def _common_classes(first: Group, second: Group) -> list[str]:
@@ -237,7 +251,9 @@ def _summary_differences(
         pairs = []  # one pair has no interval, all runs together have one
     found, basis = _over_runs(baseline, other, path, metrics, pairs)
     return [
-        Difference(other.label, baseline.label, path[1], metric, value, bool(pairs), basis)
+        Difference(
+            other.label, baseline.label, ".".join(path[1:]), metric, value, bool(pairs), basis
+        )
         for metric, value in found.items()
     ]
 

@@ -14,6 +14,7 @@ from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import (
     ALL,
     LINK,
+    OWN,
     PROGRAM,
     QUALITY,
     RESPONSES,
@@ -40,7 +41,7 @@ _MOST_LINKS = 2
 _LARGE = 0.1
 """From this relative change on, a number without an interval is said to be better or worse."""
 _LARGE_SHARE = 0.01
-"""The same for shares, whose change is one in points."""
+"""From this change in points on, a share is said to be better or worse."""
 
 _APPLICATIONS: Sequence[tuple[str, ...]] = (
     ("stall_ratio", "bitrate_mean_bps"),
@@ -66,6 +67,8 @@ class KeyNumber:
     def name(self) -> str:
         """What it is, without its unit."""
         label = self.metric.label
+        if self.path == ("metrics",):
+            return label
         words = label if label[1:2].isupper() or label.startswith("Jain") else _lower(label)
         if self.metric.is_share:
             words = f"{words} %"
@@ -85,12 +88,12 @@ class KeyNumber:
     @property
     def owner(self) -> str:
         """What a :class:`~aqmlab.results.compare.Difference` calls its class or its link."""
-        return ".".join(self.path[1:])
+        return ".".join(self.path[1:]) or ALL
 
     @property
     def of_users(self) -> bool:
-        """Whether users notice it; what links do is no aim by itself."""
-        return self.path[0] != "links"
+        """Whether users notice it; what links do is no aim by itself, nor a metric of one's own."""
+        return self.path[0] not in ("links", "metrics")
 
     def of(self, group: Group) -> Estimate | None:
         """Its mean over a group's runs; None if no run has it."""
@@ -129,6 +132,7 @@ def key_numbers(groups: Sequence[Group]) -> list[KeyNumber]:
         metrics = chosen(LINK, "utilization", "sojourn_mean_s", "loss_rate")
         place = brief(at, runs[0].scenario)
         found += [KeyNumber(at.path, place, metric) for metric in metrics]
+    found += [KeyNumber(("metrics",), "", metric) for metric in OWN.values()]
     return [one for one in found if any(one.of(group) is not None for group in groups)]
 
 

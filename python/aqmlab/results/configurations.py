@@ -17,6 +17,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.groups import Group, group
 from aqmlab.results.links import LinkDirection, links_of, loaded_links, main_link
+from aqmlab.results.own_metrics import measured
 from aqmlab.results.queues import control_name, label_of
 from aqmlab.results.run import Run
 from aqmlab.results.sources import gather, sweep_folder
@@ -215,7 +216,7 @@ def _of_places(sources: Sequence[Run | str | os.PathLike[str]]) -> list[Configur
     variables: dict[str, Mapping[str, Any]] = {}
     for source in sources:
         if isinstance(source, Run):
-            runs.append(source)
+            runs.append(measured(source))
             continue
         runs += [run for run in gather([source]) if run.path not in {one.path for one in runs}]
         variables |= _variables(sweep_folder(Path(source)) or Path(source))

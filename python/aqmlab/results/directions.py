@@ -27,6 +27,8 @@ def in_words(at: LinkDirection, scenario: Mapping[str, Any]) -> str:
         at: the direction.
         scenario: the effective scenario of the run.
     """
+    if at.link == "wifi":
+        return f"Wi-Fi {at.direction}"
     found = way(at.direction, scenario)
     alone = at.link == _BOTTLENECK and found != at.direction
     return found if alone else f"{at.link} {found}"

@@ -71,7 +71,7 @@ class Manifest:
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} cannot be read") from None
 
     def at(self, folder: Path) -> Manifest:
-        """The same of a folder that gets another name."""
+        """A copy for a folder that gets another name."""
         return replace(self, folder=folder)
 
     def check(self, metadata: Mapping[str, Any]) -> dict[str, bytes]:

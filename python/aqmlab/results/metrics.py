@@ -21,7 +21,7 @@ __all__ = [
     "FLOWS",
     "GROUPED",
     "LINK",
-    "MORE_IS_BETTER",
+    "OWN",
     "PROGRAM",
     "QUALITY",
     "RENAMED",
@@ -33,11 +33,13 @@ __all__ = [
     "chosen",
     "compared",
     "described_in",
+    "direction",
     "flattened",
     "known_keys",
     "look_up",
     "number",
     "of_version",
+    "unit_in_summary",
 ]
 
 
@@ -197,13 +199,48 @@ TRANSFERS = tuple(
 PROGRAM = (Metric("time_s", "Time", "s", decimals=2),)
 """Of a program on a live link: its own time, from its start to its end."""
 
-MORE_IS_BETTER = frozenset(
+_MORE_IS_BETTER = frozenset(
     key
     for named in _DECLARED.values()
     for key, about in named.items()
     if about.get("better") == "more"
 )
 """Last parts of the keys of what users like to grow."""
+
+
+@dataclass(frozen=True)
+class OwnMetric(Metric):
+    """A metric of one's own: a number of any size, in the unit that its definition names."""
+
+    better: str = ""
+    """``less``, ``more``, or nothing: nobody said so."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its number is a fraction that is shown in per cent: it is in its unit."""
+        return False
+
+    def shown(self, value: float, sign: str = "") -> str:
+        """Four digits: nobody knows how large it is."""
+        return f"{value:{sign},.4g}"
+
+    def is_shown_as_zero(self, value: float) -> bool:
+        """Whether it is zero."""
+        return value == 0
+
+
+OWN: dict[str, OwnMetric] = {}
+"""Metrics of one's own by name, as :mod:`aqmlab.results.own_metrics` has them."""
+
+
+def direction(key: str, change: float) -> str:
+    """Whether a change of a number, given by the last part of its key, is better or worse.
+
+    Nothing where nobody said what is better.
+    """
+    declared = "more" if key in _MORE_IS_BETTER else "less"
+    wanted = OWN[key].better if key in OWN else declared
+    return ("better" if (change > 0) == (wanted == "more") else "worse") if wanted else ""
 
 
 _PATHS = {
@@ -237,13 +274,27 @@ def known_keys(section: str) -> list[str]:
 
 def compared(key: str) -> Metric:
     """What is known of a number that comparisons are about."""
+    if key in OWN:
+        return OWN[key]
     [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY, *PROGRAM, *LINK), key)
     return metric
 
 
 def described_in(section: str, last: str) -> Metric | None:
     """What is known of a metric, given by the first and last part of its key; None: nothing."""
+    if section == "metrics":
+        return OWN.get(last)
     return _metric(section, last) if last in _DECLARED.get(section, {}) else None
+
+
+def unit_in_summary(section: str, last: str) -> str:
+    """The unit of a number in ``summary.json``; of a share "share", empty: it has none."""
+    about = _DECLARED.get(section, {}).get(last)
+    if about is None:
+        return ""
+    if about["shown_unit"] == "%":
+        return "share"
+    return "" if about["unit"] == "1" else str(about["unit"])
 
 
 def bounds_of(key: str) -> Bounds:

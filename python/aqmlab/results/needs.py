@@ -50,7 +50,7 @@ class Need:
     room_share: float
     """The least difference that somebody notices, as a share of the value."""
     room: float
-    """The same in the summary's unit. The larger of both counts."""
+    """The least difference in the summary's unit. The larger of both counts."""
     source: str
     said: str
     """A clause about its change, with ``{after}`` and ``{before}``."""

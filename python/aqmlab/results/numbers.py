@@ -50,9 +50,14 @@ class Numbers:
     """In the order of the layout; not a number where nothing was measured."""
 
     @classmethod
-    def of(cls, run: Run) -> Numbers:
-        """Those of a run, with the test of its warm-up."""
-        found = {**flattened(run.summary), **warm_up_columns(run)}
+    def of(cls, run: Run, more: Mapping[str, float | None] | None = None) -> Numbers:
+        """Those of a run, with the test of its warm-up.
+
+        Args:
+            run: the run.
+            more: further numbers of it, by name.
+        """
+        found = {**flattened(run.summary), **warm_up_columns(run), **(more or {})}
         whole = bytes(isinstance(value, int) for value in found.values())
         values = (math.nan if value is None else value for value in found.values())
         return cls(layout_of(tuple(found), whole), array("d", values))

@@ -3,7 +3,7 @@
 ``p50`` is of all classes together, ``p50.web`` of one. ``queue.reverse`` is of the bottleneck's
 reverse direction, ``queue.core-1.forward`` of another link's; ``queue`` alone stands for every
 loaded direction. ``mos.calls`` is of the class ``calls``: what users of an application get is of
-one class.
+one class. ``calls_p999``, or ``metrics.calls_p999``, is a metric of one's own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from aqmlab.results.links import LinkDirection, Measured, links_of, main_link
 from aqmlab.results.metric_groups import listed
 from aqmlab.results.metrics import (
     GROUPED,
+    OWN,
     RENAMED,
     SHORT_NAMES,
     Metric,
@@ -29,8 +30,10 @@ from aqmlab.results.metrics import (
 __all__ = ["Quantity"]
 
 
-_KEY = re.compile(r"(links|responses|flows|quality|breakdown)(\.[\w -]+){2,}")
-_DIRECTIONS = ("forward", "reverse")
+_KEY = re.compile(r"(links|wifi|responses|flows|quality|breakdown)(\.[\w -]+){2,}")
+_DIRECTIONS = ("forward", "reverse", "down", "up")
+_OWN = "metrics"
+"""Where a summary has metrics of one's own."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Quantity:
     """Of what it is, such as ``all`` or ``bottleneck.forward``; empty: its name leaves it open."""
     last: str
     """Last part of its key."""
+    own: Metric | None = None
+    """What was said of it, where it is a metric of one's own."""
 
     @classmethod
     def read(cls, name: str) -> Quantity:
@@ -62,11 +67,15 @@ class Quantity:
                 raise AqmlabError(f'"{name}" is called {stem}.{renamed}')
             section, _, place = stem.partition(".")
             return cls(name, section, place, last)
+        own = name.removeprefix(f"{_OWN}.")
+        if own in OWN:
+            return cls(name, _OWN, "", own, OWN[own])
         short, dot, place = name.partition(".")
         if short not in SHORT_NAMES:
+            there = f"your own: {', '.join(OWN)}; " if OWN else ""
             raise AqmlabError(
-                f'there is no metric "{name}"{nearest(name, SHORT_NAMES)}; possible are keys of '
-                f"summary.json such as responses.web.p50_s, and {listed(GROUPED)}"
+                f'there is no metric "{name}"{nearest(name, [*OWN, *SHORT_NAMES])}; possible are '
+                f"keys of summary.json such as responses.web.p50_s, and {there}{listed(GROUPED)}"
             )
         section, usual, *_, last = SHORT_NAMES[short].split(".")
         if section == "links" and dot:
@@ -81,6 +90,8 @@ class Quantity:
     @property
     def key(self) -> str:
         """Its path in ``summary.json``; an error if its name leaves its place open."""
+        if self.section == _OWN:
+            return f"{_OWN}.{self.last}"
         if self.place:
             return f"{self.section}.{self.place}.{self.last}"
         short = self.name.partition(".")[0]
@@ -106,7 +117,12 @@ class Quantity:
     @property
     def about(self) -> Metric | None:
         """What is known of it; None: the engine does not declare it."""
-        return described_in(self.section, self.last)
+        return self.own or described_in(self.section, self.last)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anybody declares it."""
+        return self.about is not None
 
     @property
     def label(self) -> str:

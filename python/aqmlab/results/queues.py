@@ -121,6 +121,8 @@ def discipline_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str
 def link_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any] | None:
     """What a scenario says of one direction of a link; None if it has no such link."""
     topology = scenario.get("topology", {})
+    if at.link == "wifi" and "wifi" in topology:
+        return _on_air(topology["wifi"], at)
     if "links" in topology:
         link = topology["links"].get(at.link)
     elif at.link == "bottleneck" or at.link.startswith("core-"):
@@ -130,6 +132,15 @@ def link_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any]
     else:
         link = topology.get("aggregation")
     return None if link is None else link[at.direction]
+
+
+def _on_air(wifi: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any]:
+    """The queues of the access point, or of the stations."""
+    if at.direction == "up":
+        return {"discipline": wifi["station_queue"]}
+    if wifi["queue"] == "fifo":
+        return {"discipline": {"kind": "droptail", "limit": wifi["fifo"]}}
+    return {"discipline": wifi["discipline"]}
 
 
 def label_of(scenario: Mapping[str, Any], places: Sequence[LinkDirection] = ()) -> str:

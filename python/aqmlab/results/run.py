@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from importlib import import_module
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -170,7 +171,7 @@ class Run:
         return replace(run, manifest=manifest)
 
     def at(self, path: Path) -> Run:
-        """The same run where its directory gets another name."""
+        """A copy of the run for a directory that gets another name."""
         manifest = None if self.manifest is None else self.manifest.at(path)
         return replace(self, path=path, manifest=manifest)
 
@@ -295,7 +296,7 @@ class Run:
 
     @cached_property
     def class_sojourn(self) -> pa.Table | None:
-        """The same by class of traffic (``class_sojourn.parquet``)."""
+        """Queueing delays by class of traffic, counted in bins (``class_sojourn.parquet``)."""
         return self.read("class_sojourn")
 
     def has(self, table: str) -> bool:
@@ -318,6 +319,36 @@ class Run:
                 return table_file.read(columns, use_threads=many)  # starting them costs more
         except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
             raise self._unreadable(table, error) from None
+
+    def column_names(self, table: str) -> list[str]:
+        """What the columns of a table are called; none if the run has no such table."""
+        if not self.has(table):
+            return []
+        if self.tables is not None:
+            return list(self.tables[table].column_names)
+        try:
+            return list(pq.read_schema(self._file(table)).names)
+        except (OSError, ValueError) as error:
+            raise self._unreadable(table, error) from None
+
+    def metric(self, text: str) -> float | None:
+        """The number that a text computes from the run; None: it was not measured.
+
+        See docs/how-to/metrics-of-your-own.md for what the text may say.
+
+        Args:
+            text: such as ``quantile(responses.response_s, 0.99) in ms``.
+
+        Example:
+            >>> import aqmlab
+            >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+            >>> run = aqmlab.run(aqmlab.Scenario.load("scenarios/bulk.toml").with_overrides(short))
+            >>> run.metric("max(queue.packets, where=queue.direction == 'forward')")
+            100.0
+        """
+        # By its name: runs do not depend on what is computed from them.
+        found: float | None = import_module("aqmlab.results.own_metrics").formula(text).of(self)
+        return found
 
     def rows(self, table: str) -> int:
         """Number of rows of a table; 0 if the run has no such table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import math
 import os
 import re
@@ -10,14 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from aqmlab._util.fields import Field
 from aqmlab._util.filekinds import file_kind, run_with
-from aqmlab._util.files import similar
+from aqmlab._util.files import read_bytes, similar
+from aqmlab._util.lazy import pa, pq
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.shipped import found as shipped
 from aqmlab._util.words import natural
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
 from aqmlab.results.order import noted
+from aqmlab.results.own_metrics import Definition, define, measured, table_of
 from aqmlab.results.run import Run, read_json
 
 __all__ = ["gather", "matching", "stated_baselines", "stated_words", "sweep_folder"]
@@ -50,7 +54,9 @@ def gather(
     order: dict[Path, tuple[object, ...]] = {}
     orders: dict[Path, Mapping[str, int]] = {}
     broken: list[AqmlabError] = []
-    for number, folder, label in _all_places(paths, broken):
+    places = list(paths)
+    computed = _sweep_metrics(places)
+    for number, folder, label in _all_places(places, broken):
         place = folder.resolve()
         if place in found:
             continue
@@ -58,6 +64,7 @@ def gather(
             run = Run.open(folder)
             if needs_tables:
                 _check_records(run)
+            run = measured(run, computed.get(folder.name))
         except AqmlabError as error:
             broken.append(error)
             continue
@@ -150,6 +157,9 @@ def sweep_folder(place: Path) -> Path | None:
 
 _SWEEP = "sweep.json"
 """The file in which a sweep names the runs behind it; see docs/sweeps.md."""
+_RESULTS = "results.parquet"
+"""Its table."""
+_MAX_BYTES = 2**30
 
 
 def _sweep_places(folder: Path) -> list[tuple[Path, str]]:
@@ -163,6 +173,40 @@ def _sweep_places(folder: Path) -> list[tuple[Path, str]]:
     if not named:
         raise AqmlabError(f"{folder}: is a sweep without finished runs")
     return [(store / key[:2] / key, re.sub(r", seed \d+$", "", label)) for key, label in named]
+
+
+def _sweep_metrics(
+    paths: Iterable[str | os.PathLike[str]],
+) -> dict[str, dict[str, float | None]]:
+    """Defines the metrics of the sweeps among some places; their numbers by the key of a run."""
+    found: dict[str, dict[str, float | None]] = {}
+    for path in paths:
+        for place in matching(path):
+            if (folder := sweep_folder(place)) is not None:
+                for key, own in _metrics_of(folder).items():
+                    found.setdefault(key, {}).update(own)
+    return found
+
+
+def _metrics_of(folder: Path) -> dict[str, dict[str, float | None]]:
+    """Those of one sweep; no numbers if its table is not the one that it wrote."""
+    about = read_json(folder, _SWEEP)
+    stated = about.get("metrics")
+    if not stated:
+        return {}
+    definitions: tuple[Definition, ...] = table_of(
+        Field("metrics", stated), f"sweep {about.get('name', folder.name)}", stored=True
+    )
+    define(definitions)
+    content = read_bytes(folder / _RESULTS, "sweep", _MAX_BYTES)
+    if hashlib.sha256(content).hexdigest() != about.get("results_sha256"):
+        return {}
+    names = {one.name: f"metrics.{one.name}" for one in definitions}
+    table = pq.read_table(pa.BufferReader(content), columns=["key", *names.values()])
+    return {
+        str(row["key"]): {name: row[column] for name, column in names.items()}
+        for row in table.to_pylist()
+    }
 
 
 def _plain(folder: Path) -> Path:

@@ -22,6 +22,7 @@ from aqmlab.results.metrics import (
     ALL,
     FLOWS,
     LINK,
+    OWN,
     QUALITY,
     RESPONSES,
     TRANSFERS,
@@ -80,6 +81,7 @@ def comparison(groups: Sequence[Group]) -> list[TableModel]:
         _flow_table(groups, bulk, "transfers", f"bulk transfers, {seeds}"),
         _flow_table(groups, datagrams, "datagrams", f"datagrams, {seeds}"),
         _loaded_table(groups, f"loaded links, {seeds}"),
+        _own_table(groups, f"metrics of your own, {seeds}"),
     ]
     return [table for table in parts if table.rows]
 
@@ -153,6 +155,13 @@ def _loaded_table(groups: Sequence[Group], title: str) -> TableModel:
     marks = any(found and found.mean for _, values in rows if (found := values["mark_rate"]))
     metrics = [m for m in _LINK if marks or m.key != "mark_rate"]
     return _estimates(title, ("run", "link"), metrics, rows, name="loaded")
+
+
+def _own_table(groups: Sequence[Group], title: str) -> TableModel:
+    """A row for each group, if there are metrics of one's own."""
+    own = list(OWN.values())
+    rows: list[_Row] = [((group.label,), _numbers(group, ("metrics",), own)) for group in groups]
+    return _estimates(title, ("run",), own, rows if own else [], name="metrics", every=True)
 
 
 def _response_table(groups: Sequence[Group], title: str) -> TableModel:
@@ -320,7 +329,7 @@ def key_numbers_table(groups: Sequence[Group], changes: Sequence[Difference]) ->
         for group in groups:
             entry = by_key.get((group.label, number.owner, number.metric.key))
             text = estimate_cell(number.metric, number.of(group))
-            cells.append(f"{text} *" if entry and _tone(entry) else text)
+            cells.append(f"{text} *" if entry and _is_clear(entry) else text)
             if entry and len(groups) == 2:
                 apart.add_row(number.change_head, difference_cell(entry), entry.basis)
         table.add_row(number.head, *cells)
@@ -339,7 +348,8 @@ def difference_tables(found: Sequence[Difference]) -> list[TableModel]:
         moved = entry.metric in _TRANSFER_KEYS
         # Classes of one kind of application have the same figures.
         figures = ",".join(own[entry.traffic]) if entry.metric in _QUALITY_KEYS else str(moved)
-        kind = (entry.baseline, figures, moved and entry.traffic in datagrams)
+        own_one = entry.metric in OWN
+        kind = (entry.baseline, figures, (moved and entry.traffic in datagrams) or own_one)
         by_kind.setdefault(kind, []).append(entry)
     tables = []
     for same in by_kind.values():
@@ -419,6 +429,11 @@ def difference_cell(entry: Difference, reach: float | None = None) -> Cell:
     low, high = entry.interval or (entry.difference, entry.difference)
     begin, end, middle = (50 + 50 * value / reach for value in (low, high, entry.difference))
     return Cell(text, _tone(entry), Bar(begin, end, middle, 50))
+
+
+def _is_clear(entry: Difference) -> bool:
+    """Whether it is clear and not shown as zero, better or worse."""
+    return entry.clear and not compared(entry.metric).is_shown_as_zero(entry.difference)
 
 
 def _tone(entry: Difference) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
+from aqmlab.scenario.named_links import link_names, named_link
 from aqmlab.scenario.vocabulary import WORDS
 
 __all__ = ["Catalog", "Entry", "scenario_files"]
@@ -66,6 +67,7 @@ class Catalog:
                 Entry("words", word, f"{about.meaning}\nPage: {about.page}", [])
                 for word, about in WORDS.items()
             ]
+            + [_link_entry(name) for name in link_names()]
         )
 
     def summaries(self, kind: str) -> dict[str, str]:
@@ -117,6 +119,17 @@ def _meaning(metric: Mapping[str, Any], about: str) -> str:
     meaning = f"{metric['meaning']} Unit: {unit}." if unit != "1" else str(metric["meaning"])
     is_bare = len(metric["meaning"].split()) < _FEW_WORDS
     return f"{meaning} {about}".strip() if is_bare else meaning
+
+
+def _link_entry(name: str) -> Entry:
+    """A link that has a name: its numbers with their sources."""
+    link = named_link(name)
+    others = f"Others call it {', '.join(link.names)}. " if link.names else ""
+    left = f"It leaves out {link.leaves_out}." if link.leaves_out else ""
+    parameters = [
+        {"name": key, "value": value, "description": source} for key, value, source in link.numbers
+    ]
+    return Entry("links", name, f"{link.title}. {others}{left}".strip(), parameters)
 
 
 def scenario_files() -> list[Path]:

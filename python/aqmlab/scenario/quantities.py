@@ -9,6 +9,7 @@ from aqmlab.errors import AqmlabError
 
 __all__ = [
     "FRAME_BITS",
+    "parsed_buffers",
     "parsed_rate",
     "parsed_rates",
     "parsed_rtt",
@@ -39,6 +40,18 @@ def parsed_rates(text: str, what: str = "--rate") -> tuple[float, float]:
     if not all(1e3 <= rate <= 1e12 for rate in rates):
         raise AqmlabError(f'{what}: found "{text[:40]}"; expected 1 kbit/s to 1000 Gbit/s')
     return rates[0], rates[-1]
+
+
+def parsed_buffers(text: str) -> tuple[float, float]:
+    """The longest waits in two queues in seconds: "150/600" (ms), down and up, or one for both."""
+    wanted = "waits such as 150/600 (down/up, ms)"
+    parts = text.split("/")
+    if len(parts) > 2:
+        raise AqmlabError(f'--buffer: found "{text[:40]}"; expected {wanted}')
+    waits = [_quantity(part, _TIME_UNITS, "ms", "--buffer", wanted, text) for part in parts]
+    if not all(1e-4 <= wait <= 60.0 for wait in waits):
+        raise AqmlabError(f'--buffer: found "{text[:40]}"; expected 0.1 ms to 60 s')
+    return waits[0], waits[-1]
 
 
 def parsed_rtt(text: str) -> float:

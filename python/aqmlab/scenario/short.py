@@ -1,8 +1,9 @@
 """Short paths of fields: ``discipline.target`` stands for one of the only bottleneck.
 
 A path that begins with a key of a link, and not with one at the top of a scenario, is sought in the
-link: ``topology.bottleneck`` of a dumbbell or a parking lot, or the only link of a network. Every
-override of a scenario may be short, wherever it comes from.
+link: ``topology.bottleneck`` of a dumbbell or a parking lot, or the only link of a network. A path
+that begins with ``wifi`` is sought in ``topology``. Every override of a scenario may be short,
+wherever it comes from.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def spelled_out(source: str, overrides: Iterable[tuple[str, str]]) -> tuple[tupl
 def is_short(path: str) -> bool:
     """Whether a path begins with a key of a link."""
     head = _head(path)
-    return head not in TOP and head in _link_keys()
+    return head not in TOP and (head == "wifi" or head in _link_keys())
 
 
 def full_path(source: str, path: str) -> str:
@@ -43,6 +44,8 @@ def full_path(source: str, path: str) -> str:
     head = _head(path)
     if head in TOP:
         return path
+    if head == "wifi":
+        return f"topology.{path}"
     if head not in _link_keys():
         hint = nearest(head, _link_keys())
         if hint and not nearest(head, TOP):

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
 
+from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.access import Access
+from aqmlab.scenario.named_links import NamedLink
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario
 
@@ -34,6 +36,8 @@ _MOST_PACKETS = 4_000_000
 _LEAST_ROUND_TRIPS = 100
 """Shorter runs say little of TCP."""
 _MOST_USERS = 100_000
+_MOST_STATIONS = 2007
+"""What an access point can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Link:
     buffer_s: float | None
     """The buffer holds so much at the faster rate; None: a round-trip time."""
     buffer_rule: str
-    """The same in words."""
+    """The rule of the buffer in words."""
     people_per_viewer: int = 1
     """One of so many watches a film."""
     people_per_meeting: int = 1
@@ -69,8 +73,13 @@ class Link:
     """Whether a long transfer leaves the clients."""
     controls: tuple[str, ...] = ()
     """Congestion controls that share the link, each with `users` transfers."""
+    wifi: int | None = None
+    """Devices on Wi-Fi, one of them far away."""
     access: Access | None = None
     """The tree of rates of its subscribers, each of whom is a user."""
+
+    named: NamedLink | None = None
+    """The link that has a name, in place of rates and a buffer."""
 
     @property
     def buffer_packets(self) -> int:
@@ -286,9 +295,12 @@ def scenario_text(link: Link, file: str) -> str:
     """
     if not 1 <= link.users <= _MOST_USERS:
         raise AqmlabError(f"--users: found {link.users}; expected 1 to {_MOST_USERS:,}")
+    if link.wifi is not None and not 2 <= link.wifi <= _MOST_STATIONS:
+        raise AqmlabError(f"--wifi: found {link.wifi}; expected 2 to {_MOST_STATIONS:,} devices")
     text = "\n".join(_parts(link, file))
     try:
-        Scenario.from_toml(text)  # what is written is right
+        # What is written is right; a trace comes beside it.
+        Scenario.from_toml(text, folder=SHIPPED / "scenarios" if link.named else None)
     except ScenarioError as error:
         if not link.controls:
             raise
@@ -298,12 +310,17 @@ def scenario_text(link: Link, file: str) -> str:
 
 def next_commands(link: Link, file: str) -> list[str]:
     """What is worth running next; lines of a shell."""
+    if link.named:
+        compared = f"aqmlab compare {file} --vary 'discipline=fq-codel,cake'"
+        return [f"aqmlab run {file}", compared, "aqmlab report runs"]
     if link.access:
         compared = (
             f"aqmlab compare {file} \\\n  --vary 'forward.discipline.leaf=cake,fq-codel,droptail'"
         )
         return [f"aqmlab run {file}", compared, "aqmlab report runs"]
     compared = f"aqmlab compare {file} \\\n  --vary 'discipline={comparison(link)}'"
+    if link.wifi is not None:
+        compared = f"aqmlab compare {file} \\\n  --vary 'wifi.queue=fifo,mac80211'"
     if link.controls:  # goodput of each control is a line of each table
         return [f"aqmlab run {file}", compared, "aqmlab plot classes runs -o shares.svg"]
     return [f"aqmlab run {file}", compared, "aqmlab report runs"]
@@ -319,10 +336,13 @@ def _parts(link: Link, file: str) -> Iterator[str]:
     forward, reverse = rate_text(link.forward_bps), rate_text(link.reverse_bps)
     rates = forward if forward == reverse else f"{forward} down, {reverse} up"
     title = f"{link.what.format(users=link.users)}, {rates}"
+    if link.wifi is not None:
+        title += f", with {link.wifi} devices on Wi-Fi"
     measured = link.measured_s
     tries = "\n".join(indent(command, "#   ") for command in next_commands(link, file))
     traced = min(link.users, 10) if link.controls else 1
     hosts = min(link.users * max(1, len(link.controls)), 100)
+    hosts = hosts if link.wifi is None else link.wifi
     trees = {"forward": "", "reverse": ""}
     shared = f"""\
 # The queue of each direction. `aqmlab list presets` has others: discipline = "fq-codel". The
@@ -333,6 +353,21 @@ discipline = {{ kind = "droptail", limit = "{link.buffer_packets} packets" }}
         hosts = link.access.hosts
         trees = {direction: link.access.text(direction) for direction in trees}
         shared = "# Each direction has a tree of rates with a queue for each subscriber.\n"
+    bottleneck = f"""\
+[topology.bottleneck]      # both directions, unless .forward or .reverse below says otherwise
+framing = "ethernet"       # each packet occupies the wire for 38 bytes more than its IP length
+{shared}
+[topology.bottleneck.forward]   # from the servers to the clients: the download
+rate = "{forward}"
+{trees["forward"]}
+[topology.bottleneck.reverse]   # from the clients to the servers: the upload
+rate = "{reverse}"
+{trees["reverse"]}"""
+    if link.named:
+        bottleneck = f"""\
+# The link {link.named.name}: {link.named.title}.
+# `aqmlab explain {link.named.name}` says where each number comes from.
+{link.named.text}"""
     yield f"""\
 # {title}. Try
 {tries}
@@ -357,15 +392,9 @@ kind = "dumbbell"          # clients on one side, servers on the other, one link
 clients = {hosts}
 servers = 10
 
-[topology.bottleneck]      # both directions, unless .forward or .reverse below says otherwise
-framing = "ethernet"       # each packet occupies the wire for 38 bytes more than its IP length
-{shared}
-[topology.bottleneck.forward]   # from the servers to the clients: the download
-rate = "{forward}"
-{trees["forward"]}
-[topology.bottleneck.reverse]   # from the clients to the servers: the upload
-rate = "{reverse}"
-{trees["reverse"]}"""
+{bottleneck}"""
+    if link.wifi is not None:
+        yield _WIFI.format(near=link.wifi - 1)
     down, up = (rate_text(float(f"{bps:.2g}")) for bps in link.asked_bps)
     values = {
         "users": link.users,
@@ -379,6 +408,8 @@ rate = "{reverse}"
     }
     if link.traffic:
         yield link.traffic.format(**values)
+    if link.wifi is not None:
+        yield _FAR.format(**values)
     for number, control in enumerate(link.controls, 1):
         twice = link.controls.count(control) > 1
         name = f"{control}-{number}" if twice else control
@@ -389,6 +420,27 @@ rate = "{reverse}"
     if link.call:
         yield _CALL.format(**values)
 
+
+_WIFI = """\
+[topology.wifi]            # behind the bottleneck: an access point, whose stations are the clients
+phy = "ht20"               # 802.11n; "vht80" (802.11ac) and "he80" (802.11ax) need other mcs
+stations = [
+    {{ count = {near}, mcs = 15 }},                # near: 144 Mbit/s on the air
+    {{ count = 1, mcs = 0, class = "far" }},    # far away: 7.2 Mbit/s
+]
+queue = "mac80211"         # a queue for each station, as in Linux since 2016; "fifo": one for all
+airtime_fairness = true    # with "mac80211": as much time on the air for each station
+"""
+
+_FAR = """
+[[traffic]]
+name = "far"               # the device far away downloads: its packets take long on the air
+kind = "bulk"
+flows = 1
+tcp = "linux"
+direction = "forward"
+rtt = {{ kind = "constant", rtt = "{rtt}" }}
+"""
 
 _UPLOAD = """\
 [[traffic]]

@@ -48,9 +48,9 @@ WORDS: Mapping[str, Word] = {
         ("directions",),
     ),
     "wi-fi": Word(
-        "The topologies page says what a link can vary in, such as a recorded trace of a shared "
-        "medium (topology.bottleneck.trace). Radio itself is not modelled.",
-        "docs/topologies.md#links-that-vary",
+        "topology.wifi puts an access point behind the bottleneck, whose stations are the clients: "
+        "they share the air, one sends at a time. `aqmlab init --wifi 4` writes a scenario.",
+        "docs/how-to/wifi.md",
         ("wifi", "wlan", "wireless"),
     ),
     "control": Word(

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from aqmlab._util.bars import OnProgress, bar
@@ -17,7 +18,7 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.lazy import pa
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.renamed import renamed
-from aqmlab.engine import schedulers
+from aqmlab.engine import packet_table, schedulers
 from aqmlab.engine.batch import Batch
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.kept import Kept, signed
@@ -58,6 +59,9 @@ class SweepProgress:
 
     def calibrated(self, answer: str) -> None:
         """How many users cause a load."""
+
+    def recording(self, size: str) -> None:
+        """How large the tables of packets become, if there are any."""
 
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
         """Runs are about to be made, the others are in the store; about how long it takes."""
@@ -131,7 +135,7 @@ def sweep(
         _reporter(progress) as report,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        kept = Kept(target)
+        kept = Kept(target, chosen.metrics)
         rows = _Campaign(chosen, runs_store, kept, report).run(pool)
     table = sweep_results.write(target, chosen, runs_store, rows)
     kept.write()
@@ -174,6 +178,9 @@ class _Campaign:
         self.progress = progress
         self.points = plan.points
         self.scenarios = [plan.scenario_of(point) for point in self.points]
+        for metric in plan.metrics:
+            for scenario in self.scenarios:
+                metric.check(scenario.data)
 
     def run(self, pool: Scheduler) -> list[Row]:
         """All runs, in the order of their points and seeds."""
@@ -220,10 +227,13 @@ class _Campaign:
         )
         outcomes: dict[str, Outcome] = {**batch.found}
         if count := len(batch.missing):
+            lacking = [self.scenarios[index] for index, _ in batch.missing.values()]
+            if (size := packet_table.check(lacking, self.store.root)) is not None:
+                self.progress.recording(f"packets.parquet: {size}")
             self.progress.making(count, len(batch.found), batch.seconds(pool), pool.jobs)
             made = batch.make(
                 pool,
-                signed,
+                partial(signed, wanted=self.sweep.metrics),
                 lambda done: self.progress.progress(count * done, count),
                 self._running,
             )

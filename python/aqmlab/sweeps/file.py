@@ -19,6 +19,7 @@ from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found as shipped
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.results.own_metrics import Definition, define, table_of
 from aqmlab.results.quantity import Quantity
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario, toml_value
@@ -54,6 +55,7 @@ _KEYS = (
     "precision",
     "max_seeds",
     "baseline",
+    "metrics",
     "show",
 )
 """What may stand at the top of a sweep file."""
@@ -128,6 +130,8 @@ class Sweep:
     """The axis and its step that the others are compared with."""
     show: tuple[str, ...] = _SHOWN
     """The metrics that are printed."""
+    metrics: tuple[Definition, ...] = ()
+    """Metrics of one's own; they are printed, too."""
     overrides: tuple[Override, ...] = ()
     """What replaces fields of every run after everything else."""
 
@@ -152,6 +156,8 @@ class Sweep:
             else []
         )
         _refuse_shared_names(axes)
+        own = table_of(spec["metrics"], f"sweep {name}") if "metrics" in spec else ()
+        define(own)  # what is wanted below may be among them
         what = "a table of fields and their values"
         settings = spec["set"].table(what=what) if "set" in spec else {}
         derived = _read_derived(spec, [name for axis in axes for name in axis.variables])
@@ -170,6 +176,7 @@ class Sweep:
             max_seeds=_read_max_seeds(spec),
             baseline=_read_baseline(spec["baseline"], axes) if "baseline" in spec else None,
             show=_read_metrics(spec["show"]) if "show" in spec else _SHOWN,
+            metrics=own,
         )
         found.refuse_the_useless()
         return found
@@ -189,6 +196,14 @@ class Sweep:
     def with_seeds(self, seeds: Sequence[int]) -> Sweep:
         """The sweep with other seeds."""
         return replace(self, seeds=tuple(seeds))
+
+    def with_metrics(self, metrics: Iterable[Definition]) -> Sweep:
+        """The sweep with more metrics of one's own."""
+        added = tuple(metrics)
+        names = {one.name for one in added}
+        kept = tuple(one for one in self.metrics if one.name not in names)
+        define(added)
+        return replace(self, metrics=(*kept, *added))
 
     @property
     def shows_the_usual(self) -> bool:

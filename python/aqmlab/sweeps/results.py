@@ -117,6 +117,9 @@ def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.T
         "failed": len(rows) - len(done),
         _HASH: hashlib.sha256(buffer.getvalue()).hexdigest(),
         "baselines": sweep.baselines,
+        **(
+            {"metrics": {one.name: one.to_json() for one in sweep.metrics}} if sweep.metrics else {}
+        ),
         "runs": [],
     }
     # The page comes last: a folder that has it is whole.

@@ -18,6 +18,7 @@ from aqmlab.results.compare import Difference
 from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.links import LOAD_KEYS, loaded_links
 from aqmlab.results.numbers import link_tables
+from aqmlab.results.own_metrics import define
 from aqmlab.results.quantity import Quantity
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
@@ -103,9 +104,12 @@ class SweepSummary:
         self._sweep = sweep
         self._points = points_where(sweep, where)
         self._table = table
+        define(sweep.metrics)
         wanted = list(metrics or sweep.show)
         if metrics is None and sweep.shows_the_usual:
             wanted = _usual(wanted, table)
+        if metrics is None:
+            wanted += [one.name for one in sweep.metrics]
         loaded = loaded_links(_summaries(table))
         named = (one for name in wanted for one in Quantity.read(name).among(loaded))
         self._metrics = list(dict.fromkeys(named))

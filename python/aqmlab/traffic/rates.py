@@ -1,7 +1,8 @@
 """What a capture shows of the rates of its link, and how it is known.
 
-A rate is proven by the gaps between full packets that have passed the queue, or by a plateau of
-the load. The load of the busiest second stands in only where nothing shows a faster link.
+A rate is proven by the gaps between full packets that have passed the queue, by what is
+acknowledged while a queue stands behind the tap, or by a plateau of the load. The busiest second
+proves nothing: it is the load, not the link.
 """
 
 from __future__ import annotations
@@ -14,28 +15,51 @@ from aqmlab import _native
 from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import rate_text
+from aqmlab.traffic.segments import Loops, Segments, loops, read_segments
 
-__all__ = ["Load", "Rate", "Shares", "loads", "rates", "shares"]
+__all__ = [
+    "Arrivals",
+    "Load",
+    "Rate",
+    "Shares",
+    "is_behind",
+    "link_rates",
+    "loads",
+    "rates",
+    "shares",
+]
 
 
 _FRAMING_BYTES = 38
 """What Ethernet adds to a packet on the wire."""
-_HEADERS = 66
-"""Bytes of Ethernet, IP and TCP with time stamps."""
 _FINE_S = 0.01
 """Windows in which a burst shows that the link is faster than its load."""
+_DAY_S = 86_400.0
+"""Longer captures are counted by the second."""
 _FASTER = 5.0
 """A burst of so many times the busiest second's load shows it."""
 _FEWEST = 10
 """Packets of such a burst."""
 _BEHIND_S = 0.002
 """The way from the tap and back varies by less where no queue is in it."""
+_QUEUE_S = 0.02
+"""Loops that grow by more show a queue."""
 _LONG_S = 10
 """Seconds of capture from which on a rate can be proven."""
 _FEWEST_GAPS = 1000
 """Gaps that prove a rate, at least."""
 _FULL = 1000
 """Payload of a full packet, at least."""
+_ACKED_S = 0.25
+"""Windows of what is acknowledged."""
+_FEWEST_WINDOWS = 20
+"""Busy windows that prove a rate, at least."""
+_WIDTH = 0.015
+"""Of the kernel over the logarithm of rates."""
+_WIRE = 1538 / 1448
+"""Bytes on the wire for each byte of data."""
+_IDLE = 4.0
+"""The rate of a link that was never full: so many times the busiest second."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +83,8 @@ class Rate:
 
     bps: float
     why: str
+    is_proven: bool = False
+    """Otherwise it is a guess, and nothing is concluded from it."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +95,8 @@ class Shares:
     """Towards home, and away from it."""
     other: tuple[float, float]
     """Of these what is not TCP."""
+    packets: tuple[float, float]
+    """How many packets are not TCP."""
     seconds: float
 
     @property
@@ -78,29 +106,64 @@ class Shares:
         return 1 - sum(self.other) / total if total else 1.0
 
 
-def shares(capture: Path) -> Shares:
+@dataclass(frozen=True)
+class Arrivals:
+    """Packets and bytes over time: towards home, and away from it."""
+
+    step_s: float
+    packets: tuple[np.ndarray, np.ndarray]
+    octets: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def read(cls, capture: Path, segments: Segments) -> Arrivals:
+        """Reads a capture once; what is of neither side counts as towards home."""
+        seconds = float(segments.time_s[-1]) if len(segments) else 0.0
+        width = _FINE_S if seconds <= _DAY_S else 1.0
+        step, series = _native.capture_arrivals(str(capture), width, True, None)
+        columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in series]
+        length = max((len(one[0]) for one in columns), default=0)
+        nothing = [np.zeros(length), np.zeros(length)]
+        columns += [nothing] * (3 - len(columns))
+        home, away, unknown = columns
+        return cls(step, (home[0] + unknown[0], away[0]), (home[1] + unknown[1], away[1]))
+
+    def over(self, window_s: float, side: int) -> tuple[float, np.ndarray, np.ndarray]:
+        """Width of windows that are about so long, and packets and bytes in each."""
+        each = max(1, round(window_s / self.step_s))
+        starts = np.arange(0, len(self.packets[side]), each)
+        if not len(starts):
+            return each * self.step_s, self.packets[side], self.octets[side]
+        columns = (np.add.reduceat(one[side], starts) for one in (self.packets, self.octets))
+        packets, octets = columns
+        return each * self.step_s, packets, octets
+
+
+def shares(segments: Segments, arrivals: Arrivals) -> Shares:
     """The shares of a capture's bytes; TCP's are those of its headers and payload."""
-    words, _ = _native.capture_segments(str(capture))
-    rows = np.frombuffer(words, dtype="<u8").reshape(-1, 7)
-    down, up = loads(capture)
-    tcp = float((rows[:, 5] >> np.uint64(8)).sum()) + _HEADERS * len(rows)
-    total = down.octets + up.octets
-    packets = down.packets + up.packets
-    # Where all packets are TCP, what is left are options of headers.
-    rest = max(0.0, total - tcp) if len(rows) < packets else 0.0
-    part = rest / total if total else 0.0
+    both = loads(arrivals)
+    other, packets = [], []
+    for load, is_home in zip(both, (False, True), strict=True):
+        mine = segments.is_home == is_home
+        more = max(0.0, load.packets - float(mine.sum()))
+        # Where all packets are TCP, what is left are options of headers.
+        rest = load.octets - float(segments.wire_bytes[mine].sum())
+        other.append(min(max(rest, 0.0), 1500 * more))
+        packets.append(more)
+    down, up = both
     return Shares(
-        (down.octets, up.octets), (part * down.octets, part * up.octets), max(down.seconds, 1.0)
+        (down.octets, up.octets),
+        (other[0], other[1]),
+        (packets[0], packets[1]),
+        max(down.seconds, 1.0),
     )
 
 
-def loads(capture: Path) -> tuple[Load, Load]:
+def loads(arrivals: Arrivals) -> tuple[Load, Load]:
     """What passed towards home, and away from it."""
-    coarse = _columns(capture, 1.0)
-    fine = _columns(capture, _FINE_S)
     found = []
     for side in (0, 1):
-        (width, packets, octets), (step, few, bits) = coarse[side], fine[side]
+        width, packets, octets = arrivals.over(1.0, side)
+        step, few, bits = arrivals.over(_FINE_S, side)
         bps = 8 * (octets + _FRAMING_BYTES * packets) / width
         burst = 8 * (bits + _FRAMING_BYTES * few)[few >= _FEWEST] / step
         found.append(
@@ -114,17 +177,6 @@ def loads(capture: Path) -> tuple[Load, Load]:
             )
         )
     return found[0], found[1]
-
-
-def _columns(capture: Path, bin_s: float) -> list[tuple[float, np.ndarray, np.ndarray]]:
-    """Width of the bins, packets and bytes: home, away; what is of neither side counts as home."""
-    width, series = _native.capture_arrivals(str(capture), bin_s, True, None)
-    columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in series]
-    length = max((len(one[0]) for one in columns), default=0)
-    nothing = [np.zeros(length), np.zeros(length)]
-    columns += [nothing] * (3 - len(columns))
-    home, away, unknown = columns
-    return [(width, home[0] + unknown[0], home[1] + unknown[1]), (width, away[0], away[1])]
 
 
 def _plateau(bps: np.ndarray) -> float | None:
@@ -141,51 +193,86 @@ def _plateau(bps: np.ndarray) -> float | None:
     return found if busy.max() < 1.15 * found else None
 
 
-def rates(capture: Path) -> tuple[Rate, Rate]:
+def rates(
+    capture: Path, segments: Segments | None = None, arrivals: Arrivals | None = None
+) -> tuple[Rate, Rate]:
     """The rates towards home and away from it.
 
     Raises:
-        AqmlabError: the capture shows that its link was never full, and not how fast it is.
+        AqmlabError: the capture does not show how fast its link is.
     """
-    down, up = loads(capture)
-    gaps, is_behind = _gaps(capture)
-    found: list[Rate | None] = [None, None]
-    if gaps is not None and is_behind and gaps >= 0.95 * down.busiest_bps:
-        share = down.busiest_bps / gaps
-        if share >= 0.5:
-            found[0] = Rate(gaps, "the gaps between full packets")
-    for side, load in enumerate((down, up)):
-        # A plateau of small packets is that of who sends them.
-        is_bulk = load.seconds >= _LONG_S and load.octets >= 500 * load.packets
-        if found[side] is None and load.plateau_bps is not None and is_bulk:
-            found[side] = Rate(load.plateau_bps, "a load that stands still")
-    busier = 0 if down.busiest_bps >= up.busiest_bps else 1
-    load = (down, up)[busier]
-    if found[busier] is None:
-        if is_behind and busier == 0 and load.burst_bps > _FASTER * load.busiest_bps:
-            second, burst = (rate_text(_digits(bps)) for bps in (load.busiest_bps, load.burst_bps))
-            raise AqmlabError(
-                f"{capture}: its link was never full: found {second} in the busiest second and "
-                f"{burst} within 10 ms; say its rate by --rate"
-            )
-        found[busier] = Rate(
-            _digits(load.busiest_bps), "that much passed in the busiest second (not proven)"
+    segments = read_segments(capture) if segments is None else segments
+    arrivals = Arrivals.read(capture, segments) if arrivals is None else arrivals
+    found = loops(segments)
+    down, up = link_rates(segments, found, arrivals)
+    if down.is_proven or up.is_proven:
+        return down, up
+    both = loads(arrivals)
+    load = max(both, key=lambda one: one.busiest_bps)
+    if not load.packets:
+        raise AqmlabError(f"{capture}: shows no load; say the rate by --rate DOWN/UP")
+    second, burst = (rate_text(_digits(bps)) for bps in (load.busiest_bps, load.burst_bps))
+    if load is both[0] and is_behind(found, False) and load.burst_bps > _FASTER * load.busiest_bps:
+        raise AqmlabError(
+            f"{capture}: its link was never full: found {second} in the busiest second and "
+            f"{burst} within 10 ms; say its rate by --rate DOWN/UP"
         )
-    other = 1 - busier
-    first = found[busier]
-    if found[other] is None and first is not None:
-        load = (down, up)[other]
-        if load.busiest_bps >= 0.5 * first.bps:
-            found[other] = Rate(
-                _digits(load.busiest_bps), "that much passed in the busiest second (not proven)"
-            )
-        else:
-            bps = max(first.bps, _digits(4 * load.busiest_bps))
-            found[other] = Rate(bps, "never full, so its queue is not predicted")
-    one, two = found
-    if one is None or two is None:
-        raise AqmlabError(f"{capture}: shows no load; say the rate by --rate")
-    return one, two
+    if load.seconds >= _LONG_S and not _has_queue(found):
+        return down, up
+    why = "that much passed in the busiest second (not proven)"
+    most = [
+        Rate(_digits(one.busiest_bps), why)
+        if one.busiest_bps >= 0.5 * load.busiest_bps
+        else Rate(_idle(one, _digits(load.busiest_bps)), _NEVER)
+        for one in both
+    ]
+    return most[0], most[1]
+
+
+def _has_queue(found: Loops) -> bool:
+    """Whether loops of either side grow as if a queue stood."""
+    growths = (found.excess_s[found.is_home == side] for side in (False, True))
+    return any(len(one) and np.quantile(one, 0.95) > _QUEUE_S for one in growths)
+
+
+_NEVER = "never full, so its queue is not predicted"
+
+
+def link_rates(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[Rate, Rate]:
+    """The rates that are proven; the others are high enough for what passed."""
+    both = loads(arrivals)
+    proven = [
+        _proven(arrivals, segments, found, load, is_home)
+        for load, is_home in zip(both, (False, True), strict=True)
+    ]
+    most = []
+    for side, rate in enumerate(proven):
+        other = proven[1 - side]
+        least = other.bps if other else _digits(both[1 - side].busiest_bps)
+        most.append(rate or Rate(_idle(both[side], least), _NEVER))
+    return most[0], most[1]
+
+
+def _proven(
+    arrivals: Arrivals, segments: Segments, found: Loops, load: Load, is_home: bool
+) -> Rate | None:
+    """The rate of one direction; None: nothing proves it."""
+    if load.seconds < _LONG_S:
+        return None
+    if is_behind(found, is_home):
+        bps, share = _gaps(segments, is_home)
+        if bps >= 0.95 * load.busiest_bps:
+            return Rate(bps, f"gaps of {100 * share:.0f} % of full packets", True)
+    elif acked := _acknowledged(arrivals, segments, found, is_home):
+        return Rate(acked, "what is acknowledged while a queue stands", True)
+    # A plateau of small packets is that of who sends them.
+    if load.plateau_bps is not None and load.octets >= 500 * load.packets:
+        return Rate(load.plateau_bps, "a load that stands still", True)
+    return None
+
+
+def _idle(load: Load, least_bps: float) -> float:
+    return max(_digits(_IDLE * load.busiest_bps), least_bps, 1000.0)
 
 
 def _digits(bps: float) -> float:
@@ -195,60 +282,81 @@ def _digits(bps: float) -> float:
     return math.ceil(round(bps / digit, 6)) * digit
 
 
-def _gaps(capture: Path) -> tuple[float | None, bool]:
-    """The rate that gaps between full packets of acceptors show.
+def is_behind(found: Loops, is_home: bool) -> bool:
+    """Whether data of one side have passed their queue when they pass the tap.
 
-    And whether no queue is between the tap and who receives them.
+    Then 95 % of their acknowledgements come within 2 ms of the fastest of the pair.
     """
-    words, _ = _native.capture_segments(str(capture))
-    rows = np.frombuffer(words, dtype="<u8").reshape(-1, 7)
-    if not len(rows):
-        return None, False
-    order = np.argsort(rows[:, 0], kind="stable")
-    rows = rows[order]
-    payload = (rows[:, 5] >> np.uint64(8)).astype(np.int64)
-    is_behind = _is_behind(rows, payload)
-    down = rows[:, 2] == 1
-    times, sizes = rows[down, 0].astype(np.int64), payload[down]
-    if not len(times) or times[-1] - times[0] < _LONG_S * 1e9:
-        return None, is_behind
-    full = (sizes[1:] >= _FULL) & (sizes[:-1] >= _FULL)
+    excess = found.excess_s[found.is_home == is_home]
+    return bool(len(excess)) and bool(np.quantile(excess, 0.95) < _BEHIND_S)
+
+
+def _gaps(segments: Segments, is_home: bool) -> tuple[float, float]:
+    """The rate that gaps between full packets show, 0 if they disagree, and how many agree."""
+    mine = segments.is_home == is_home
+    times = np.round(1e9 * segments.time_s[mine])
+    is_full = segments.payload[mine] >= _FULL
     gap = np.diff(times)
-    full &= gap > 0
-    if full.sum() < _FEWEST_GAPS:
-        return None, is_behind
-    length = sizes[1:][full] + np.where(sizes[1:][full] > 1448, 40, 52) + _FRAMING_BYTES
-    logs = np.sort(np.log(8e9 * length / gap[full]))
+    used = is_full[1:] & is_full[:-1] & (gap > 0)
+    if used.sum() < _FEWEST_GAPS:
+        return 0.0, 0.0
+    octets = segments.wire_bytes[mine][1:][used] + _FRAMING_BYTES
+    logs = np.sort(np.log(8e9 * octets / gap[used]))
     inside = np.searchsorted(logs, logs + 0.04) - np.arange(len(logs))
     most = int(inside.argmax())
-    if inside[most] < 0.9 * len(logs):
-        return None, is_behind
-    return float(np.exp(np.median(logs[most : most + inside[most]]))), is_behind
+    share = float(inside[most] / len(logs))
+    if share < 0.9:
+        return 0.0, share
+    return float(np.exp(np.median(logs[most : most + inside[most]]))), share
 
 
-def _is_behind(rows: np.ndarray, payload: np.ndarray) -> bool:
-    """Whether acknowledgements of initiators come at once: 95 % within 2 ms of the fastest."""
-    order = np.lexsort((rows[:, 0], rows[:, 1]))
-    limits = np.flatnonzero(np.diff(rows[order, 1])) + 1
-    excess: list[np.ndarray] = []
-    for part in np.split(order, limits):
-        data = part[(rows[part, 2] == 1) & (payload[part] > 0)]
-        acks = part[(rows[part, 2] == 0) & (rows[part, 5] & np.uint64(16) > 0)]
-        if len(data) < 2 or not len(acks):
-            continue
-        base = int(rows[data[0], 3])
-        ends = ((rows[data, 3].astype(np.int64) - base) % (1 << 32)) + payload[data]
-        numbers = np.maximum.accumulate(
-            np.where((got := (rows[acks, 4].astype(np.int64) - base) % (1 << 32)) < 1 << 31, got, 0)
-        )
-        is_new = np.concatenate(([True], ends[1:] > np.maximum.accumulate(ends)[:-1]))
-        place = np.searchsorted(numbers, ends[is_new])
-        held = place < len(acks)
-        sent = rows[data[is_new][held], 0].astype(np.int64)
-        loop = rows[acks[place[held]], 0].astype(np.int64) - sent
-        loop = loop[loop >= 0]
-        if len(loop):
-            excess.append(loop - loop.min())
-    if not excess:
-        return False
-    return bool(np.quantile(np.concatenate(excess), 0.95) < _BEHIND_S * 1e9)
+def _acknowledged(
+    arrivals: Arrivals, segments: Segments, found: Loops, is_home: bool
+) -> float | None:
+    """The rate at which data leave a queue behind the tap: as their acknowledgements say.
+
+    What is not acknowledged, ACKs of the other direction and datagrams, shares the link.
+    """
+    width, packets, octets = arrivals.over(_ACKED_S, int(is_home))
+    count = len(packets)
+    if not count or width > 2 * _ACKED_S:
+        return None
+
+    def binned(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        place = np.minimum((times / width).astype(np.int64), count - 1)
+        return np.bincount(place, weights=weights, minlength=count)
+
+    mine = segments.is_home == is_home
+    data = mine & (segments.payload > 0)
+    sent = binned(segments.time_s[data], segments.wire_bytes[data] + _FRAMING_BYTES)
+    other = np.maximum(octets + _FRAMING_BYTES * packets - sent, 0.0)
+    times, new = _newly_acknowledged(segments, ~mine)
+    acked = _WIRE * binned(times, new)
+    total = 8 * (acked + other) / width
+    busy = total > 0.6 * np.quantile(total[total > 0], 0.95) if (total > 0).any() else total > 0
+    busy &= acked > other
+    excess = found.excess_s[found.is_home == is_home]
+    when = found.time_s[found.is_home == is_home]
+    waited = binned(when, excess) / np.maximum(binned(when, np.ones(len(when))), 1)
+    busy &= waited > _BEHIND_S
+    if busy.sum() < _FEWEST_WINDOWS:
+        return None
+    logs = np.sort(np.log(total[busy]))
+    density = [float(np.exp(-0.5 * ((logs - one) / _WIDTH) ** 2).sum()) for one in logs]
+    mode = logs[int(np.argmax(density))]
+    if np.mean(np.abs(logs - mode) < 0.03) < 0.3:
+        return None
+    return float(np.exp(mode))
+
+
+def _newly_acknowledged(segments: Segments, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """When acknowledgements pass, and how many bytes each is the first to acknowledge."""
+    chosen = np.flatnonzero(chosen & (segments.ack >= 0))
+    chosen = chosen[np.argsort(segments.connection[chosen], kind="stable")]
+    if not len(chosen):
+        return segments.time_s[:0], segments.time_s[:0]
+    connection = segments.connection[chosen]
+    top = np.maximum.accumulate(segments.ack[chosen] + connection * (1 << 42))
+    new = np.diff(top, prepend=top[0])
+    new[1:][connection[1:] != connection[:-1]] = 0
+    return segments.time_s[chosen], new

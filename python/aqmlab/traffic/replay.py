@@ -19,11 +19,12 @@ from aqmlab.scenario.scenario import Scenario, inline
 from aqmlab.traffic.capture_files import notes_in_words, unpacked
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import example
-from aqmlab.traffic.rates import Shares, rates, shares
+from aqmlab.traffic.rates import Arrivals, Shares, rates, shares
+from aqmlab.traffic.segments import read_segments
 from aqmlab.traffic.tapped import read_exchanges
 from aqmlab.traffic.uploads import part_uploads
 
-__all__ = ["Replay", "replay"]
+__all__ = ["Replay", "refuse_unknown", "replay", "sized"]
 
 
 _BUFFER_S = 0.1
@@ -48,6 +49,10 @@ class Replay:
     """What of the capture is not replayed, with its number."""
     notes: tuple[str, ...] = ()
     """What was put right in the capture before it was read."""
+    rates_bps: tuple[float, float] = (0.0, 0.0)
+    """Of the link: down and up."""
+    present: str = "droptail"
+    """The present queue as a value of ``topology.bottleneck.discipline``."""
 
 
 def replay(
@@ -57,6 +62,7 @@ def replay(
     *,
     rates_bps: tuple[float, float] | None = None,
     rtt_s: float | None = None,
+    present: str = "droptail",
     progress: Callable[[float], object] | None = None,
 ) -> Replay:
     """Writes a scenario that replays a capture, and the connection vectors that it needs.
@@ -67,25 +73,28 @@ def replay(
         disciplines: presets, tables, or ``droptail`` and ``red``, which are sized for the link.
         rates_bps: the way home, and the other; None: what the capture shows of them.
         rtt_s: round-trip time of every connection; None: as each had it in the capture.
+        present: the queue that was there.
         progress: called with the share of the capture that has been read.
     """
-    _refuse_unknown(disciplines)
+    refuse_unknown(disciplines, "--discipline")
+    refuse_unknown([present], "--present")
     stem = capture.stem or capture.name
     vectors, outside = folder / f"{stem}.cvec", folder / f"{stem}-outside.cvec"
     uploads = folder / f"{stem}-uploads.cvec"
-    with unpacked(capture) as plain:
-        found_rates = None if rates_bps else rates(plain)
-        passed = shares(plain)
     report = from_capture(capture, vectors, outside=outside, progress=progress)
     made = report["connections"]["made"]
     seconds = max(report["packets"]["duration_s"], 1.0)
-    if seconds > _LONGEST_S:
+    try:
+        _refuse_long(capture, seconds)
+        with unpacked(capture) as plain:
+            segments = read_segments(plain)
+            arrivals = Arrivals.read(plain, segments)
+            found_rates = None if rates_bps else rates(plain, segments, arrivals)
+            passed = shares(segments, arrivals)
+    except AqmlabError:
         vectors.unlink(missing_ok=True)
         outside.unlink(missing_ok=True)
-        raise AqmlabError(
-            f"{capture}: its packets span {seconds / 86_400:,.0f} days; at most "
-            f"{_LONGEST_S / 86_400:.0f} can be replayed: look at its time stamps, or cut it"
-        )
+        raise
     opened_outside = report["connections"]["opened_outside"]
     assumed = [
         "connections are opened from the clients: forward is the way of the acceptors' bytes"
@@ -109,29 +118,9 @@ def replay(
         fallback = f"; 100 ms for {without:,} that show none" if without else ""
         assumed.append(f"round-trip times are those of the capture, without its queues{fallback}")
     buffer = max(_LEAST_BUFFER, math.ceil(max(rates_bps) * _BUFFER_S / FRAME_BITS))
-    if sized := [name for name in ("droptail", "red") if name in disciplines]:
-        thresholds = (
-            "; red's thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
-            if "red" in sized
-            else ""
-        )
-        assumed.append(
-            f"the buffer of {' and '.join(sized)} is {buffer} packets: 100 ms at that rate"
-            f"{thresholds}"
-        )
-    chosen = tuple(_sized(name, buffer) for name in disciplines)
-    classes = []
-    stay, moved = (0, 0)
-    if opened_outside < made:
-        stay, moved = part_uploads(vectors, uploads)
-    if stay:
-        classes.append(("capture", vectors.name, "forward"))
-    if moved:
-        classes.append(("uploads", uploads.name, "reverse"))
-        assumed.append(
-            f"{moved:,} uploads that only ACKs answer are replayed as responses of hosts at home: "
-            "their times count from the SYN to the last byte"
-        )
+    assumed += _sizes(disciplines, buffer)
+    chosen = tuple(sized(name, buffer) for name in disciplines)
+    classes = [] if opened_outside == made else list(_own_classes(vectors, uploads, assumed))
     if opened_outside:
         classes.append(("opened-from-outside", outside.name, "reverse"))
     text = _scenario_text(capture.name, classes, seconds, rates_bps, rtt_s, chosen[0])
@@ -139,8 +128,50 @@ def replay(
     Scenario.from_toml(text, folder=folder)  # what is written is right
     file = folder / f"{stem}.toml"
     write_text(file, text)
-    notes = (*notes_in_words(report["packets"]), _load(passed), *_own_times(capture))
-    return Replay(file, chosen, tuple(assumed), tuple(_left_out(report)), notes)
+    notes = [*notes_in_words(report["packets"]), _load(passed)]
+    if any(name == "uploads" for name, _, _ in classes):
+        notes += _own_times(capture)
+    left_out = tuple(_left_out(report))
+    now = sized(present, buffer)
+    return Replay(file, chosen, tuple(assumed), left_out, tuple(notes), rates_bps, now)
+
+
+def _own_classes(
+    vectors: Path, uploads: Path, assumed: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Classes of what home opened: name, file and direction."""
+    stay, moved = part_uploads(vectors, uploads)
+    if stay:
+        yield "capture", vectors.name, "forward"
+    if moved:
+        yield "uploads", uploads.name, "reverse"
+        assumed.append(
+            f"{moved:,} uploads that only ACKs answer are replayed as responses of hosts at home: "
+            "their times count from the SYN to the last byte"
+        )
+
+
+def _sizes(disciplines: Sequence[str], buffer: int) -> Iterator[str]:
+    """How queues are sized that need a size."""
+    if chosen := [name for name in ("droptail", "red") if name in disciplines]:
+        thresholds = (
+            "; red's thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
+            if "red" in chosen
+            else ""
+        )
+        yield (
+            f"the buffer of {' and '.join(chosen)} is {buffer} packets: 100 ms at that rate"
+            f"{thresholds}"
+        )
+
+
+def _refuse_long(capture: Path, seconds: float) -> None:
+    """Raises an error for what is longer than a scenario can be."""
+    if seconds > _LONGEST_S:
+        raise AqmlabError(
+            f"{capture}: its packets span {seconds / 86_400:,.0f} days; at most "
+            f"{_LONGEST_S / 86_400:.0f} can be replayed: look at its time stamps, or cut it"
+        )
 
 
 def _load(passed: Shares) -> str:
@@ -153,20 +184,18 @@ def _load(passed: Shares) -> str:
 
 
 def _own_times(capture: Path) -> Iterator[str]:
-    """The capture's own response times, to be read beside the replayed ones."""
+    """How long the capture's own uploads take, to be read beside the replayed ones."""
     try:
         found = read_exchanges(capture).exchanges
     except AqmlabError:
         return
-    for what, is_upload in (("responses", False), ("uploads", True)):
-        times = sorted(one.response_s for one in found if (one.response_bytes == 0) is is_upload)
-        if times:
-            half, most = times[len(times) // 2], times[min(len(times) - 1, 9 * len(times) // 10)]
-            yield (
-                f"captured: half of {len(times):,} {what} take up to {1e3 * half:,.0f} ms, 90 % up "
-                f"to {1e3 * most:,.0f} ms; if the present queue's are far from that, an assumption "
-                "is wrong: --rate, --rtt, or the queue"
-            )
+    times = sorted(one.response_s for one in found if not one.response_bytes)
+    if times:
+        half, most = times[len(times) // 2], times[min(len(times) - 1, 9 * len(times) // 10)]
+        yield (
+            f"captured: half of {len(times):,} uploads take up to {1e3 * half:,.0f} ms, 90 % up "
+            f"to {1e3 * most:,.0f} ms"
+        )
 
 
 def _background(passed: Shares) -> Iterator[str]:
@@ -194,7 +223,7 @@ _LEAST_BPS = 1000.0
 """A smaller load, too."""
 
 
-def _sized(name: str, buffer: int) -> str:
+def sized(name: str, buffer: int) -> str:
     """A queue discipline; ``droptail`` and ``red`` get what a link of this buffer needs."""
     if name == "droptail":
         return f'{{ kind = "droptail", limit = "{buffer} packets" }}'
@@ -217,14 +246,14 @@ _LONGEST_S = 30 * 86_400
 """A scenario can be as long."""
 
 
-def _refuse_unknown(disciplines: Sequence[str]) -> None:
+def refuse_unknown(disciplines: Sequence[str], option: str) -> None:
     """Raises an error for what is no discipline, before the work."""
     field = "topology.bottleneck.discipline"
     try:
         for name in disciplines:
-            example("cbr", [(field, _sized(name, _LEAST_BUFFER))])
+            example("cbr", [(field, sized(name, _LEAST_BUFFER))])
     except ScenarioError as error:
-        raise ScenarioError(str(error).replace(field, "--discipline", 1)) from None
+        raise ScenarioError(str(error).replace(field, option, 1)) from None
 
 
 def _left_out(report: Mapping[str, Any]) -> Iterator[str]:

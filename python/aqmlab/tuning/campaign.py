@@ -19,6 +19,7 @@ from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError, RunError, is_of_the_machine
+from aqmlab.results.own_metrics import measured
 from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Override, Scenario
@@ -304,7 +305,7 @@ class _Search:
 
 
 def _succeeded(outcome: _Outcome) -> Run:
-    """The run; an error if it failed."""
+    """The run, with metrics of one's own; an error if it failed."""
     if isinstance(outcome, AqmlabError):
         raise outcome
-    return outcome
+    return measured(outcome)

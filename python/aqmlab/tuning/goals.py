@@ -11,6 +11,7 @@ from aqmlab import _native
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import ALL, known_keys
+from aqmlab.results.own_metrics import definition
 from aqmlab.results.quantity import Quantity
 from aqmlab.scenario.scenario import Scenario
 
@@ -133,6 +134,9 @@ def check_metric(option: str, name: str, scenario: Scenario) -> None:
         raise AqmlabError(f"{option}: {error}") from None
     if found.is_of_every_link:
         return
+    if found.own is not None:
+        definition(found.last).check(scenario.data)
+        return
     section, places, last = found.section, found.place.split("."), found.last
     owners = _links(scenario) if section == "links" else _classes(scenario)
     what = "link" if section == "links" else "class of traffic"
@@ -145,8 +149,9 @@ def check_metric(option: str, name: str, scenario: Scenario) -> None:
         raise AqmlabError(
             f"{option}: {name}: there is no {last}{nearest(last, known_keys(section))}"
         )
-    if section == "links" and places[1:] and places[1:] not in (["forward"], ["reverse"]):
-        raise AqmlabError(f"{option}: {name}: a link has the directions forward and reverse")
+    ways = ("down", "up") if places[0] == "wifi" else ("forward", "reverse")
+    if section == "links" and places[1:] and places[1:] not in [[way] for way in ways]:
+        raise AqmlabError(f"{option}: {name}: a link has the directions {' and '.join(ways)}")
 
 
 def _links(scenario: Scenario) -> list[str]:
@@ -156,7 +161,8 @@ def _links(scenario: Scenario) -> list[str]:
         for index in range(len(scenario.data["traffic"]))
         for link, _, _ in _native.loaded_links(scenario.effective, index)
     ]
-    return list(dict.fromkeys(hops))
+    air = ["wifi"] if scenario.data["topology"].get("wifi") else []
+    return [*dict.fromkeys(hops), *air]
 
 
 def _classes(scenario: Scenario) -> list[str]:

@@ -114,7 +114,7 @@ class Check:
     change: Estimate
     """Tuned minus untuned, seed by seed."""
     promised: float
-    """The same difference on the seeds of the search."""
+    """Tuned minus untuned on the seeds of the search."""
 
     @property
     def verdict(self) -> str:

@@ -17,6 +17,8 @@ from aqmlab._util.expressions import Expression
 from aqmlab._util.fields import Field, Scalar
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.results.own_metrics import definition
+from aqmlab.results.quantity import Quantity
 from aqmlab.scenario.scenario import Override, Scenario
 from aqmlab.sweeps.axes import names_in, plain, variable_name
 from aqmlab.tuning.goals import Constraint, Goal, check_metric, read_constraints, read_goals
@@ -205,7 +207,13 @@ class Plan:
             "seeds": list(self.seeds),
             "batch": self.batch,
             "engine": _native.engine(),
+            **({"metric": own} if (own := self._own_metrics()) else {}),
         }
+
+    def _own_metrics(self) -> dict[str, str]:
+        """The texts of metrics of one's own by name."""
+        found = (Quantity.read(name) for name in self.metrics)
+        return {one.last: definition(one.last).text for one in found if one.own is not None}
 
 
 def _hash(text: str) -> str:

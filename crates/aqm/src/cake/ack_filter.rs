@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Ack;
 
-/// Whether ACKs that later ones cover are dropped.
+/// Whether CAKE drops ACKs that later ACKs of the same flow make redundant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckFilter {
-    /// None is.
+    /// CAKE keeps every ACK.
     #[default]
     Off,
-    /// The older of two that wait.
+    /// CAKE drops the older of two redundant ACKs that wait.
     On,
-    /// Also the only one, where the new one follows at once.
+    /// CAKE also drops a single redundant ACK when the next one arrives right after it.
     Aggressive,
 }
 

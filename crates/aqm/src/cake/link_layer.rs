@@ -3,18 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The link behind the shaper, by the names that Linux's tc has for them.
+/// Framing of the link after the shaper, by the keywords of Linux's tc.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkLayer {
-    /// IP bytes alone.
+    /// IP bytes only.
     #[default]
     Raw,
-    /// 48 bytes and ATM cells: more than any link needs.
+    /// 48 bytes and ATM cells, more than any real link needs.
     Conservative,
-    /// 38 bytes, at least 84: Ethernet with preamble and gap.
+    /// 38 bytes, at least 84 in total: Ethernet with preamble and gap.
     Ethernet,
-    /// 18 bytes, at least 64: cable modems.
+    /// 18 bytes, at least 64 in total: cable modems.
     Docsis,
     /// 8 bytes in ATM cells.
     IpoaVcmux,
@@ -38,16 +38,16 @@ pub enum LinkLayer {
     BridgedPtm,
 }
 
-/// How the link cuts packets up.
+/// How the link splits packets into cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
-    /// It does not.
+    /// It does not split packets.
     #[default]
     None,
     /// ATM: cells of 53 bytes that carry 48.
     Atm,
-    /// PTM: a byte more for every 64.
+    /// PTM: one extra byte for every 64.
     Ptm,
 }
 

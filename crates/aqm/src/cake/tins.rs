@@ -4,20 +4,20 @@ use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Classes of traffic.
+/// Traffic classes (tins) by DSCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tins {
-    /// One for all.
+    /// One class for all traffic.
     Besteffort,
     /// Best effort, bulk (1/16 of the rate) and voice (1/4).
     #[default]
     Diffserv3,
     /// Best effort, bulk (1/16), video (1/2) and voice (1/4).
     Diffserv4,
-    /// Eight, each with 7/8 of the rate of the one before.
+    /// Eight classes, each with 7/8 of the rate of the previous class.
     Diffserv8,
-    /// Eight by the three upper bits of the code point, with the same rates.
+    /// Eight classes by the three upper bits of the DSCP, with the rates of `diffserv8`.
     Precedence,
 }
 

@@ -68,54 +68,57 @@ impl<V: JsonSchema> JsonSchema for Named<V> {
     }
 }
 
-/// A node, or several of a kind.
+/// A node of the tree, or several nodes of the same kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// The node above it; not given: the link.
+    /// Parent node. Not given: the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// How many there are: NAME-1, NAME-2 and so on. They are dealt in turn over their parents.
+    /// Number of nodes, named NAME-1, NAME-2 and so on. They are spread over their parents in turn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u32,
-    /// The assured rate, or "fit": the parent's in proportion to the ceilings of its children.
+    /// Assured rate, or "fit": the rate of the parent, shared among its children in proportion to
+    /// their ceilings.
     #[serde(default)]
     pub rate: Assured,
-    /// What it can carry.
+    /// Ceiling: the most that the node can carry.
     pub ceil: Rate,
-    /// Instead of the tree's.
+    /// Burst of this node, instead of the burst of the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Bytes>,
 }
 
-/// Subscribers of a kind.
+/// Subscribers with the same plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The node above them, or the nodes, over which they are dealt in turn; not given: the link.
+    /// Parent node, or several nodes over which the subscribers are spread in turn. Not given: the
+    /// link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// How many subscribers.
+    /// Number of subscribers.
     #[serde(default = "one")]
     pub count: u32,
-    /// Hosts of each.
+    /// Hosts of each subscriber.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub hosts: u32,
-    /// The assured rate, or "fit": the parent's in proportion to the ceilings of its children.
+    /// Assured rate, or "fit": the rate of the parent, shared among its children in proportion to
+    /// their ceilings.
     #[serde(default)]
     pub rate: Assured,
-    /// The rate that a subscriber pays for.
+    /// Ceiling: the rate that a subscriber pays for.
     pub ceil: Rate,
-    /// Who borrows first, 0 to 7; lower is earlier.
+    /// Priority for borrowed capacity, 0 to 7. Lower numbers borrow first.
     #[serde(default = "usual_priority", skip_serializing_if = "is_usual_priority")]
     pub prio: u8,
-    /// Instead of the tree's.
+    /// Quantum of this plan, instead of the quantum of the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Quantum>,
-    /// Instead of the tree's.
+    /// Burst of this plan, instead of the burst of the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Bytes>,
-    /// Instead of the tree's.
+    /// Leaf of this plan, instead of the leaf of the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf: Option<Leaf>,
 }

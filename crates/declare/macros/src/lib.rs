@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, GenericArgument, Ident, Lit,
     LitStr, Path, PathArguments, Result, Token, Type, parse_quote,
@@ -157,7 +158,7 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
     for field in &mut fields.named {
         let param = Param::take(field)?;
         let ident = field.ident.clone().expect("the fields are named");
-        let key = LitStr::new(&ident.to_string(), ident.span());
+        let key = LitStr::new(&ident.unraw().to_string(), ident.span());
         let is_cfg = |attribute: &&Attribute| attribute.path().is_ident("cfg");
         let cfg: Vec<Attribute> = field.attrs.iter().filter(is_cfg).cloned().collect();
         keys.push(quote!(#(#cfg)* #key));

@@ -70,6 +70,7 @@ impl Condition {
             device_ring_batch: Packets(self.batch),
             device_ring_counted: false,
             input: None,
+            policer: None,
             packet_time: None,
             loss: if self.loss { 0.02 } else { 0.0 },
             reordering: self.reordering.then_some(Reordering {
@@ -82,6 +83,8 @@ impl Condition {
                 Vec::new()
             },
             delay_changes: Vec::new(),
+            loss_changes: Vec::new(),
+            ack_batch: Time::ZERO,
             outages: Vec::new(),
             trace: None,
             discipline: case.discipline.clone(),

@@ -548,6 +548,7 @@ fn trace_row() -> TraceRow {
             timeout: START,
             recovery_state: RecoveryState::Open,
             control: ControlMetrics::default(),
+            control_state: None,
         },
     }
 }

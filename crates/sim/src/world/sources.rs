@@ -22,7 +22,7 @@ impl<E: Engine> World<E> {
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
-                Action::Connect(connect) => self.open(class, connect),
+                Action::Connect(connect) => self.connect(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open),
                 Action::Datagram { token, size } => {
                     let network = &mut self.network;
@@ -31,6 +31,9 @@ impl<E: Engine> World<E> {
                 }
                 Action::Refused => self.metrics.on_refused(class, self.now),
                 Action::EndConnections => {
+                    if let Some(sockets) = &mut self.sockets {
+                        sockets.stop(class);
+                    }
                     for index in self.connections.stop(class, self.now) {
                         self.release_if_over(index);
                     }
@@ -86,6 +89,17 @@ impl<E: Engine> World<E> {
         slots[token as usize] = index;
     }
 
+    /// Opens a connection, as soon as its client has a socket for it.
+    #[inline(always)]
+    fn connect(&mut self, class: usize, connect: Connect) {
+        if !self.limits_sockets() {
+            return self.open(class, connect);
+        }
+        if let Some(connect) = self.take_client(class, connect) {
+            self.open(class, connect);
+        }
+    }
+
     #[cfg_attr(
         not(any(feature = "quic", feature = "quinn")),
         expect(
@@ -95,7 +109,7 @@ impl<E: Engine> World<E> {
             reason = "there are no guests"
         )
     )]
-    fn open(&mut self, class: usize, mut connect: Connect) {
+    pub(super) fn open(&mut self, class: usize, mut connect: Connect) {
         if connect.script.asks_at_once() {
             self.metrics.on_exchange_start(class, self.now);
         }
@@ -152,6 +166,9 @@ impl<E: Engine> World<E> {
         // it, and only then the connection's clocks can be behind.
         self.connections
             .open(index, opening, self.now, &mut self.network);
+        if self.limits_sockets() {
+            self.has_client(index, handshake);
+        }
         if send_delay > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             self.connections.seed(index, [seed, seed | 1]);

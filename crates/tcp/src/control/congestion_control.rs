@@ -127,6 +127,35 @@ pub struct ControlMetrics {
     pub segments: Option<f64>,
 }
 
+/// The inner state of a congestion control, for traces: none where it has no such thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ControlState {
+    /// What it is doing.
+    pub phase: &'static str,
+    /// The bandwidth that it has seen and the one that it uses, in bytes of payload per second.
+    pub max_bw: Option<f64>,
+    /// See `max_bw`.
+    pub bw: Option<f64>,
+    /// The smallest round trip of late.
+    pub min_rtt: Option<Time>,
+    /// Bytes per second, headers included, at which segments leave.
+    pub pacing_rate: Option<f64>,
+    /// Bounds of what is in flight, in bytes, and of the bandwidth.
+    pub inflight_longterm: Option<f64>,
+    /// See `inflight_longterm`.
+    pub inflight_shortterm: Option<f64>,
+    /// See `inflight_longterm`.
+    pub bw_shortterm: Option<f64>,
+    /// Bytes that are acknowledged beyond what the bandwidth explains.
+    pub extra_acked: Option<f64>,
+    /// Whether it has found the pipe full.
+    pub full_bw_reached: Option<bool>,
+    /// Rounds since the connection began, and how often it has probed, or where in the cycle it is.
+    pub round: Option<u64>,
+    /// See `round`.
+    pub cycle: Option<u64>,
+}
+
 /// A congestion control: how the window grows and what congestion does to it.
 ///
 /// It holds what a connection remembers; parameters are those of the stack and come with each
@@ -243,6 +272,14 @@ pub(crate) trait CongestionControl: Default {
     fn metrics(&self) -> ControlMetrics {
         ControlMetrics::default()
     }
+
+    /// Its inner state, for traces; none: slow start or avoidance.
+    fn state(&self) -> Option<ControlState> {
+        None
+    }
+
+    /// The phases that [`state`](Self::state) names.
+    const PHASES: &'static [&'static str] = &["slow-start", "avoidance"];
 }
 
 /// Parameters of a congestion control, and what it asks of the stack and of the live bed.

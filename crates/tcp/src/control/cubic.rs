@@ -20,34 +20,35 @@ use whole::Count;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// C: how fast the window grows away from W_max, in segments per second cubed.
+    /// C: how fast the window grows away from W_max, in segments per second cubed. A larger value
+    /// is more aggressive.
     #[param(default = 0.4, above = 0.0)]
     pub c: f64,
-    /// Share of the window that congestion leaves.
+    /// Factor on the window at a loss. A smaller value yields more.
     #[param(default = 0.7, above = 0.0, below = 1.0)]
     pub beta: f64,
-    /// Whether slow start may end before a loss (HyStart).
+    /// If true, HyStart can end slow start before a loss.
     #[param(default = true)]
     pub hystart: bool,
-    /// The round trip of the target (section 4.2).
+    /// Round-trip time in the window target (section 4.2).
     #[serde(skip_serializing_if = "is_default")]
     #[param(default = TargetRtt::Min)]
     pub rtt: TargetRtt,
-    /// Share of the window that an ECN echo leaves (RFC 8511: 0.85); unset: that of a loss.
+    /// Factor on the window at an ECN echo (RFC 8511: 0.85). Not given: `beta`.
     #[serde(skip_serializing_if = "is_default")]
     #[param(above = 0.0, below = 1.0)]
     pub beta_ecn: Option<f64>,
-    /// Least growth per round trip before the first congestion, as a share of the window (Linux: 0.05;
-    /// RFC 9438 has none).
+    /// Minimum growth per round trip before the first congestion, as a share of the window (Linux:
+    /// 0.05; RFC 9438: none).
     #[serde(skip_serializing_if = "is_search_growth")]
     #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0)]
     pub search_growth: f64,
-    /// Whether time in which the window is not used counts, as in Linux; RFC 9438, section 5.8, stops the
-    /// clock.
+    /// If true, time in which the window is not used counts, as in Linux. If false, it does not
+    /// count (RFC 9438, section 5.8).
     #[serde(skip_serializing_if = "is_true")]
     #[param(default = true)]
     pub counts_unused_time: bool,
-    /// How the window that Reno would have is estimated (section 4.3).
+    /// How CUBIC estimates the window that Reno would have (section 4.3).
     #[serde(skip_serializing_if = "is_default")]
     #[param(default = RenoEstimate::Rfc8312)]
     pub reno_estimate: RenoEstimate,
@@ -57,23 +58,23 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RenoEstimate {
-    /// It grows by 3 (1 - beta) / (1 + beta) segments per round trip always (RFC 8312, section 4.2;
-    /// Linux).
+    /// The estimate grows by 3 (1 - beta) / (1 + beta) segments per round trip (RFC 8312, section
+    /// 4.2; Linux).
     #[default]
     Rfc8312,
-    /// By that below the window before the last congestion, by one segment from there on (RFC 9438,
-    /// section 4.3).
+    /// The estimate grows as in `rfc8312` below the window of the last congestion, and by one
+    /// segment per round trip above it (RFC 9438, section 4.3).
     Rfc9438,
 }
 
-/// Which round trip CUBIC looks ahead by.
+/// Which round-trip time CUBIC uses in its window target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetRtt {
-    /// The smallest one seen (Linux).
+    /// The smallest measured round-trip time (Linux).
     #[default]
     Min,
-    /// The smoothed one (RFC 9438, section 4.2). With `recovery = "rack-tlp"`.
+    /// The smoothed round-trip time (RFC 9438, section 4.2). Needs `recovery = "rack-tlp"`.
     Smoothed,
 }
 
@@ -96,25 +97,25 @@ impl Parameters for Params {
         title: "CUBIC",
         paper: "L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, CUBIC for Fast and Long-Distance Networks, \
                 RFC 9438, 2023; S. Ha, I. Rhee, Hybrid Slow Start, 2008 (HyStart)",
-        purpose: "Grows by the time since the last congestion, not by the round trip: flat near the \
-                  window that was lost, steep away from it. The default of Linux.",
+        purpose: "Grows with the time since the last congestion, not with the round trip: slowly \
+                  near the window of the last loss, fast away from it. The default of Linux.",
         departures: &[
-            "By default the round trip of the target (section 4.2) is the smallest one seen, unused time \
-             counts, the window grows by a twentieth per round trip at least before the first \
-             congestion, and the estimate of Reno's window grows by 0.53 segments per round trip also \
-             above the window of the last congestion (RFC 8312), as in Linux. `rtt = \"smoothed\"`, \
-             `counts_unused_time = false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` \
-             are the RFC's rules.",
-            "HyStart as Linux words it: slow start ends at a train of ACKs that lasts longer than half \
-             of the smallest round trip, or where the smallest of nine and more round trips has grown by \
-             an eighth of it. Where packets are paced, the train must last longer than the whole of it. \
-             Once HyStart has ended a slow start it is off until a time-out.",
-            "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
-             says what it is a share of, as for Reno. Of `\"cwnd\"` whole segments are left.",
-            "With `rack_rules = \"linux\"` the window is a whole number of segments, the curve is looked \
-             at every 31 ms at most while the window stays, a time-out forgets the window of the last \
-             congestion and the smallest round trip, and what was spurious gives the window back, not \
-             the curve.",
+            "Defaults follow Linux in four places: the round-trip time of the target (section 4.2) \
+             is the minimum, unused time counts, the window grows by at least 5 % per round trip \
+             before the first congestion, and the estimate of Reno's window grows by 0.53 segments \
+             per round trip also above the window of the last congestion (RFC 8312). `rtt = \
+             \"smoothed\"`, `counts_unused_time = false`, `search_growth = 0.0` and `reno_estimate \
+             = \"rfc9438\"` follow RFC 9438.",
+            "HyStart follows Linux. Slow start ends when a train of ACKs lasts longer than half of \
+             the smallest round trip (all of it with pacing), or when the smallest of nine or more \
+             round trips has grown by one eighth. After HyStart has ended a slow start it stays \
+             off until a time-out.",
+            "Section 4.6 reduces FlightSize; `multiplicative_decrease_base` of the stack sets the \
+             base, as for Reno. With `\"cwnd\"` the window is rounded down to whole segments.",
+            "With `rack_rules = \"linux\"` the window is a whole number of segments; while it does \
+             not change, the curve is evaluated at most every 31 ms; a time-out forgets the window \
+             of the last congestion and the smallest round trip; and an undo restores the window, \
+             not the curve.",
         ],
         memory: "when each segment in flight was sent",
     };

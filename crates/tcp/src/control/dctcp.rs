@@ -15,13 +15,13 @@ use crate::recovery::RecoveryState;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// g: weight of the last window in the share of marks.
+    /// Gain g: weight of the last window in alpha, the share of marks. A larger gain reacts faster.
     #[param(default = 1.0 / 16.0, above = 0.0, below = 1.0)]
     pub gain: f64,
-    /// The share of marks that a connection begins with.
+    /// Initial alpha of a connection.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial_alpha: f64,
-    /// Whether the share is kept in 1,024ths and the window in whole segments (Linux).
+    /// If true, alpha is kept in 1/1024 and the window in whole segments, as in Linux.
     #[param(default)]
     pub integer: bool,
 }
@@ -31,13 +31,15 @@ impl Parameters for Params {
         title: "DCTCP",
         paper: "S. Bensley, D. Thaler, P. Balasubramanian, L. Eggert, G. Judd, Data Center TCP (DCTCP), \
                 RFC 8257, 2017; M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
-        purpose: "Cuts the window in proportion to the share of marks, once per window: a short queue at \
-                  a step of marking, for data centres. Needs `ecn` and `recovery = \"rack-tlp\"`. Both \
-                  ends have `ecn_echo = \"each-change\"` unless the scenario states another echo.",
+        purpose: "Cuts the window once per window of data, in proportion to the share of marks. \
+                  With step marking the queue stays short; made for data centres. Needs `ecn` and \
+                  `recovery = \"rack-tlp\"`. Both ends use `ecn_echo = \"each-change\"` unless the \
+                  scenario sets another echo.",
         departures: &[
-            "Marks are counted by the bytes that ACKs with an echo deliver; Linux counts segments, as \
-             `integer` does.",
-            "The window does not grow between a cut and the ACK of what was out then, as in Linux.",
+            "Marks are counted in bytes that ACKs with an echo acknowledge. Linux counts segments, \
+             as `integer` does.",
+            "After a cut the window does not grow until the data in flight at the cut is \
+             acknowledged, as in Linux.",
         ],
         memory: "the share of marks and two counters",
     };

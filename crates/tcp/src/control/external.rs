@@ -13,10 +13,10 @@ use crate::profile::Profile;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Segments that may be in flight, in force with the next ACK.
+    /// Congestion window in segments. A change takes effect at the next ACK.
     #[param(default = 10.0, least = 1.0, changeable)]
     pub cwnd: f64,
-    /// Bits per second at which segments leave, headers included; left out: as the window allows.
+    /// Pacing rate, headers included. Not given: no pacing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(changeable)]
     pub pacing_rate: Option<Rate>,
@@ -26,8 +26,8 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "A window that is set from outside",
         paper: "None: an interface for a schedule of changes, and for agents that learn",
-        purpose: "Keeps the window and the pacing rate that `changes`, a program that steps the run, or \
-                  an agent has set; losses and marks mean nothing. Needs `recovery = \"rack-tlp\"`.",
+        purpose: "Keeps the window and the pacing rate that `changes`, a stepping program or an \
+                  agent has set. It ignores losses and marks. Needs `recovery = \"rack-tlp\"`.",
         departures: &[],
         memory: "none beside the window",
     };

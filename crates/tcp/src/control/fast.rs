@@ -14,19 +14,20 @@ use super::window::Window;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Segments to keep in the queue. The paper goes by the rate of the path: 8 to 200.
+    /// Target number of segments in the queue. The paper chooses 8 to 200 by the rate of the path.
     #[param(default = 100.0, above = 0.0)]
     pub alpha: f64,
-    /// No change while the segments in the queue lie between `alpha` and this.
+    /// Upper bound of the band without changes: the window stays while `alpha` to `beta` segments
+    /// are in the queue.
     #[param(default = 100.0, above = 0.0)]
     pub beta: f64,
-    /// Share of the way to the new window that an update goes.
+    /// Share of the distance to the new window that one update covers.
     #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub gamma: f64,
-    /// Time between updates.
+    /// Time between two updates.
     #[param(default = "20 ms", above = Time::ZERO)]
     pub period: Time,
-    /// Below this queueing delay the window doubles per round trip.
+    /// Below this queueing delay the window doubles every round trip.
     #[param(default = "750 us")]
     pub empty_below: Time,
 }
@@ -36,12 +37,12 @@ impl Parameters for Params {
         title: "FAST TCP",
         paper: "C. Jin, D. X. Wei, S. H. Low, FAST TCP: Motivation, Architecture, Algorithms, \
                 Performance, INFOCOM 2004, equation 6",
-        purpose: "Sets the window so that a given number of its segments stands in the queue: fast \
-                  paths are filled without losses.",
+        purpose: "Sets the window so that a given number of its segments stays in the queue. It \
+                  fills fast paths without losses.",
         departures: &[
-            "w_old is the window one round ago; the paper leaves it open.",
-            "An increase of more than a segment is spread over the ACKs that follow.",
-            "A segment older than two round trips goes again on a duplicate ACK, as in ns-2.",
+            "w_old is the window one round trip ago. The paper does not define it.",
+            "An increase of more than one segment is spread over the following ACKs.",
+            "A duplicate ACK retransmits a segment older than two round trips, as in ns-2.",
             "Congestion halves the window.",
         ],
         memory: "when each segment in flight was sent",

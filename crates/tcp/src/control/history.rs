@@ -52,6 +52,14 @@ impl History {
         newest
     }
 
+    /// As [`Self::acknowledge`]; nothing if a segment below `una` was sent again: the others then
+    /// waited at the receiver for its repair.
+    pub(crate) fn acknowledge_unrepaired(&mut self, una: u64) -> Option<Sent> {
+        let below = self.sent.partition_point(|sent| sent.end <= una);
+        let repaired = self.sent.range(..below).any(|sent| sent.resent);
+        self.acknowledge(una).filter(|_| !repaired)
+    }
+
     /// The oldest segment in flight.
     pub(crate) fn oldest(&self) -> Option<Sent> {
         self.sent.front().copied()
@@ -91,5 +99,17 @@ mod tests {
         let newest = history.acknowledge(200).unwrap();
         assert_eq!((newest.at, newest.resent, history.len()), (ms(1), false, 1));
         assert_eq!(history.acknowledge(200), None);
+    }
+
+    #[test]
+    fn an_ack_behind_a_repair_measures_nothing() {
+        let ms = Time::from_millis;
+        let mut history = History::default();
+        for n in 0..3 {
+            history.on_send(100 * n, 100 * n + 100, false, ms(n));
+        }
+        history.on_send(0, 100, true, ms(9));
+        assert_eq!(history.acknowledge_unrepaired(200), None);
+        assert_eq!(history.acknowledge_unrepaired(300).unwrap().at, ms(2));
     }
 }

@@ -19,17 +19,18 @@ use crate::recovery::RecoveryState;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Queueing delay to hold.
+    /// Target queueing delay. A larger target takes more of a shared link.
     #[param(default = "60 ms", above = Time::ZERO)]
     pub target: Time,
-    /// The draft's constant: windows by which the window shrinks per round trip and per `target` of
-    /// delay beyond it, at most half of it.
+    /// Constant of the draft: when the delay exceeds `target`, the window shrinks per round trip by
+    /// this many windows for each `target` of excess, at most by half.
     #[param(default = 1.0, above = 0.0)]
     pub decrease: f64,
-    /// Slow start ends at this share of `target`.
+    /// Slow start ends when the queueing delay exceeds this share of `target`.
     #[param(default = 0.75, above = 0.0)]
     pub slow_start_delay: f64,
-    /// Gap between two slowdowns, in lengths of the last one; 0: there are none.
+    /// Time between two slowdowns, as a multiple of the duration of the last one. 0 disables
+    /// slowdowns.
     #[param(default = 9.0, least = 0.0)]
     pub slowdown_gap: f64,
 }
@@ -39,14 +40,16 @@ impl Parameters for Params {
         title: "LEDBAT++",
         paper: "P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo, LEDBAT++: Congestion Control for \
                 Background Traffic, draft-irtf-iccrg-ledbat-plus-plus",
-        purpose: "For background traffic: fills an empty link with a queueing delay of its own and gives \
-                  way to others. Needs `recovery = \"rack-tlp\"`.",
+        purpose: "For background traffic: fills an empty link with a small queueing delay and \
+                  yields to other flows. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
-            "A loss halves the window as Reno's does, once per recovery.",
-            "Growth is spread over the ACKs of a round trip; the window shrinks at the first one, once.",
+            "A loss halves the window once per recovery, as in Reno.",
+            "Growth is spread over the ACKs of a round trip. A decrease happens once, at the first \
+             ACK.",
             "The draft's initial window of two segments is `initial_window` of the stack.",
         ],
-        memory: "the smallest round trips of ten minutes and of four samples, times of the slowdown",
+        memory: "the smallest round trips of ten minutes and of four samples, times of the \
+                 slowdown",
     };
 }
 

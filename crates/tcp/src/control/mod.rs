@@ -29,20 +29,20 @@ pub mod vegas;
 
 use aqmlab_net::Time;
 
-pub use congestion_control::ControlMetrics;
 pub(crate) use congestion_control::{Ack, Cause, Congestion, Marks, Restart, Sample};
 use congestion_control::{CongestionControl, ControlParameters, Decrease};
+pub use congestion_control::{ControlMetrics, ControlState};
 use window::Window;
 
 use crate::profile::{DecreaseBase, EcnEcho, Ect, Profile, WindowGrowth};
 use crate::segment::{Stamps, Timestamps};
 
 registry::congestion_controls! {
-    /// Slow start, then one segment per round trip; half on congestion.
+    /// Slow start, then one segment per round trip; halves the window on congestion.
     Reno(reno),
-    /// The window follows the segments that it keeps in the queue.
+    /// Keeps a few segments in the queue: the window follows their number.
     Vegas(vegas),
-    /// The window goes to where a set number of segments stands in the queue.
+    /// Sets the window so that a given number of segments stays in the queue.
     Fast(fast),
     /// The window is a cubic function of the time since the last congestion.
     Cubic(cubic),
@@ -50,19 +50,19 @@ registry::congestion_controls! {
     SyncTcp(sync_tcp),
     /// The window follows the queue that the spacing of arrivals shows.
     SantaCruz(santa_cruz),
-    /// A cut in proportion to the share of marks, for data centres.
+    /// Cuts the window in proportion to the share of marks; for data centres.
     Dctcp(dctcp),
-    /// Paced at the largest delivery rate of late, whatever is lost.
+    /// Paces at the largest recent delivery rate and ignores losses.
     Bbr1(bbr1),
-    /// Paced at the largest delivery rate of late, within bounds that losses set.
+    /// Paces at the largest recent delivery rate, within bounds that losses set.
     Bbr3(bbr3),
-    /// DCTCP for the Internet: paced, with fractions of a segment.
+    /// DCTCP for the Internet: paced, with fractional windows.
     Prague(prague),
-    /// Growth by a share of the window, for large ones.
+    /// Grows by a share of the window; for large windows.
     Scalable(scalable),
-    /// Background traffic: a queueing delay of its own, and way for others.
+    /// For background traffic: holds a small queueing delay and yields to other flows.
     LedbatPlusPlus(ledbat_plus_plus),
-    /// A window that somebody else sets.
+    /// The window is set from outside.
     External(external),
     ---
     /// A control of your own: a plug-in.
@@ -256,6 +256,23 @@ impl Control {
         with_control!(&self.state, profile, control, params => {
             control.pacing_rate(params, &self.window, profile, srtt)
         })
+    }
+
+    /// The inner state, for traces.
+    pub(crate) fn state(&self, profile: &Profile, srtt: Option<Time>) -> ControlState {
+        let own = with_control!(&self.state, control => control.state());
+        let mut state = own.unwrap_or_else(|| ControlState {
+            phase: if self.in_slow_start(profile) {
+                "slow-start"
+            } else {
+                "avoidance"
+            },
+            ..ControlState::default()
+        });
+        state.pacing_rate = state
+            .pacing_rate
+            .or_else(|| self.pacing_rate(profile, srtt));
+        state
     }
 
     /// For traces.

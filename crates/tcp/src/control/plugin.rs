@@ -59,9 +59,9 @@ impl JsonSchema for Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "A congestion control of your own",
-        paper: "Yours: a Python class, one compiled with numba, or a shared object with the C ABI \
-                of aqmlab.h",
-        purpose: "Runs a congestion control that comes from outside, given by --plugin FILE.",
+        paper: "Your own: a Python class, a class compiled with numba, or a shared object with the \
+                C ABI of aqmlab.h",
+        purpose: "Runs a congestion control from a file outside aqmlab, given by --plugin FILE.",
         departures: &[],
         memory: "when each segment in flight was sent, and what the plug-in keeps",
     };
@@ -190,8 +190,8 @@ impl Drop for Running {
 impl PluginControl {
     /// The round trip that an ACK measures.
     fn measure(&mut self, ack: &Ack<'_>) -> Option<Time> {
-        let sent = self.history.acknowledge(ack.una)?;
-        (!sent.resent).then(|| ack.now - sent.at)
+        let sent = self.history.acknowledge_unrepaired(ack.una)?;
+        Some(ack.now - sent.at)
     }
 }
 

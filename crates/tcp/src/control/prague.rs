@@ -18,10 +18,10 @@ use crate::sender::rack::pace::LARGEST_BURST;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Below this round trip the rate grows as with it.
+    /// Flows with a shorter round-trip time grow as if they had this one.
     #[param(default = "25 ms", above = Time::ZERO)]
     pub rtt_target: Time,
-    /// Rounds after slow start from which on it does.
+    /// Number of round trips after slow start before `rtt_target` applies.
     #[param(default = 500)]
     pub transition: u64,
 }
@@ -31,16 +31,16 @@ impl Parameters for Params {
         title: "TCP Prague",
         paper: "K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, Prague Congestion Control, \
                 draft-briscoe-iccrg-prague-congestion-control; tcp_prague.c of L4STeam/linux, 0.6",
-        purpose: "DCTCP for the Internet: paced, with fractions of a segment, growth of short round trips \
-                  as of longer ones, and half of the window for a loss. Needs `ecn` and \
-                  `recovery = \"rack-tlp\"`. Not stated, `ect` is `\"ect1\"` and `ecn_echo` is \
-                  `\"accurate\"`.",
+        purpose: "DCTCP for the Internet: paced, with fractional windows. Flows with short round \
+                  trips grow no faster than with `rtt_target`, and a loss halves the window. Needs \
+                  `ecn` and `recovery = \"rack-tlp\"`. By default `ect` is `\"ect1\"` and \
+                  `ecn_echo` is `\"accurate\"`.",
         departures: &[
-            "With `ecn_echo = \"each-change\"` DCTCP's echo reports marks (RFC 8257, \
-             section 3.2): a lost ACK loses its marks.",
-            "Windows scale with the round trip by rate only. The draft's other ways are \
-             left out. Bursts are single segments.",
-            "Slow start opens the window with fractions, too.",
+            "With `ecn_echo = \"each-change\"` the echo of DCTCP reports marks (RFC 8257, section \
+             3.2), and a lost ACK loses its marks.",
+            "Only the rate mode of the draft scales windows with the round trip; its other modes \
+             are left out. Bursts are single segments.",
+            "Slow start also grows the window in fractions.",
         ],
         memory: "the share of marks, the window in 2^-20 segments, a few counters",
     };

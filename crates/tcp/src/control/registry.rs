@@ -31,6 +31,18 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// The phases that its traces name.
+            pub const fn phases(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$kind(_) => {
+                        <<$module::Params as ControlParameters>::Control as CongestionControl>::PHASES
+                    })+
+                    $(Self::$other(_) => {
+                        <<$other_module::Params as ControlParameters>::Control as CongestionControl>::PHASES
+                    })*
+                }
+            }
+
             /// Its parameters that can change during a run.
             pub const fn changeable(&self) -> &'static [&'static str] {
                 match self {

@@ -10,10 +10,10 @@ use super::window::Window;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Segments by which the window grows in a round trip of congestion avoidance.
+    /// Segments added to the window per round trip in congestion avoidance.
     #[param(default = 1.0, above = 0.0)]
     pub increase: f64,
-    /// Share of the window that congestion leaves.
+    /// Factor on the window at congestion.
     #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub decrease: f64,
 }
@@ -22,8 +22,8 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Reno",
         paper: "V. Jacobson, Congestion Avoidance and Control, SIGCOMM 1988; RFC 5681, section 3.1",
-        purpose: "Slow start, then one segment more per round trip; half of the window on \
-                  congestion. The measure of all other controls.",
+        purpose: "Slow start, then one more segment per round trip; congestion halves the window. \
+                  The reference for all other controls.",
         departures: &[
             "Increase and decrease are parameters: AIMD(a, b) of S. Floyd, M. Handley, J. Padhye, A \
              Comparison of Equation-Based and AIMD Congestion Control, 2000.",

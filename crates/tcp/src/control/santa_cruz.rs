@@ -16,10 +16,10 @@ use crate::segment::{Stamps, Timestamps};
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Segments to keep in the queue of the bottleneck.
+    /// Target number of segments in the queue of the bottleneck.
     #[param(default = 4.0, above = 0.0)]
     pub target: f64,
-    /// Distance from the target within which the window is left alone, in segments.
+    /// The window stays while the queue is within this many segments of the target.
     #[param(default = 0.5)]
     pub tolerance: f64,
 }
@@ -29,13 +29,13 @@ impl Parameters for Params {
         title: "TCP Santa Cruz",
         paper: "C. Parsa, J. J. Garcia-Luna-Aceves, Improving TCP Congestion Control over Internets with \
                 Heterogeneous Transmission Media, ICNP 1999",
-        purpose: "Holds a number of segments in the queue of the bottleneck, which it counts from the \
-                  spacing of arrivals on the way forward alone. Both ends take part.",
+        purpose: "Holds a number of segments in the queue of the bottleneck. It counts them from \
+                  the spacing of arrivals in the forward direction only. Both ends take part.",
         departures: &[
-            "Open in the paper and chosen here: the mean time between arrivals is taken over the \
-             window of ACKs just past; a sum below nothing empties the queue, no more.",
-            "The paper's ACK window is the SACK recovery of the stack.",
-            "The round trip is taken from every segment, also from one sent again.",
+            "The paper leaves two points open. The mean time between arrivals is taken over the \
+             last window of ACKs, and a negative sum only empties the queue.",
+            "The SACK recovery of the stack takes the place of the paper's ACK window.",
+            "Every segment measures the round trip, including retransmissions.",
             "Congestion halves the window.",
         ],
         memory: "when each segment in flight was sent",

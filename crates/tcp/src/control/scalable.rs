@@ -11,13 +11,13 @@ use super::window::Window;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// The paper's a: segments by which the window grows for each segment acknowledged.
+    /// Segments added to the window for each acknowledged segment (a in the paper).
     #[param(default = 0.01, above = 0.0)]
     pub increase: f64,
-    /// Share of the window that congestion leaves: the paper's 1 - b.
+    /// Factor on the window at congestion (1 - b in the paper).
     #[param(default = 0.875, above = 0.0, below = 1.0)]
     pub decrease: f64,
-    /// Up to this window, in segments, it is Reno.
+    /// Up to this window, in segments, the control behaves like Reno.
     #[param(default = 16)]
     pub low_window: u32,
 }
@@ -27,11 +27,11 @@ impl Parameters for Params {
         title: "Scalable TCP",
         paper: "T. Kelly, Scalable TCP: Improving Performance in Highspeed Wide Area Networks, ACM \
                 SIGCOMM Computer Communication Review 33(2), 2003",
-        purpose: "Grows by a hundredth of what is acknowledged and loses an eighth to congestion: for \
-                  large windows, whose recovery takes as many round trips as that of small ones.",
+        purpose: "Adds 1 % of the acknowledged data to the window and loses one eighth at \
+                  congestion. Large windows recover in as many round trips as small ones.",
         departures: &[
-            "Growth counts the bytes that an ACK covers, so that delayed ACKs do not halve it; the paper \
-             adds a per ACK.",
+            "Growth counts acknowledged bytes, so delayed ACKs do not halve it. The paper adds a \
+             per ACK.",
         ],
         memory: "none beside the window",
     };

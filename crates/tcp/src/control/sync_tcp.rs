@@ -17,14 +17,14 @@ use super::congestion_control::{
 use super::window::Window;
 use crate::segment::{Stamps, Timestamps};
 
-/// Parameters of Sync-TCP: two readings of the paper's text.
+/// Parameters of Sync-TCP: two readings of the paper.
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct Params {
-    /// How often the window may be decreased.
+    /// How often the window can decrease.
     #[param(default)]
     pub decrease: DecreaseRule,
-    /// What slow start is once there are nine ACKs.
+    /// How slow start continues after the ninth ACK.
     #[param(default)]
     pub slow_start: SlowStartRule,
 }
@@ -36,18 +36,18 @@ pub enum DecreaseRule {
     /// Once per round trip, as for a loss.
     #[default]
     OncePerRtt,
-    /// With every result that says so: every third ACK.
+    /// With every result that asks for it: at most every third ACK.
     EveryResult,
 }
 
-/// Sync-TCP's slow start after the ninth ACK.
+/// How slow start continues after the ninth ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartRule {
-    /// Reno's; only a decrease ends it.
+    /// As in Reno. Only a decrease ends it.
     #[default]
     Keep,
-    /// None: the growth is that of the reaction table.
+    /// It ends. The reaction table sets the growth.
     Replace,
 }
 
@@ -57,17 +57,16 @@ impl Parameters for Params {
         paper: "M. C. Weigle, K. Jeffay, F. D. Smith, Delay-based early congestion detection and \
                 adaptation in TCP: impact on web performance, Computer Communications 28, 2005, \
                 Algorithms 1 and 2",
-        purpose: "Reno that reacts before the queue is full: to the trend of the one-way queueing \
-                  delay, which the peer tells in its time stamps. Both ends take part.",
+        purpose: "Reno that reacts before the queue is full, to the trend of the one-way queueing \
+                  delay. The peer reports the delay in its time stamps, so both ends take part.",
         departures: &[
             "Two readings of the text are parameters: `decrease` and `slow_start`.",
-            "Open in the paper and chosen here: ssthresh follows a decrease; equal medians grow like \
-             a low queue; the lower edge of a region belongs to it; a result that falls on a \
-             duplicate ACK or into a recovery is not acted upon; the largest delay is not corrected \
-             when a new minimum appears; a time-out, or an idle period longer than it, discards the \
-             nine averages.",
-            "The minimum never expires, as in the text: where the receiver's clock gains on the \
-             sender's by 500 us/s, a transfer of a minute sees a queue that grows for ever, and \
+            "The paper leaves these points open. ssthresh follows a decrease. Equal medians grow \
+             like a low queue. The lower edge of a region belongs to it. A result on a duplicate \
+             ACK or in a recovery has no effect. A new minimum does not correct the largest delay. \
+             A time-out, or a longer idle period, discards the nine averages.",
+            "The minimum never expires, as in the text. If the receiver's clock runs 500 us/s \
+             faster than the sender's, a transfer of a minute sees an ever-growing queue and \
              starves.",
         ],
         memory: "nine averages, the smallest and the largest delay",

@@ -12,17 +12,17 @@ use super::congestion_control::{
 use super::history::History;
 use super::window::Window;
 
-/// Thresholds of Vegas, in segments kept in the queue.
+/// Thresholds of Vegas, in segments in the queue.
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Below this many the window grows by a segment per round trip.
+    /// With fewer segments in the queue the window grows by one segment per round trip.
     #[param(default = 1.0, above = 0.0)]
     pub alpha: f64,
-    /// Above this many it shrinks by a segment.
+    /// With more segments in the queue the window shrinks by one segment.
     #[param(default = 3.0, above = 0.0)]
     pub beta: f64,
-    /// Above this many slow start ends.
+    /// With more segments in the queue slow start ends.
     #[param(default = 1.0, above = 0.0)]
     pub gamma: f64,
 }
@@ -32,13 +32,15 @@ impl Parameters for Params {
         title: "TCP Vegas",
         paper: "L. S. Brakmo, S. W. O'Malley, L. L. Peterson, TCP Vegas: New Techniques for Congestion \
                 Detection and Avoidance, SIGCOMM 1994",
-        purpose: "Keeps a few segments in the queue: compares the throughput that the window would \
-                  reach on an empty path with the actual one, once per round trip.",
+        purpose: "Keeps a few segments in the queue. Once per round trip it compares the \
+                  throughput that the window would reach on an empty path with the actual \
+                  throughput.",
         departures: &[
-            "As ns-2 where the paper is silent: the window leaves slow start smaller by 1/8 and with \
-             ssthresh 2; a loss takes a quarter, that of a segment already sent again a half; the \
-             fine time-out is 17/16 of srtt + 2 deviations.",
-            "A time-out is Reno's.",
+            "Where the paper is silent, Vegas follows ns-2. At the end of slow start the window \
+             shrinks by 1/8 and ssthresh is 2. A loss takes one quarter of the window, or half if \
+             the segment was already retransmitted. The fine time-out is 17/16 of srtt + 2 \
+             deviations.",
+            "A time-out acts as in Reno.",
         ],
         memory: "when each segment in flight was sent",
     };

@@ -143,6 +143,11 @@ impl Endpoint {
         self.output(&cx, out);
     }
 
+    /// The application takes back what it has written and what was never sent.
+    pub fn withdraw(&mut self) {
+        self.sender.space_mut().withdraw();
+    }
+
     /// The application writes its last `bytes`, and closes, in one call. The connection is
     /// established.
     pub fn write_last(&mut self, bytes: u64, cx: Context<'_>, out: &mut impl Outbox) {
@@ -213,6 +218,11 @@ impl Endpoint {
         self.sender.space().unsent()
     }
 
+    /// Whether the application has closed, and everything that it wrote has been sent.
+    pub fn is_all_sent(&self) -> bool {
+        self.sender.space().is_all_sent()
+    }
+
     /// The oldest sequence number not acknowledged: restores those that were cut to 32 bits.
     #[inline]
     pub fn oldest_unacknowledged(&self) -> u64 {
@@ -243,6 +253,12 @@ impl Endpoint {
     /// What a trace shows.
     pub fn probe(&self, profile: &Profile) -> Probe {
         self.sender.probe(profile)
+    }
+
+    /// What its sender counts, if that one keeps a log of its segments.
+    #[cfg(feature = "script")]
+    pub(crate) fn counters(&self) -> Option<crate::counters::Counters> {
+        self.sender.counters()
     }
 
     pub(crate) fn phase(&self) -> Phase {

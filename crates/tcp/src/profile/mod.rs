@@ -43,141 +43,147 @@ pub struct Profile {
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<CongestionControlKind>")]
     pub congestion_control: CongestionControlKind,
-    /// Whether ECN is negotiated (RFC 3168).
+    /// If true, connections negotiate ECN (RFC 3168).
     pub ecn: bool,
     /// Payload of a full segment.
     pub mss: Bytes,
-    /// IP and TCP headers of every segment but a SYN.
+    /// IP and TCP headers of every segment except a SYN.
     pub header: Bytes,
     /// IP and TCP headers of a SYN, options included.
     pub syn_header: Bytes,
-    /// Send buffer: bounds the data in flight.
+    /// Send buffer. It limits the data in flight.
     pub send_buffer: Bytes,
-    /// Receive buffer: the window offered to the peer, always whole because readers are prompt.
+    /// Receive buffer: the window that is advertised to the peer. Applications read at once, so the
+    /// whole buffer is always free.
     pub receive_buffer: Bytes,
-    /// The receive buffer of the peer where it has another stack; none: the same.
+    /// Receive buffer of the peer, if the peer has another stack. Not given: `receive_buffer`.
     #[serde(skip)]
     pub peer_receive_buffer: Option<Bytes>,
-    /// Whether connections open with a handshake; ns's one-way TCP sends data at once.
+    /// If true, connections open with a handshake. ns's one-way TCP sends data at once.
     pub handshake: bool,
     /// Congestion window after the handshake, in segments.
     pub initial_window: u32,
-    /// Whether the ACK that completes the handshake opens the server's window by a segment.
+    /// If true, the ACK that completes the handshake adds one segment to the server's window.
     pub handshake_opens_window: bool,
     /// Slow-start threshold of a new connection.
     pub initial_ssthresh: Bytes,
-    /// When a new connection takes over what its host has learnt of the peer on earlier ones.
+    /// When a new connection adopts the path metrics that its host learnt on earlier connections to
+    /// the peer.
     pub peer_cache: PeerCache,
-    /// What slow start adds for an ACK: a word, or a table with its `kind` and limit.
+    /// What slow start adds to the window for each ACK: a word, or a table with its `kind` and
+    /// limit.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<SlowStart>")]
     pub slow_start: SlowStart,
-    /// What a window equal to ssthresh does (RFC 5681, section 3.1, leaves it open).
+    /// Which phase applies when the window equals ssthresh (RFC 5681, section 3.1, allows both).
     pub at_ssthresh: AtSsthresh,
-    /// What congestion avoidance adds for an ACK.
+    /// What congestion avoidance adds to the window for each ACK.
     pub congestion_avoidance: CongestionAvoidance,
-    /// How the steps of congestion avoidance are rounded.
+    /// How window increments in congestion avoidance are rounded.
     pub cwnd_arithmetic: CwndArithmetic,
     /// When the window may grow.
     pub window_growth: WindowGrowth,
-    /// Whether the first two duplicate ACKs release a new segment each (RFC 3042).
+    /// If true, each of the first two duplicate ACKs releases a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Which duplicate ACKs are refused a fast retransmit.
+    /// Which duplicate ACKs do not trigger a fast retransmit.
     pub fast_retransmit_guard: FastRetransmitGuard,
-    /// Up to which sequence number that holds when a connection begins.
+    /// Initial value of `recover`, the sequence number that the fast retransmit guard compares
+    /// with.
     pub initial_recover: InitialRecover,
-    /// Most SACK blocks in an ACK: 4, or 3 beside time stamps (RFC 2018, section 3).
+    /// Maximum number of SACK blocks in an ACK: 4, or 3 with time stamps (RFC 2018, section 3).
     pub sack_blocks: u32,
-    /// What a time-out does to what the peer has reported by SACK.
+    /// Whether a time-out discards the SACK information of the peer.
     pub sack_at_timeout: SackAtTimeout,
-    /// How SACK recovery brings the data in flight down to ssthresh.
+    /// How SACK recovery reduces the data in flight to ssthresh.
     pub rate_reduction: RateReduction,
     /// Which partial ACKs restart the retransmission timer in NewReno's recovery.
     pub newreno_variant: NewRenoVariant,
-    /// The window that the ACK which ends NewReno's recovery leaves.
+    /// Window after the ACK that ends NewReno's recovery.
     pub newreno_exit: NewRenoExit,
-    /// Whether the ACK that ends fast recovery also opens the window (BSD: ssthresh + 1 segment).
+    /// If true, the ACK that ends fast recovery also grows the window (BSD: ssthresh + 1 segment).
     pub recovery_exit_opens_window: bool,
-    /// What congestion reduces to a share: the base of the multiplicative decrease.
+    /// Base of the multiplicative decrease: which quantity congestion reduces.
     pub multiplicative_decrease_base: DecreaseBase,
-    /// What the second and later time-outs of the same segment do to ssthresh.
+    /// Whether later time-outs of the same segment reduce ssthresh again.
     pub ssthresh_at_repeated_timeout: RepeatedTimeout,
-    /// ssthresh in bytes after the client's SYN timed out; unset: not changed.
+    /// ssthresh after the client's SYN timed out. Not given: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_timeout_ssthresh: Option<Bytes>,
-    /// Which data is sent as ECN-capable.
+    /// Which packets are sent as ECN-capable.
     pub ect_on: EctOn,
     /// How the sender reacts to an ECN echo.
     pub ecn_reaction: EcnReaction,
-    /// Whether segments carry time stamps (RFC 7323) and every ACK measures a round trip.
+    /// If true, segments carry time stamps (RFC 7323) and every ACK measures a round trip.
     pub timestamps: bool,
-    /// Clock of the retransmission timer.
+    /// Clock that measures round trips and drives retransmission timers.
     pub clock: Clock,
     /// Retransmission time-out before the first round-trip sample.
     pub rto_initial: Time,
-    /// Smallest retransmission time-out.
+    /// Lower bound of the retransmission time-out.
     pub rto_min: Time,
-    /// Largest retransmission time-out, back-off included.
+    /// Upper bound of the retransmission time-out, back-off included.
     pub rto_max: Time,
-    /// What `rto_min` bounds.
+    /// What `rto_min` bounds: the time-out or its variance term.
     pub rto_min_bounds: RtoMinBounds,
-    /// What ends the back-off of the retransmission time-out.
+    /// Which ACK ends the back-off of the retransmission time-out.
     pub backoff_ends_with: BackoffEnd,
-    /// Gaps between the client's SYNs as multiples of `rto_initial`; behind the last one, and for
-    /// the server, they double.
+    /// Gaps between the client's SYNs, as multiples of `rto_initial`. After the last entry, and for
+    /// the server, the gaps double.
     pub syn_backoff: Vec<u32>,
-    /// Retransmissions of the same segment after which the connection is aborted.
+    /// Retransmissions of one segment before the connection is aborted.
     pub max_retransmissions: u32,
-    /// Time after which an unanswered connect is aborted.
+    /// A client aborts an unanswered connection attempt after this time.
     pub connect_timeout: Time,
-    /// Time after which a server aborts a connection whose handshake is not completed.
+    /// A server aborts an incomplete handshake after this time.
     pub accept_timeout: Time,
-    /// Whether a repeated SYN is answered by a SYN-ACK before the server's own timer expires.
+    /// If true, a server answers a repeated SYN with a SYN-ACK before its own timer expires.
     pub answers_repeated_syn: bool,
-    /// When a lone segment is acknowledged.
+    /// When the receiver acknowledges a single segment.
     pub delayed_ack: DelayedAck,
-    /// Data is acknowledged at once when this many full segments are unacknowledged.
+    /// The receiver acknowledges at once when this many full segments are unacknowledged.
     pub ack_every: u32,
-    /// In-order segments at the start of a connection that are acknowledged at once.
+    /// Number of in-order segments at the start of a connection that the receiver acknowledges at
+    /// once.
     pub quick_acks: u32,
-    /// Whether a small segment waits while data is outstanding (RFC 896).
+    /// If true, a small segment waits while data is outstanding (Nagle's rule, RFC 896).
     pub nagle: bool,
-    /// Whether the window falls to the initial one after an idle period longer than the RTO.
+    /// If true, the window returns to the initial window after an idle period longer than the RTO.
     pub restart_after_idle: bool,
-    /// Upper end of the random delay before each segment that a sender may send, uniform from 0
-    /// (ns's `overhead_`, against synchronization of flows).
+    /// Maximum random delay before each segment, uniform from 0 (ns's `overhead_`). It prevents
+    /// synchronized flows.
     pub random_send_delay: Time,
-    /// Whether, when that delay is over, all goes that the window allows (ns's `send_much`);
-    /// otherwise one segment goes, and the next one draws a delay of its own.
+    /// If true, a sender sends all that the window allows after that delay (ns's `send_much`). If
+    /// false, it sends one segment and draws a new delay for the next.
     #[serde(default, skip_serializing_if = "is_default")]
     pub delayed_send_fills_window: bool,
-    /// Whether idle time counts from the last ACK, so that a request does not end it (ns's one-way
-    /// TCP). BSD counts from the last segment of any kind.
+    /// If true, idle time counts from the last ACK, so a request does not end it (ns's one-way
+    /// TCP). If false, it counts from the last segment of any kind (BSD).
     #[serde(default, skip_serializing_if = "is_default")]
     pub idle_since_ack: bool,
-    /// Whether Nagle's rule holds a small segment only while another small one is out (G. Minshall,
-    /// draft-minshall-nagle, 1999; Linux). With `recovery = "rack-tlp"`.
+    /// If true, Nagle's rule delays a small segment only while another small segment is outstanding
+    /// (G. Minshall, draft-minshall-nagle, 1999; Linux). Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub minshall: bool,
-    /// Whether Nagle's rule is asked before each segment and holds a FIN as well, until all before
-    /// them is acknowledged (ns's two-way TCP). BSD asks once for all that it sends in a row.
+    /// If true, Nagle's rule applies before each segment and also delays a FIN until all earlier
+    /// data is acknowledged (ns's two-way TCP). If false, it applies once to all segments sent in a
+    /// row (BSD).
     #[serde(default, skip_serializing_if = "is_default")]
     pub strict_nagle: bool,
-    /// Whether Reno's fast retransmit leaves ssthresh as the window, in whole segments, and nothing
-    /// new goes before the next duplicate ACK; a time-out in fast recovery halves the inflated
+    /// If true, Reno's fast retransmit sets the window to ssthresh in whole segments and sends
+    /// nothing new before the next duplicate ACK; a time-out in fast recovery halves the inflated
     /// window (ns's two-way TCP).
     #[serde(default, skip_serializing_if = "is_default")]
     pub lone_fast_retransmit: bool,
-    /// Whether SACK counts in fast recovery only: the ACK that ends it opens the window, and after a
-    /// time-out what has arrived goes again (ns's two-way TCP).
+    /// If true, SACK counts in fast recovery only: the ACK that ends it grows the window, and after
+    /// a time-out received data is sent again (ns's two-way TCP).
     #[serde(default, skip_serializing_if = "is_default")]
     pub sack_in_recovery_only: bool,
-    /// Whether an application says with its last data that it closes (ns's `MSG_EOF`), so that the
-    /// FIN can ride on that data.
+    /// If true, an application closes with its last write (ns's `MSG_EOF`), so the FIN can travel
+    /// with that data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closes_with_write: bool,
-    /// When a flight whose end may be lost is probed: a word, or a table with its `kind` and times.
-    /// With `recovery = "rack-tlp"`.
+    /// When the sender probes for a lost tail: a word, or a table with its `kind` and times. Needs
+    /// `recovery = "rack-tlp"`.
     #[serde(
         default,
         deserialize_with = "tagged::word_or_table",
@@ -185,46 +191,46 @@ pub struct Profile {
     )]
     #[schemars(with = "WordOrTable<TailLossProbe>")]
     pub tail_loss_probe: TailLossProbe,
-    /// How a time-out is found to have been spurious. With `recovery = "rack-tlp"`.
+    /// How the sender detects a spurious time-out (F-RTO). Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub frto: Frto,
-    /// Whether the window of before is restored when D-SACK blocks or time stamps show that nothing was
-    /// lost. With `recovery = "rack-tlp"`.
+    /// If true, the sender restores its window when D-SACK blocks or time stamps show that nothing
+    /// was lost. Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub undo: bool,
-    /// Whether the receiver reports what it got twice (RFC 2883).
+    /// If true, the receiver reports duplicate data (D-SACK, RFC 2883).
     #[serde(default, skip_serializing_if = "is_default")]
     pub dsack: bool,
-    /// What sets the rate at which segments leave. With `recovery = "rack-tlp"`.
+    /// What sets the pacing rate. Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pacing: Pacing,
-    /// What leaves at once where segments are paced. With `recovery = "rack-tlp"`.
+    /// How much a paced sender sends at once. Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pacing_burst: PacingBurst,
-    /// What ends the first slow start beside congestion. With `recovery = "rack-tlp"`.
+    /// What ends the first slow start besides congestion. Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow_start_exit: SlowStartExit,
-    /// How marks are echoed; not stated: as the congestion control needs it, until CWR if it needs none.
+    /// How the receiver echoes marks. Not given: as the congestion control needs, else until CWR.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ecn_echo: EcnEcho,
-    /// Whether ACKs also count marked bytes, in the option of Accurate ECN. With
-    /// `ecn_echo = "accurate"`.
+    /// If true, ACKs also count marked bytes in the Accurate ECN option. Needs `ecn_echo =
+    /// "accurate"`.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub accecn_option: bool,
-    /// The code point of ECN-capable data; not stated: that of the congestion control, ECT(0) if it has
-    /// none of its own.
+    /// Code point of ECN-capable data. Not given: the code point of the congestion control, else
+    /// ECT(0).
     #[serde(default, skip_serializing_if = "is_default")]
     pub ect: Ect,
-    /// Whose rules RACK follows where Linux does otherwise than RFC 8985. With `recovery = "rack-tlp"`.
+    /// Which rules RACK follows where Linux and RFC 8985 differ. Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rack_rules: RackRules,
-    /// What counts against the congestion window. With `recovery = "rack-tlp"`.
+    /// What the congestion window counts. Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub window_counts: WindowCounts,
-    /// How long the receiver may hold back reports of data behind a gap (SACK compression of Linux,
-    /// `tcp_comp_sack_delay_ns`; its timer adds up to 0.1 ms). The first three reports of a gap go at once.
-    /// Later ones wait for a twentieth of the round trip at most. Left out: every report goes at once (RFC
-    /// 5681); the kernel of a live run keeps its own 1 ms.
+    /// How long the receiver may delay SACK reports (Linux: `tcp_comp_sack_delay_ns`; its timer
+    /// adds up to 0.1 ms). The first three reports of a gap go at once; later reports wait for at
+    /// most 1/20 of the round trip. Not given: every report goes at once (RFC 5681), and the kernel
+    /// of a live run keeps its own 1 ms.
     #[cfg(feature = "linux")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sack_compression: Option<Time>,

@@ -10,58 +10,58 @@ use serde::{Deserialize, Serialize};
 pub enum Recovery {
     /// Fast retransmit, then slow start.
     Tahoe,
-    /// Fast retransmit and fast recovery, ended by the first new ACK (RFC 2581).
+    /// Fast retransmit and fast recovery. The first new ACK ends recovery (RFC 2581).
     Reno,
-    /// Fast recovery until all that was out at its start is acknowledged; every partial ACK
-    /// repairs one loss (RFC 6582).
+    /// Fast recovery until all data that was outstanding at its start is acknowledged. Every
+    /// partial ACK repairs one loss (RFC 6582).
     NewReno,
-    /// Selective acknowledgements (RFC 2018), by the rules of RFC 6675; NewReno if the peer sends
-    /// none.
+    /// Selective acknowledgements (RFC 2018) with the rules of RFC 6675. NewReno if the peer sends
+    /// no SACK.
     Sack,
-    /// Selective acknowledgements by the older rule of ns's Sack1: every hole under a block goes
-    /// again once, while a count of segments on their way allows.
+    /// Selective acknowledgements with the older rule of ns's Sack1: every hole below a block is
+    /// retransmitted once, as far as an estimate of the segments in flight allows.
     SackPipe,
-    /// Losses by time: a segment is lost when one sent later has arrived and a reordering window has
-    /// passed (RACK, RFC 8985). Keeps a record of each segment, without which there is neither pacing,
-    /// nor a delivery rate, nor a tail loss probe, nor undo. Three duplicate ACKs if the peer sends no
-    /// SACK.
+    /// Loss detection by time (RACK, RFC 8985): a segment is lost when a later one has arrived and
+    /// a reordering window has passed. The sender records each segment, as pacing, delivery rates,
+    /// tail loss probes and undo require. Three duplicate ACKs if the peer sends no SACK.
     RackTlp,
 }
 
-/// Which duplicate ACKs are refused a fast retransmit: those for data that was out at the last
-/// congestion may come from segments sent twice (RFC 6582, section 3.2, step 1).
+/// Which duplicate ACKs do not trigger a fast retransmit. ACKs for data that was outstanding at the
+/// last congestion can come from segments sent twice (RFC 6582, section 3.2, step 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FastRetransmitGuard {
-    /// None (RFC 5681; BSD Reno).
+    /// None: every third duplicate ACK triggers one (RFC 5681; BSD Reno).
     Off,
-    /// Those for data that was out at a time-out, but not at a fast retransmit (ns 2.1b8 Reno).
+    /// ACKs for data that was outstanding at a time-out, but not at a fast retransmit (ns 2.1b8
+    /// Reno).
     AfterTimeout,
-    /// All of them (RFC 6582).
+    /// ACKs for data that was outstanding at a time-out or a fast retransmit (RFC 6582).
     Always,
 }
 
-/// What `recover`, the sequence number up to which duplicate ACKs are refused a fast retransmit
-/// ([`FastRetransmitGuard`]), is when a connection begins.
+/// Initial value of `recover`, the sequence number up to which duplicate ACKs do not trigger a fast
+/// retransmit ([`FastRetransmitGuard`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialRecover {
     /// The initial sequence number (RFC 6582, section 3.2, step 0).
     InitialSequenceNumber,
-    /// Zero, whatever the initial sequence number, which is random: to half of all connections that
-    /// seems to lie ahead, and they are refused fast retransmits until a time-out (plain FreeBSD 4.5).
+    /// Zero, although the initial sequence number is random. For half of all connections zero seems
+    /// to lie ahead, so they make no fast retransmit before a time-out (plain FreeBSD 4.5).
     Zero,
 }
 
 aqmlab_declare::tagged! {
-    /// What slow start adds for an ACK.
+    /// What slow start adds to the window for each ACK.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum SlowStart {
-        /// A segment, whatever it acknowledges (BSD).
+        /// One segment, whatever the ACK covers (BSD).
         PerAck,
-        /// What was acknowledged, up to a limit (RFC 5681, equation 2; RFC 3465).
+        /// The acknowledged bytes, up to a limit (RFC 5681, equation 2; RFC 3465).
         ByteCounting {
-            /// Most segments for an ACK: L of RFC 3465.
+            /// u32: Maximum number of segments per ACK (L of RFC 3465).
             #[serde(default = "one")]
             limit: u32,
         },
@@ -72,87 +72,89 @@ const fn one() -> u32 {
     1
 }
 
-/// What a window equal to ssthresh does.
+/// Which phase applies when the window equals ssthresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtSsthresh {
-    /// It grows exponentially (BSD).
+    /// Slow start: the window grows exponentially (BSD).
     SlowStart,
-    /// It grows linearly.
+    /// Congestion avoidance: the window grows linearly.
     CongestionAvoidance,
 }
 
-/// What congestion avoidance adds for an ACK.
+/// What congestion avoidance adds to the window for each ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionAvoidance {
-    /// The share of a segment that one ACK per segment would make a whole one of in a round trip;
-    /// delayed ACKs leave half of that (RFC 5681, equation 3).
+    /// mss x mss / window. The window grows by one segment per round trip with an ACK for each
+    /// segment, and by half a segment with delayed ACKs (RFC 5681, equation 3).
     PerAck,
-    /// In proportion to what was acknowledged: a segment for every window of data (RFC 3465, section
-    /// 2.1; Linux).
+    /// In proportion to the acknowledged bytes: one segment for every window of data (RFC 3465,
+    /// section 2.1; Linux).
     ByteCounting,
 }
 
-/// How the steps of congestion avoidance are rounded.
+/// How window increments in congestion avoidance are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CwndArithmetic {
     /// To whole bytes, at least one (BSD; RFC 5681, section 3.1).
     Integer,
-    /// Not at all (ns).
+    /// They are not rounded (ns).
     Real,
-    /// Not at all; of a fraction of a segment nothing goes, old data neither (ns's two-way TCP).
+    /// They are not rounded, but only whole segments are sent, retransmissions too (ns's two-way
+    /// TCP).
     WholeSegments,
 }
 
-/// When the window may grow.
+/// When the window can grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowGrowth {
-    /// With every ACK that opens it.
+    /// At every ACK for new data.
     Always,
-    /// Only if the flight that is acknowledged filled it at some time (RFC 7661, section 4); in slow start it
-    /// is enough that half of it was out (Linux).
+    /// Only if the acknowledged flight filled the window at some time (RFC 7661, section 4). In
+    /// slow start half of the window is enough (Linux).
     CwndLimited,
-    /// Not with in-order ACKs once it exceeds the peer's, nor beyond 65,535 bytes (BSD: the short way
-    /// of header prediction leaves it alone).
+    /// Not at in-order ACKs while the window exceeds the peer's window, and not beyond 65,535
+    /// bytes. This is an effect of header prediction in BSD.
     HeaderPrediction,
 }
 
-/// When a new connection takes over what its host has learnt of the peer on earlier ones: smoothed
-/// round trip, its variance, ssthresh. BSD keeps them with the peer's route.
+/// When a new connection adopts the path metrics that its host learnt on earlier connections to the
+/// peer: smoothed round trip, its variance, ssthresh. BSD keeps them with the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PeerCache {
-    /// Never: a connection learns nothing from others.
+    /// Never.
     Off,
-    /// When the peer's SYN or SYN-ACK arrives, so that a server's SYN-ACK is timed with it (FreeBSD
+    /// When the peer's SYN or SYN-ACK arrives. A server then times its SYN-ACK with them (FreeBSD
     /// 2.2.8).
     AtSyn,
-    /// The client's end when the SYN-ACK arrives, the server's when the handshake is complete (FreeBSD
-    /// 4.5: until then its SYN cache knows the connection).
+    /// The client when the SYN-ACK arrives, the server when the handshake is complete (FreeBSD 4.5,
+    /// which has a SYN cache).
     WhenComplete,
 }
 
-/// What a time-out does to what the peer has reported by SACK.
+/// Whether a time-out discards the SACK information of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SackAtTimeout {
-    /// It is forgotten (RFC 2018, section 8).
+    /// It discards it (RFC 2018, section 8).
     Forget,
-    /// It stays in force: only what is missing goes again, and what had arrived does not open the
-    /// window when it is acknowledged (Linux).
+    /// It keeps it: only missing data is sent again, and the ACK of data that had arrived does not
+    /// grow the window (Linux).
     Keep,
 }
 
-/// How SACK recovery brings the data in flight down to ssthresh.
+/// How SACK recovery reduces the data in flight to ssthresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateReduction {
-    /// The window is ssthresh at once: nothing goes until enough has arrived (RFC 6675).
+    /// The window becomes ssthresh at once. The sender pauses until enough data has arrived (RFC
+    /// 6675).
     AtOnce,
-    /// Spread over a round trip (proportional rate reduction, RFC 9937 and before it RFC 6937).
+    /// Over one round trip (proportional rate reduction, RFC 9937, formerly RFC 6937).
     Proportional,
 }
 
@@ -160,23 +162,24 @@ pub enum RateReduction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoVariant {
-    /// All.
+    /// Every partial ACK.
     SlowButSteady,
-    /// The first one.
+    /// Only the first partial ACK.
     Impatient,
 }
 
-/// The window that the ACK which ends NewReno's recovery leaves (RFC 6582, section 3.2, step 3).
+/// Window after the ACK that ends NewReno's recovery (RFC 6582, section 3.2, step 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoExit {
     /// ssthresh.
     Ssthresh,
-    /// A segment above what is in flight, if that is less than ssthresh: no burst.
+    /// One segment more than the data in flight, if that is less than ssthresh. This avoids a
+    /// burst.
     FlightSize,
 }
 
-/// What congestion reduces to a share.
+/// Base of the multiplicative decrease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecreaseBase {
@@ -184,35 +187,36 @@ pub enum DecreaseBase {
     FlightSize,
     /// The smaller of congestion window and peer's window, in whole segments (BSD).
     Cwnd,
-    /// The same; ssthresh in whole segments, the window with the fraction (ns).
+    /// The smaller of congestion window and peer's window; ssthresh is in whole segments, the
+    /// window keeps its fraction (ns).
     FractionalCwnd,
 }
 
-/// What the second and later time-outs of the same segment do to ssthresh.
+/// Whether later time-outs of the same segment reduce ssthresh again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatedTimeout {
-    /// Nothing (RFC 5681, section 3.1).
+    /// No (RFC 5681, section 3.1).
     Held,
-    /// They lower it again.
+    /// Yes.
     Reduced,
 }
 
-/// Which data is sent as ECN-capable.
+/// Which packets are sent as ECN-capable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EctOn {
-    /// What is sent for the first time (RFC 3168, section 6.1.5).
+    /// Data that is sent for the first time (RFC 3168, section 6.1.5).
     NewData,
-    /// Retransmissions too (ns).
+    /// All data, retransmissions included (ns).
     AllData,
-    /// Every packet behind the client's SYN: SYN-ACK, ACKs and FIN as well (ns's two-way TCP of 2001).
+    /// Every packet after the client's SYN: also SYN-ACK, ACKs and FIN (ns's two-way TCP of 2001).
     AllButSyn,
-    /// Every packet behind a handshake that agreed on accurate feedback, ACKs and retransmissions too; else
-    /// what is sent for the first time (Linux).
+    /// Every packet after the handshake, ACKs and retransmissions included, if the ends agreed on
+    /// Accurate ECN; else new data (Linux).
     AllButHandshake,
-    /// SYNs and ACKs as well, from the client's SYN on: hosts of data centres, whose switches drop what
-    /// is not ECN-capable where they mark the rest (Linux where the congestion control needs ECN).
+    /// Every packet, SYNs and ACKs included. Hosts of data centres do this, because their switches
+    /// drop packets that are not ECN-capable (Linux, if the congestion control needs ECN).
     AllPackets,
 }
 
@@ -236,23 +240,23 @@ impl EctOn {
     }
 }
 
-/// How the sender reacts to an ECN echo: at most once per window of data, as to a loss, except
-/// small windows.
+/// How the sender reacts to an ECN echo: at most once per window of data and as to a loss, except
+/// for small windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnReaction {
-    /// ssthresh falls to two segments at least. At a window of one segment the next one waits until
-    /// the restarted retransmission timer fires (RFC 3168, section 6.1.2).
+    /// ssthresh falls to at least two segments. At a window of one segment the sender waits for the
+    /// restarted retransmission timer (RFC 3168, section 6.1.2).
     Rfc3168,
-    /// The same, but at a window of one segment the window stays, and the sender reports a reduction
-    /// (ns's one-way TCP, Linux).
+    /// As `rfc3168`, but a window of one segment stays, and the sender reports a reduction (ns's
+    /// one-way TCP, Linux).
     NoWait,
-    /// The window may fall below one segment: nothing new goes until an ACK without an echo opens it
-    /// again, or the restarted timer fires, which makes it the initial window. The first echo behind
+    /// The window can fall below one segment. Nothing new is sent until an ACK without an echo
+    /// grows the window, or the restarted timer sets it to the initial window. The first echo after
     /// a time-out counts, whatever it acknowledges (two-way TCP of ns-2.35).
     Fractional,
-    /// ssthresh falls to one segment at least; below two segments the echo is passed over; ACKs that
-    /// echo may open the window (KAME).
+    /// ssthresh falls to at least one segment. Below two segments the sender ignores the echo. ACKs
+    /// with an echo can grow the window (KAME).
     Kame,
 }
 
@@ -272,41 +276,42 @@ impl EcnReaction {
 pub enum RtoMinBounds {
     /// The time-out (RFC 6298, rule 2.4).
     Rto,
-    /// The variance term alone, so that the time-out exceeds the smoothed round trip by at least that
-    /// much (Linux).
+    /// The variance term, so the time-out exceeds the smoothed round trip by at least `rto_min`
+    /// (Linux).
     Variance,
 }
 
-/// What ends the back-off of the retransmission time-out.
+/// Which ACK ends the back-off of the retransmission time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackoffEnd {
-    /// A round-trip sample: an ACK of data that was sent once (Karn's rule, RFC 6298, section 5).
+    /// An ACK that gives a round-trip sample: it covers data that was sent once (Karn's rule, RFC
+    /// 6298, section 5).
     Sample,
-    /// Any ACK of new data, also one of a retransmission (ns, Linux with time stamps).
+    /// Any ACK of new data, including retransmitted data (ns, Linux with time stamps).
     NewAck,
-    /// The same, once the timer has been restarted: it runs the backed-off time once more (ns's
+    /// Any ACK of new data, after the timer has run once more with the backed-off time-out (ns's
     /// two-way TCP).
     NewAckOnceArmed,
 }
 
 aqmlab_declare::tagged! {
-    /// The clock that measures round trips and fires retransmission timers.
+    /// Clock that measures round trips and drives retransmission timers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Clock {
-        /// Round trips are counted in ticks of a slow host-wide timer and timers fire on its ticks;
-        /// the estimator is BSD's integer one. One phase per host.
+        /// A slow timer of the host counts round trips in ticks and fires retransmission timers on
+        /// its ticks. The estimator is the integer one of BSD. Each host has its own phase.
         Ticks {
             /// Period of the tick.
             period: Time,
         },
-        /// Round trips alone are counted in ticks, whole ones and at least one; timers fire exactly; the
-        /// estimator is ns's integer one. One phase per host.
+        /// Round trips are counted in whole ticks, at least one. Timers fire exactly. The estimator
+        /// is the integer one of ns. Each host has its own phase.
         RttTicks {
             /// Period of the tick.
             period: Time,
         },
-        /// Round trips are measured exactly; RFC 6298 with this clock granularity G.
+        /// Round trips are measured exactly, with the clock granularity G of RFC 6298.
         Fine {
             /// G of RFC 6298, section 2.
             granularity: Time,
@@ -315,17 +320,17 @@ aqmlab_declare::tagged! {
 }
 
 aqmlab_declare::tagged! {
-    /// When a lone in-order segment is acknowledged.
+    /// When the receiver acknowledges a single in-order segment.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum DelayedAck {
         /// At once.
         Off,
-        /// At the next tick of a host-wide timer with this period. One phase per host.
+        /// At the next tick of a host-wide timer with this period. Each host has its own phase.
         Grid {
             /// Period of the tick.
             period: Time,
         },
-        /// This long after it arrived.
+        /// This long after the segment arrived.
         Timer {
             /// The delay.
             delay: Time,
@@ -334,17 +339,17 @@ aqmlab_declare::tagged! {
 }
 
 aqmlab_declare::tagged! {
-    /// When a flight whose end may be lost is probed (RFC 8985, section 7).
+    /// When the sender probes for a lost tail (RFC 8985, section 7).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum TailLossProbe {
-        /// Never: the retransmission timer finds it.
+        /// Never. The retransmission timer repairs the loss.
         Off,
         /// After two round trips without an ACK.
         On {
-            /// What is added with a single segment in flight: the peer's longest delay of an ACK.
+            /// Time: Added if one segment is in flight: the longest ACK delay of the peer.
             #[serde(default = "longest_ack_delay")]
             max_ack_delay: Time,
-            /// What is added with more in flight (Linux: two ticks of its clock).
+            /// Time: Added if more segments are in flight (Linux: two ticks of its clock).
             #[serde(default)]
             margin: Time,
         },
@@ -365,109 +370,112 @@ const fn longest_ack_delay() -> Time {
     Time::from_millis(200)
 }
 
-/// How a time-out is found to have been spurious by what the next ACKs say (F-RTO).
+/// How the sender detects a spurious time-out from the next ACKs (F-RTO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Frto {
-    /// Not at all.
+    /// It does not.
     #[default]
     Off,
-    /// The first ACK releases two new segments, the second one decides (RFC 5682).
+    /// The first ACK releases two new segments, and the second ACK decides (RFC 5682).
     Rfc5682,
-    /// The same, but any ACK that covers what was sent once before the time-out decides (Linux).
+    /// As `rfc5682`, but any ACK that covers data sent once before the time-out decides (Linux).
     Linux,
 }
 
-/// Whose rules RACK follows where Linux does otherwise than RFC 8985.
+/// Which rules RACK follows where Linux and RFC 8985 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RackRules {
-    /// Every D-SACK widens the reordering window, and the reordering timer has no margin (RFC 8985,
-    /// section 6.2).
+    /// The rules of RFC 8985: every D-SACK widens the reordering window, and the reordering timer
+    /// has no margin (section 6.2).
     #[default]
     Rfc8985,
-    /// Linux. Reno's and CUBIC's window is a whole number of segments, with a count of those acknowledged;
-    /// slow start ends at ssthresh, and what is left of the ACK counts. Proportional rate reduction counts
-    /// segments from the window, not from what was in flight. One point ends reductions for marks, recoveries and
-    /// the repair after a time-out; the ACK that ends one opens the window; an echo behind it reduces anew; so
-    /// does a loss while a repair is under way. After an idle time the window halves for each time-out. A D-SACK
-    /// widens the reordering window only after a segment has come late, and counts as delivered. One timer runs:
-    /// RACK's, which waits 2 ms longer, the probe's, or that of retransmissions. A report of what was sent before
-    /// the oldest segment was sent last starts that one anew. After segments that came more than three late, what
-    /// arrives beyond a gap opens the window, too. A paced segment that leaves late shortens the next gap, by half
-    /// at most. With `rto_min_bounds = "variance"` the deviation of round trips falls once a round trip only.
+    /// The rules of Linux. Window: Reno and CUBIC count whole segments; slow start ends at
+    /// ssthresh, and the rest of the ACK counts in congestion avoidance; after an idle time the
+    /// window halves for each time-out. Reduction: proportional rate reduction counts segments from
+    /// the window, not from the data in flight. One point ends reductions for marks, recoveries and
+    /// the repair after a time-out; the ACK that ends one grows the window; a later echo, or a loss
+    /// during a repair, reduces again. Reordering: a D-SACK widens the reordering window only after
+    /// a segment has come late, and counts as delivered. After segments that came more than three
+    /// late, data beyond a gap also grows the window. Timers: one timer runs, for RACK (2 ms
+    /// longer), the probe or retransmissions; a report of data sent before the last transmission of
+    /// the oldest segment restarts it. Pacing: a paced segment that leaves late shortens the next
+    /// gap, at most by half. With `rto_min_bounds = "variance"` the deviation of round trips falls
+    /// at most once per round trip.
     Linux,
 }
 
-/// What counts against the congestion window.
+/// What the congestion window counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowCounts {
-    /// Bytes on their way.
+    /// Bytes in flight.
     #[default]
     Bytes,
-    /// Packets on their way: a short segment, or a FIN, takes as much room as a full segment (Linux).
+    /// Packets in flight. A short segment or a FIN counts as a full segment (Linux).
     Packets,
 }
 
-/// What sets the rate at which segments leave.
+/// What sets the pacing rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
-    /// Nothing but the arrival of ACKs, if the congestion control does not ask for a rate.
+    /// The congestion control, if it paces. Otherwise ACKs clock the segments.
     #[default]
     Control,
-    /// Twice the window per round trip in early slow start, 1.2 times the window later (Linux, with a
-    /// queue discipline that paces).
+    /// Twice the window per round trip in early slow start, 1.2 times the window later (Linux with
+    /// a queue discipline that paces).
     Linux,
 }
 
-/// What leaves at once where segments are paced.
+/// How much a paced sender sends at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacingBurst {
-    /// A segment.
+    /// One segment.
     #[default]
     Segment,
-    /// What Linux hands down at once (TCP segmentation offload): a 1,024th of a second at the pacing rate, and
-    /// more where the smallest round trip is a few milliseconds at most; two segments at least, or one from BBR
-    /// below 1.2 Mbit/s; 64 KiB at most. Prague's: a 4,096th of a second, one segment at least.
+    /// One TCP segmentation offload unit of Linux: 1/1024 s at the pacing rate, and more if the
+    /// smallest round trip is at most a few milliseconds; at least two segments (BBR below 1.2
+    /// Mbit/s: one) and at most 64 KiB. For Prague 1/4096 s and at least one segment.
     Linux,
 }
 
-/// How a receiver echoes marks.
+/// How the receiver echoes marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnEcho {
-    /// In every ACK until the sender says that it has reduced its window (RFC 3168, section 6.1.3).
+    /// In every ACK until the sender reports with CWR that it has reduced its window (RFC 3168,
+    /// section 6.1.3).
     #[default]
     UntilCwr,
-    /// In the ACKs of marked data alone: where marks begin or end, what waits is acknowledged at once
+    /// Only in ACKs of marked data. When marks begin or end, waiting data is acknowledged at once
     /// (DCTCP: RFC 8257, section 3.2).
     EachChange,
-    /// By a counter in every segment (Accurate ECN: RFC 9768), if the peer speaks it, else until CWR. With
-    /// `recovery = "rack-tlp"`.
+    /// With a counter in every segment (Accurate ECN: RFC 9768) if the peer supports it, else until
+    /// CWR. Needs `recovery = "rack-tlp"`.
     Accurate,
 }
 
-/// What ends the first slow start beside congestion.
+/// What ends the first slow start besides congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartExit {
-    /// What the congestion control has for it.
+    /// The rule of the congestion control, if it has one.
     #[default]
     Control,
-    /// Round trips that have grown and stay so (HyStart++, RFC 9406).
+    /// A lasting increase of the round-trip time (HyStart++, RFC 9406).
     HystartPlusPlus,
 }
 
-/// The code point of ECN-capable data.
+/// Code point of ECN-capable data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ect {
     /// ECT(0): RFC 3168.
     #[default]
     Ect0,
-    /// ECT(1): asks for the L4S service (RFC 9331).
+    /// ECT(1), which requests the L4S service (RFC 9331).
     Ect1,
 }

@@ -15,7 +15,7 @@ use aqmlab_net::Time;
 pub use space::Retransmissions;
 
 use crate::context::Context;
-use crate::control::ControlMetrics;
+use crate::control::{ControlMetrics, ControlState};
 use crate::profile::Profile;
 use crate::receiver::{Delivered, Receiver};
 use crate::recovery::RecoveryState;
@@ -41,6 +41,8 @@ pub struct Probe {
     pub recovery_state: RecoveryState,
     /// What the congestion control sees.
     pub control: ControlMetrics,
+    /// Its inner state; none of a sender that shows none.
+    pub control_state: Option<ControlState>,
 }
 
 /// The sending half of an end point.
@@ -120,6 +122,11 @@ impl Sender {
             timeout: space.rto().timeout(profile),
             recovery_state: space.recovery_state(),
             control: space.control().metrics(),
+            control_state: Some(
+                space
+                    .control()
+                    .state(profile, space.rto().smoothed(profile)),
+            ),
         }
     }
 
@@ -265,6 +272,15 @@ impl Sender {
     ) {
         let space = &self.space;
         receiver.send_opening_code(space.nxt(), space.code_point_of_control(cx), cx, out);
+    }
+
+    /// What a sender with a log counts, as Linux counts it.
+    #[cfg(feature = "script")]
+    pub(crate) fn counters(&self) -> Option<crate::counters::Counters> {
+        match &self.kind {
+            Kind::Classic(_) => None,
+            Kind::Rack(sender) => Some(sender.counters(&self.space)),
+        }
     }
 
     /// Marked packets that the peer has reported.

@@ -89,6 +89,11 @@ impl Space {
         self.end += bytes;
     }
 
+    /// The application takes back what was never sent.
+    pub(crate) fn withdraw(&mut self) {
+        self.end = self.end.min(self.max);
+    }
+
     /// The application has nothing more to write.
     pub(crate) fn close(&mut self) {
         self.closed = true;
@@ -153,6 +158,11 @@ impl Space {
     /// Bytes written and never sent.
     pub(crate) fn unsent(&self) -> u64 {
         self.end.saturating_sub(self.max)
+    }
+
+    /// The application has closed, and everything that it wrote has been sent.
+    pub(crate) fn is_all_sent(&self) -> bool {
+        self.closed && self.unsent() == 0
     }
 
     /// Everything is acknowledged, the FIN included.

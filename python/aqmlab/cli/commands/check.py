@@ -1,15 +1,16 @@
-"""``aqmlab check``: the properties of native algorithms, asked of one of one's own."""
+"""``aqmlab check``: the properties of native algorithms, asked of one's own; packet scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aqmlab import plugins
-from aqmlab._util.console import out, print_json
+from aqmlab._util.console import out, print_json, show
+from aqmlab._util.table import TableModel
 from aqmlab.cli.options import Json
 from aqmlab.errors import AqmlabError, PluginError, ScenarioError
 from aqmlab.plugins.files import kinds_of
@@ -18,10 +19,16 @@ from aqmlab.validation.properties import check, check_trace
 __all__ = ["command"]
 
 _RATE = "10 Mbit/s"
+_SCRIPTS = (".pkt", ".script")
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The plug-in, .py or .so.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="The plug-in, .py or .so; or packet scripts, .pkt or .script."
+        ),
+    ],
     parameters: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter; may be repeated."),
@@ -39,11 +46,18 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a queue or congestion control of your own in small runs.
+    """Check your queue or control in small runs, TCP by scripts.
 
-    It must lose no packet, hold its limit, obey ECN, and give the same bytes for the same seed.
-    With --trace it must also follow a worked trace.
+    In small runs a plug-in must lose no packet, hold its limit, obey ECN, and give the same bytes
+    for the same seed. With --trace it must also follow a worked trace. A packet script of
+    packetdrill is PASS, FAIL with line, expected and found, or not applicable and why.
     """
+    if any(file.suffix in _SCRIPTS for file in files):
+        _check_scripts(files, bool(parameters or trace or rate), as_json)
+        return
+    if len(files) > 1:
+        raise AqmlabError(f"FILE: found {len(files)} plug-ins; expected one, or packet scripts")
+    (file,) = files
     if rate is not None and trace is None:
         raise AqmlabError("--rate: is the rate of --trace; give both")
     names = plugins.load(file)
@@ -65,6 +79,34 @@ def command(
                 out(f"  {'holds' if it.holds else 'FAILS'}: {it.name} ({it.found})")
     if broken := [name for name, asked in found.items() if not all(it.holds for it in asked)]:
         raise PluginError(f"{file}: {', '.join(broken)} lacks a property, see above")
+
+
+def _check_scripts(files: Sequence[Path], has_options: bool, as_json: bool) -> None:
+    """Packet scripts against the simulator's TCP; the exit status is 1 if one fails."""
+    from aqmlab.validation import packetdrill
+
+    if other := [file for file in files if file.suffix not in _SCRIPTS]:
+        raise AqmlabError(f"FILE: found {other[0]} beside packet scripts; expected .pkt or .script")
+    if has_options:
+        raise AqmlabError("--set, --trace, --rate: are of plug-ins; packet scripts take none")
+    found = [packetdrill.check(file) for file in files]
+    if as_json:
+        print_json([one.row() for one in found])
+    else:
+        table = TableModel()
+        table.add_key("script")
+        table.add_key("verdict")
+        table.add_text("line")
+        table.add_text("expected, or why not")
+        table.add_text("found")
+        for one in found:
+            line = "" if one.line is None else str(one.line)
+            table.add_row(
+                one.file, one.verdict, line, one.expected or one.why or "", one.found or ""
+            )
+        show(table)
+    if any(one.verdict == packetdrill.FAIL for one in found):
+        raise typer.Exit(1)
 
 
 def _of_options(error: ScenarioError, settings: Mapping[str, object]) -> AqmlabError:

@@ -25,6 +25,8 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    MetricFiles,
+    OwnMetrics,
     Plugins,
     Seed,
     Seeds,
@@ -45,11 +47,13 @@ from aqmlab.results.compare import (
     differences,
     distances,
     link_differences,
+    own_differences,
 )
 from aqmlab.results.conclusion import conclusion
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
+from aqmlab.results.own_metrics import unmeasured
 from aqmlab.results.run import Run
 from aqmlab.results.settings import Answers, answers
 from aqmlab.scenario.scenario import Scenario
@@ -83,6 +87,8 @@ def command(
             help="Baseline: a label of the table; default: drop-tail.",
         ),
     ] = None,
+    metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     where: Where = None,
     overrides: Sets = None,
     seed: Seed = None,
@@ -150,6 +156,8 @@ def command(
         print_tsv(cli_tables.runs_tsv(found))
         return
     _warn_of_invalid(found)
+    for line in unmeasured(found):
+        say(f"warning: {line}")
     if markup is not None:
         out(rendered(markup, _tables(parts, every=every)))
         return
@@ -258,6 +266,8 @@ class _Part:
     groups: list[Group]
     differences: list[Difference]
     links: list[Difference]
+    own: list[Difference]
+    """In metrics of one's own."""
     distances: list[Distance]
     figure: Path | None
     no_figure: str
@@ -266,7 +276,7 @@ class _Part:
     @property
     def every_difference(self) -> list[Difference]:
         """Of users, and of links; files hold those of users."""
-        return [*self.differences, *self.links]
+        return [*self.differences, *self.links, *self.own]
 
     @property
     def verdict(self) -> list[str]:
@@ -290,6 +300,7 @@ def _compared(
     titles = family_titles([[group.first for group in own] for own in scenarios])
     compared = differences(groups, baseline, ordered=ordered)
     at_links = link_differences(groups, baseline, ordered=ordered)
+    own_ones = own_differences(groups, baseline, ordered=ordered)
     apart = distances(groups, baseline, ordered=ordered) if every else []
     found = []
     for number, (title, own) in enumerate(zip(titles, scenarios, strict=True), 1):
@@ -304,6 +315,7 @@ def _compared(
                 own,
                 [entry for entry in compared if entry.run in labels],
                 [entry for entry in at_links if entry.run in labels],
+                [entry for entry in own_ones if entry.run in labels],
                 [entry for entry in apart if entry.run in labels],
                 None if why else place,
                 why,
@@ -334,7 +346,9 @@ def _content(found: list[Run], parts: list[_Part], answer: Answers | None) -> di
             {"title": part.title, "labels": [group.label for group in part.groups]}
             for part in parts
         ],
-        "differences": [entry.to_json() for part in parts for entry in part.differences],
+        "differences": [
+            entry.to_json() for part in parts for entry in (*part.differences, *part.own)
+        ],
         "distances": [entry.to_json() for part in parts for entry in part.distances],
         "verdict": [line for part in parts for line in part.verdict],
         "answer": None if answer is None else answer.to_json(),
@@ -358,8 +372,9 @@ def _tables_of(part: _Part, *, every: bool) -> list[str | TableModel]:
     """The numbers of one scenario."""
     if every:
         found = cli_tables.apart(tables.comparison(part.groups))
-        if part.differences:
-            found += ["", *cli_tables.apart(tables.difference_tables(part.differences))]
+        if part.differences or part.own:
+            every_one = [*part.differences, *part.own]
+            found += ["", *cli_tables.apart(tables.difference_tables(every_one))]
     else:
         found = cli_tables.apart(tables.key_numbers_table(part.groups, part.every_difference))
     if not part.differences and len(part.groups) > 1:

@@ -14,7 +14,7 @@ from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.words import counted
-from aqmlab.cards import candidates, leaderboard, overview, suites, worst_search
+from aqmlab.cards import candidates, cases, leaderboard, overview, suites, worst_search
 from aqmlab.cards import junit as card_junit
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.evaluation import evaluate
@@ -25,6 +25,7 @@ from aqmlab.cards.sealed import AREA
 from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
+from aqmlab.cli.evaluate_cases import run_cases
 from aqmlab.cli.options import Jobs, Json, Memory, Seeds
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
@@ -44,8 +45,8 @@ def command(
         str | None,
         typer.Argument(
             metavar="QUEUE",
-            help="A plug-in file (.py or .so, whose code runs), a preset or a kind; parameters "
-            "behind a colon: 'pie: qdelay_ref 5 ms'.",
+            help="A plug-in file (.py or .so; its code runs), a preset or a kind; parameters "
+            "after a colon: 'pie: qdelay_ref 5 ms'.",
             show_default=False,
         ),
     ] = None,
@@ -67,7 +68,8 @@ def command(
         typer.Option(
             metavar="SUITE",
             help="Run one suite by its section numbers instead of the card: rfc7928, rfc9743, "
-            "tcpeval, rfc8867, responsiveness, access, card or card-controls.",
+            "tcpeval, rfc8867, responsiveness, access, bbr-draft, control-cases, card or "
+            "card-controls.",
         ),
     ] = None,
     listed: Annotated[
@@ -137,14 +139,16 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Gates and findings whose failure is known: they do not change the exit status.",
+            help="Gates, findings and cases with a known failure: they do not change the exit "
+            "status.",
             show_default=False,
         ),
     ] = None,
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", help="Try all runs although the first three failed in the same words."
+            "--keep-going",
+            help="Continue although the first three runs failed with the same message.",
         ),
     ] = False,
     seeds: Seeds = None,
@@ -173,7 +177,7 @@ def command(
         ),
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Write the card over that of --against.")
+        bool, typer.Option("--update", help="Replace the card of --against.")
     ] = False,
     junit: Annotated[
         Path | None,
@@ -207,14 +211,16 @@ def command(
     """Make a report card of a queue or a congestion control.
 
     A fixed set of tests compares it with queues or controls that are in use. The card grades areas
-    such as delay, users and fairness, and names the gates that fail. Finished runs are reused: the
+    such as delay, users and fairness, and lists the gates that fail. Finished runs are reused: the
     same command continues an interrupted evaluation.
 
-    The exit status is 1 if a run of the candidate failed, or a gate or a finding fails. With
+    The suites bbr-draft and control-cases have no card: each of their cases holds or fails.
+
+    The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. With
     --against a gate counts only where the other card passed it.
     """
     words = _split(only)
-    _allowed(allow)
+    _allowed(allow, suites.rows(suite) if suite else ())
     _check_pairs("--against", against, {"--update": update, "--markdown": markdown})
     _check_pairs("--control", control, {"--ecn": ecn != "none"})
     _check_pairs("--worst", worst or None, {"--trials": trials})
@@ -255,7 +261,7 @@ def command(
     if suite is not None or write is not None:
         if against is not None:
             raise AqmlabError("--against: found it with a suite; only cards are compared")
-        _suite(suite, tier, words, queue, control, ecn, write, numbers, how, as_json=as_json)
+        _suite(suite, tier, words, queue, control, ecn, write, numbers, allow, how, as_json=as_json)
         return
     if queue is not None and control is not None:
         raise AqmlabError(
@@ -306,18 +312,20 @@ def command(
     _end(card, _allowed(allow), counts=comparison is None)
 
 
-def _allowed(text: str | None) -> list[str]:
-    """Gates and findings that may fail.
+def _allowed(text: str | None, cases_of: Sequence[suites.Row] = ()) -> list[str]:
+    """Gates, findings and cases that may fail.
 
     Raises:
         AqmlabError: there is none of a name.
     """
     known = [*(rule.name for kind in (QUEUE, CONTROL) for rule in kind.gates), *ORDER, AREA]
+    known = [row.id for row in cases_of if row.holds] or known
+    what = "case" if any(row.holds for row in cases_of) else "gate and no finding"
     found = _split(text)
     for name in found:
         if name not in known:
             raise AqmlabError(
-                f'--allow: found "{name[:40]}", which is no gate and no finding; expected some of '
+                f'--allow: found "{name[:40]}", which is no {what}; expected some of '
                 f"{', '.join(dict.fromkeys(known))}"
             )
     return found
@@ -466,11 +474,17 @@ def _suite(
     ecn: str,
     write: Path | None,
     seeds: Sequence[int] | None,
+    allow: str | None,
     how: Mapping[str, Any],
     *,
     as_json: bool,
 ) -> None:
     """Runs the tests of a suite, or writes their scenario files."""
+    if suite is not None and write is None and cases.are_cases(suites.rows(suite)):
+        chosen_rows = suites.chosen(suites.rows(suite), words)
+        allowed = _allowed(allow, suites.rows(suite))
+        run_cases(chosen_rows, queue, control, ecn, seeds, allowed, how, as_json=as_json)
+        return
     under_test = candidates.candidate(queue or candidates.DROPTAIL)
     if ecn not in candidates.ECN:
         raise AqmlabError(f'--ecn: found "{ecn[:40]}"; expected one of {", ".join(candidates.ECN)}')

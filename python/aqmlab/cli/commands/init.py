@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from dataclasses import replace
 from enum import Enum
@@ -15,9 +16,12 @@ import typer
 
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
+from aqmlab._util.shipped import SHIPPED
+from aqmlab.cli.options import Link as LinkName
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.access import plans_of
 from aqmlab.scenario.libreqos import read_access
+from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
 from aqmlab.scenario.starter import LINKS, Link, next_commands, scenario_text
 
@@ -38,9 +42,12 @@ class _Kind(str, Enum):
 def command(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="The scenario to write; default: KIND.toml."),
+        typer.Argument(
+            metavar="FILE", help="The scenario to write; default: KIND.toml, or LINK.toml."
+        ),
     ] = None,
     kind: Annotated[_Kind | None, typer.Option(help="Kind of link; default: office.")] = None,
+    link_name: LinkName = None,
     rate: Annotated[
         str | None,
         typer.Option(
@@ -89,6 +96,14 @@ def command(
     fit: Annotated[
         bool, typer.Option("--fit", help="Assured rates that fit, not those of the files.")
     ] = False,
+    wifi: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --kind home and office, a number of devices on Wi-Fi behind the link, one "
+            "of them far away.",
+        ),
+    ] = None,
     call: Annotated[
         bool | None, typer.Option("--call/--no-call", help="Whether to add a voice call.")
     ] = None,
@@ -102,6 +117,7 @@ def command(
 ) -> None:
     """Write a first scenario of your own link, with comments.
 
+    With --link it is a link that has a name, with the people of --kind.
     On a terminal and without options it asks a few questions. An office and a home have a call and
     an upload unless you say otherwise.
     """
@@ -110,7 +126,10 @@ def command(
         raise AqmlabError("--controls: is for --kind fairness; give both")
     if chosen is not _Kind.isp and (plans or network or circuits or names or fit):
         raise AqmlabError("--plans, --network, --circuits, --names, --fit: are for --kind isp")
-    options = (kind, rate, rtt, users, call, upload)
+    if wifi is not None and chosen not in (_Kind.home, _Kind.office):
+        raise AqmlabError("--wifi: is for --kind home and --kind office; give one of them")
+    named = None if link_name is None else _named(link_name, chosen, rate=rate, rtt=rtt)
+    options = (kind, rate, rtt, users, wifi, call, upload, link_name)
     asked = all(option is None for option in options) and _is_terminal()
     if asked:
         chosen = _Kind(
@@ -118,7 +137,7 @@ def command(
                 "What is the link? office, home, data-centre, lab, fairness or isp", chosen.value
             )
         )
-    target = file or Path(f"{chosen.value}.toml")
+    target = file or Path(f"{link_name or chosen.value}.toml")
     if os.path.lexists(target) and not force:
         raise AqmlabError(f"{target}: is there already; choose another name, or --force")
     link = LINKS[chosen.value]
@@ -132,18 +151,39 @@ def command(
             reverse_bps=reverse,
             rtt_s=parsed_rtt(rtt) if rtt else link.rtt_s,
             users=link.users if users is None else users,
+            wifi=wifi,
             call=link.call if call is None else call,
             upload=link.upload if upload is None else upload,
             controls=link.controls if controls is None else _listed(controls),
+        )
+    if named is not None:
+        forward, reverse = named.rates_bps
+        link = replace(
+            link, named=named, rtt_s=named.rtt_s, forward_bps=forward, reverse_bps=reverse
         )
     if chosen is _Kind.isp:
         link = _with_subscribers(link, plans, (network, circuits), names=names, fit=fit)
     name = shlex.quote(str(target))
     write_text(target, scenario_text(link, name))
+    for trace in named.traces if named else ():
+        copied = target.parent / trace
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(SHIPPED / "scenarios" / trace, copied)
+        out(f"trace: {copied}")
     out(f"scenario: {target}")
     out("Next:")
     for text in next_commands(link, name):
         out(indent(text, "  "))
+
+
+def _named(name: str, kind: _Kind, *, rate: str | None, rtt: str | None) -> NamedLink:
+    """The link of ``--link``, which has rates and a round trip of its own."""
+    for option, value in (("--rate", rate), ("--rtt", rtt)):
+        if value is not None:
+            raise AqmlabError(f"{option}: found one beside --link, which has its own; give either")
+    if kind is _Kind.isp:
+        raise AqmlabError("--link: found one beside --kind isp, whose link is a tree of rates")
+    return named_link(name)
 
 
 def _with_subscribers(

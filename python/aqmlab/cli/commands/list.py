@@ -27,6 +27,7 @@ class _Kind(str, Enum):
     transports = "transports"
     traffic = "traffic"
     profiles = "profiles"
+    links = "links"
     scenarios = "scenarios"
     papers = "papers"
 
@@ -42,7 +43,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List disciplines, presets, traffic models and other names."""
+    """List disciplines, presets, traffic, links and other names."""
     catalog = Catalog.load()
     if kind is None:
         kinds = {each.value: _overview(_names(each, catalog)) for each in _Kind}
@@ -79,6 +80,10 @@ def _names(kind: _Kind, catalog: Catalog) -> list[str]:
         from aqmlab.papers.names import names
 
         return names()
+    if kind is _Kind.links:
+        from aqmlab.scenario.named_links import link_names
+
+        return link_names()
     return list(catalog.summaries(kind.value))
 
 

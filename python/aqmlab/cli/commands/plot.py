@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import Runs, Where, flag, named_as_options
+from aqmlab.cli.options import MetricFiles, Runs, Where, flag, named_as_options
 from aqmlab.cli.usage import name_plainly
 from aqmlab.errors import AqmlabError
 
@@ -161,6 +161,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         height: _Height = None,
         font: _Font = "sans-serif",
         font_size: _FontSize = None,
+        metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
         **options: Any,  # noqa: ANN401 - checked by typer against the kind's types
     ) -> None:
         from aqmlab.figures.files import check_suffix, save
@@ -183,6 +184,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
                 font=font,
                 font_size=font_size,
             )
+            options |= _with_own_metrics(options)
             found = select(runs, where) if where else runs
             chart = kind.draw(found, look=look, **options)
         out(f"figure: {save(chart, target)}")
@@ -219,6 +221,19 @@ def _renaming(text: str) -> tuple[str, str]:
     if not equals or not old.strip() or not new.strip():
         raise AqmlabError(f"name: found {text!r}; expected OLD=NEW, such as fq-codel=FQ")
     return old.strip(), new.strip()
+
+
+def _with_own_metrics(options: Mapping[str, Any]) -> dict[str, str]:
+    """The options that define a metric of one's own, ``NAME = TEXT``, with its name instead."""
+    found = {}
+    for name, value in options.items():
+        if _VALUES.get(name) == "METRIC" and value is not None and "=" in value:
+            from aqmlab.results import own_metrics  # few figures want one
+
+            one = own_metrics.option(value, f"--{flag(name)}")
+            own_metrics.define([one])
+            found[name] = one.name
+    return found
 
 
 def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 - typer's own type

@@ -7,14 +7,18 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._util.console import Progress, say
+from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.places import RUNS_ROOT
+from aqmlab.cli import predict_tables
 from aqmlab.cli.commands import compare
 from aqmlab.cli.completion import disciplines
 from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets
+from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
-from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
-from aqmlab.traffic.replay import replay
+from aqmlab.scenario.quantities import parsed_buffers, parsed_rates, parsed_rtt
+from aqmlab.traffic.checked import check
+from aqmlab.traffic.foreseen import foresee
+from aqmlab.traffic.replay import refuse_unknown, replay
 
 __all__ = ["command"]
 
@@ -49,6 +53,37 @@ def command(
         str | None,
         typer.Option(metavar="LABEL", help="Baseline: a label of the table; default: drop-tail."),
     ] = None,
+    present: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUEUE",
+            help="Queue that the link has now; default: droptail, with --predict what explains the "
+            "capture best.",
+            autocompletion=disciplines,
+        ),
+    ] = None,
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Predict what these queues do to response times and delays, with a band.",
+            autocompletion=disciplines,
+        ),
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DOWN/UP",
+            help="Longest wait in the present drop-tail queue in ms, such as 150/600; default: "
+            "what round trips grow by.",
+        ),
+    ] = None,
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if", help="Compare even if the present queue does not explain the capture."
+        ),
+    ] = False,
     overrides: Sets = None,
     seed: Seed = None,
     seeds: Seeds = None,
@@ -67,12 +102,32 @@ def command(
     as_json: Json = False,
     jobs: Jobs = None,
 ) -> None:
-    """Replay a capture behind several queues and compare them.
+    """Replay a capture with several queues and compare them.
 
     The command sends the applications' data again, not the packets, which still show the old queue.
     The folder `replay` of --out keeps the scenario and its connection vectors, for changes of
-    yours. Standard error lists what is assumed and what is left out.
+    yours. Standard error lists what is assumed and what is left out. A replay behind the present
+    queue that is far from the capture is an error: an assumption is wrong.
+
+    With --predict the command infers more from the capture and prints the ratio of new to old
+    with a band, or says why it cannot.
     """
+    rates_bps = parsed_rates(rate) if rate else None
+    if predict:
+        beside = {
+            "--rtt": rtt,
+            "--baseline": baseline,
+            "--set": overrides,
+            "--seed": seed,
+            "--seeds": seeds,
+            "--output": figure,
+        }
+        if other := [name for name, value in beside.items() if value]:
+            raise AqmlabError(f"{other[0]}: --predict does not take it; leave one of them out")
+        _predict(capture, predict, rates_bps, present, buffer, jobs, as_json=as_json)
+        return
+    if buffer:
+        raise AqmlabError("--buffer: states the present queue of --predict; it is not given")
     words = vary.split(discipline)
     if len(words) == 1 and words != [_BASELINE]:
         words = [_BASELINE, *words]
@@ -81,8 +136,9 @@ def command(
             capture,
             root / "replay",
             words,
-            rates_bps=parsed_rates(rate) if rate else None,
+            rates_bps=rates_bps,
             rtt_s=parsed_rtt(rtt) if rtt else None,
+            present=present or _BASELINE,
             progress=progress.task(capture.name),
         )
     for text in found.notes:
@@ -92,6 +148,11 @@ def command(
     for text in found.left_out:
         say(f"left out: {text}")
     say(f"scenario: {found.file}")
+    checked = check(capture, found)
+    for text in checked.lines:
+        say(text)
+    if checked.failure and not what_if:
+        raise AqmlabError(checked.failure)
     compare.command(
         [found.file],
         varied=[f"topology.bottleneck.discipline={','.join(found.disciplines)}"],
@@ -104,3 +165,40 @@ def command(
         as_json=as_json,
         jobs=jobs,
     )
+
+
+def _predict(
+    capture: Path,
+    queues: str,
+    rates_bps: tuple[float, float] | None,
+    present: str | None,
+    buffer: str | None,
+    jobs: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Prints what queues are predicted to do."""
+    words = vary.split(queues)
+    refuse_unknown(words, "--predict")
+    if present:
+        refuse_unknown([present], "--present")
+    found = foresee(
+        capture,
+        words,
+        rates_bps=rates_bps,
+        present=present,
+        buffers_s=parsed_buffers(buffer) if buffer else None,
+        jobs=jobs,
+        report=say,
+    )
+    if as_json:
+        print_json(predict_tables.content(found))
+        return
+    lines = "\n".join(predict_tables.sentences(found))
+    if found.nothing_to_gain:
+        show(lines, f"\nnothing to gain: {found.nothing_to_gain}")
+        return
+    show(lines, predict_tables.self_test_table(found), predict_tables.ratio_table(found))
+    out(f"widest part of the band: {found.widest}")
+    for text in found.left_out:
+        out(f"not predicted: {text}")

@@ -9,7 +9,7 @@ import typer
 
 from aqmlab._util.console import Progress, out, say
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import Runs
+from aqmlab.cli.options import MetricFiles, OwnMetrics, Runs
 from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
@@ -60,6 +60,8 @@ def command(
             "sweep's baseline, or drop-tail.",
         ),
     ] = None,
+    metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     playground: Annotated[
         str | None,
         typer.Option(
@@ -71,12 +73,13 @@ def command(
 ) -> None:
     """Write a report about runs: one file that needs no network.
 
-    A damaged run directory does not stop the report: standard error names it, the report leaves it
+    A damaged run directory does not stop the report: standard error states it, the report leaves it
     out, and the exit status is 1.
     """
     numpy_on_one_thread()
     from aqmlab.figures.files import check_address_space
     from aqmlab.reports.write import target, write
+    from aqmlab.results.own_metrics import unmeasured
     from aqmlab.results.sources import gather, stated_baselines, stated_words
 
     target(output, kind)  # fail before the work, not after it
@@ -85,6 +88,8 @@ def command(
     runs = gather(sources, broken.append)
     for error in broken:
         say(f"left out: {error}")
+    for line in unmeasured(runs):
+        say(f"warning: {line}")
     stated_title, stated_question = stated_words(sources)
     with Progress("writing") as progress:
         place = write(

@@ -38,7 +38,7 @@ def command(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Make short runs, whose numbers are not scored.")
+        bool, typer.Option("--quick", help="Make short runs. Their numbers are not scored.")
     ] = False,
     full: Annotated[
         bool,

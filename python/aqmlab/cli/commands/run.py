@@ -17,6 +17,7 @@ from aqmlab.cli import tables
 from aqmlab.cli.options import (
     Jobs,
     Json,
+    Link,
     Memory,
     Plugins,
     ScenarioFile,
@@ -28,13 +29,14 @@ from aqmlab.cli.options import (
     chosen_seeds,
     one_seed,
 )
-from aqmlab.cli.planning import calibrated, load, made
+from aqmlab.cli.planning import calibrated, load, made, say_packets
 from aqmlab.engine import privileges
 from aqmlab.engine.execute import World, default_path, execute, existing_run
 from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
 
@@ -42,6 +44,7 @@ __all__ = ["command"]
 def command(
     scenario: ScenarioFile,
     overrides: Sets = None,
+    link: Link = None,
     seed: Seed = None,
     seeds: Seeds = None,
     directory: Annotated[
@@ -64,7 +67,8 @@ def command(
     """Run a scenario.
 
     If the scenario states a load, the users that cause it are found first. The same scenario and
-    seed give the same results, so a finished run directory is used again.
+    seed give the same results, so a finished run directory is used again. --link gives the scenario
+    another bottleneck and its classes another round trip; --set changes fields of it.
     """
     check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:
@@ -72,10 +76,10 @@ def command(
             raise AqmlabError("--seeds: live runs go one at a time; give each its --seed")
         wanted = chosen_seeds(seed, seeds) or []
         root = directory or RUNS_ROOT
-        planned = [load(scenario, overrides, number) for number in wanted]
+        planned = [load(scenario, overrides, number, link) for number in wanted]
         _show_runs(distinguish(made(planned, root, jobs)), as_json=as_json, as_tsv=as_tsv)
         return
-    chosen = load(scenario, overrides, one_seed(seed))
+    chosen = load(scenario, overrides, one_seed(seed), link)
     if world is World.LIVE:
         privileges.require()  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
@@ -83,10 +87,7 @@ def command(
     elif directory is not None:
         check_output_folder(directory)
     [ready] = calibrated([chosen], jobs)
-    if world is World.LIVE:
-        place = directory or default_path(ready, world=world)
-        for left in remove_abandoned(place.parent):
-            say(f"removed {left}, which a killed run left behind")
+    _prepare(ready, directory or default_path(ready, world=world), world)
     with Progress("running") as progress:
         task = progress.task(chosen.name)
         if world is World.SIM and has_files(ready.effective):  # a plug-in may end its process
@@ -106,6 +107,15 @@ def command(
         return
     show(*tables.run_tables(run))
     out(f"run directory: {run.path}")
+
+
+def _prepare(ready: Scenario, place: Path, world: World) -> None:
+    """Says how large the table of packets becomes; removes what killed live runs left behind."""
+    if world is World.SIM:
+        say_packets([(ready, place)])
+        return
+    for left in remove_abandoned(place.parent):
+        say(f"removed {left}, which a killed run left behind")
 
 
 def _show_runs(runs: Sequence[Run], *, as_json: bool, as_tsv: bool) -> None:

@@ -20,6 +20,7 @@ from aqmlab._util.console import say, say_lines, show, tell
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
+from aqmlab.cli.options import Link as LinkName
 from aqmlab.cli.options import Seed, one_seed
 from aqmlab.cli.shell_mahimahi import Mahimahi
 from aqmlab.cli.shell_mahimahi import read as read_mahimahi
@@ -49,6 +50,7 @@ from aqmlab.engine.shell_users import users_of
 from aqmlab.engine.workspace import is_being_made
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
+from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario
 
@@ -74,7 +76,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PROGRAM",
-            help="What to run, with its arguments, behind --; default: your shell.",
+            help="What to run, with its arguments, after --; default: your shell.",
             show_default=False,
         ),
     ] = None,
@@ -86,6 +88,7 @@ def command(
             "replaces its queue. Its users: --beside FILE.",
         ),
     ] = None,
+    link_name: LinkName = None,
     rate: Annotated[
         str | None,
         typer.Option(
@@ -113,7 +116,7 @@ def command(
         typer.Option(
             metavar="QUEUE,...",
             help="Queue of both directions: a name of `aqmlab list disciplines` or presets, "
-            "NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs behind "
+            "NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs with "
             "each, and a table compares them.",
             show_default=False,
         ),
@@ -157,7 +160,7 @@ def command(
         typer.Option(
             metavar="NAME",
             help="The program's congestion control, for uploads: cubic, bbr, reno; default: this "
-            "kernel's (net.ipv4.tcp_congestion_control). The summary names it.",
+            "kernel's (net.ipv4.tcp_congestion_control). The summary states it.",
         ),
     ] = None,
     far_control: Annotated[
@@ -186,7 +189,7 @@ def command(
             metavar="N",
             min=1,
             max=_MOST_REPEATS,
-            help="Number of runs behind each queue; each has the next seed.",
+            help="Number of runs with each queue; each has the next seed.",
         ),
     ] = 1,
     test: Annotated[
@@ -201,7 +204,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="USERS",
-            help="Simulated users behind the same link. KIND:NUMBER, such as http2-web:10 or "
+            help="Simulated users on the same link. KIND:NUMBER, such as http2-web:10 or "
             "bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: "
             "uploads without end. '{ kind = ... }': a class of traffic as a scenario has it. A "
             "scenario file: all its users.",
@@ -237,7 +240,7 @@ def command(
         bool,
         typer.Option(
             "--mm",
-            help="What follows are the words of mahimahi's mm-delay and mm-link, then the program: "
+            help="Options of mahimahi's mm-delay and mm-link follow, then the program: "
             "--mm up.trace down.trace --downlink-queue=codel -- PROGRAM.",
         ),
     ] = False,
@@ -245,7 +248,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Run the program beside one that is running: in its network, behind its link. DIR "
+            help="Run the program beside one that is running: in its network, over its link. DIR "
             "is the other's run directory.",
         ),
     ] = None,
@@ -262,9 +265,9 @@ def command(
         ),
     ] = None,
 ) -> None:
-    r"""Run any program behind any queue: curl, a browser, a game.
+    r"""Run any program with any queue: curl, a browser, a game.
 
-    The program runs unchanged, without root, in a network of its own behind an emulated link. A
+    The program runs unchanged, without root, in a network of its own over an emulated link. A
     summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.
 
     See bufferbloat and its cure in a minute, without a program:
@@ -277,15 +280,15 @@ def command(
 
       aqmlab shell --net all -- firefox
 
-    A download beside a backup, behind the queue of a home router and behind its cure:
+    A download beside a backup, with the queue of a home router and with its cure:
 
       aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
         --beside upload -- curl -s -o /dev/null http://host.aqmlab:8000/250kB
 
     The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
-    Exit status: that of the program; 0 if --for ended it; 2 if this line is wrong (an option, the
-    program's name); 125 if this machine cannot run it (--doctor says why).
+    Exits with the status of the program; 0 if --for ended it; 2 if this line is wrong (an option,
+    the program's name); 125 if this machine cannot run it (--doctor says why).
 
     Ctrl-C and other signals go to the program; the second of them kills it.
     """
@@ -307,7 +310,7 @@ def command(
     }
     rtt_s = None if rtt is None else parsed_rtt(rtt)
     if mm:
-        line = _mahimahi(program or [], given, scenario)
+        line = _mahimahi(program or [], {**given, "--link": link_name}, scenario)
         program, given, rtt_s = line.program, {**given, **line.options()}, rtt_s or line.rtt_s
     nets = _nets(net)
     subject = _subject(program, test, nets, duration)
@@ -316,11 +319,7 @@ def command(
         check_control("--control", control),
         check_control("--far-control", far_control),
     )
-    links = (
-        _made_links(given, queue, rtt_s, _jitter(jitter))
-        if scenario is None
-        else _file_links(scenario, given, queue, rtt_s, _jitter(jitter))
-    )
+    links = _links(link_name, scenario, given, queue, rtt_s, _jitter(jitter))
     target = _target(directory, subject.name)
     first_seed = one_seed(seed) or 1
     warm_up_s = _warm_up(warm_up, has_users=bool(beside))
@@ -451,26 +450,66 @@ def _series(
     return status
 
 
+def _links(
+    name: str | None,
+    scenario: Path | None,
+    given: Mapping[str, Any],
+    queues: Sequence[str] | None,
+    rtt_s: float | None,
+    jitter_s: float,
+) -> Mapping[str, Link | FileLink]:
+    """The links that were asked for, by the names of their queues."""
+    if name is not None and scenario is not None:
+        raise AqmlabError("--link: found one beside --scenario; give either")
+    if name is not None:
+        named = named_link(name)
+        rtt_s = named.rtt_s if rtt_s is None else rtt_s
+        return _file_links("--link", named, given, queues, rtt_s, jitter_s)
+    if scenario is not None:
+        return _file_links("--scenario", scenario, given, queues, rtt_s, jitter_s)
+    return _made_links(given, queues, rtt_s, jitter_s)
+
+
 def _file_links(
-    scenario: Path,
+    option: str,
+    source: Path | NamedLink,
     given: Mapping[str, Any],
     queues: Sequence[str] | None,
     rtt_s: float | None,
     jitter_s: float,
 ) -> dict[str, FileLink]:
-    """The link of a scenario with its queue, or with each of some others, by their names."""
+    """A link with its queue, or with each of some others, by their names.
+
+    Args:
+        option: what it comes from.
+        source: a scenario, or a link that has a name.
+        given: other options.
+        queues: queues that replace its own.
+        rtt_s: its round trip, if not that of its delays.
+        jitter_s: the random delay of each packet at most.
+    """
     queue_down, queue_up, buffer = (given[name] for name in _OF_QUEUES)
     for name, value in given.items():
         if value is not None and name not in ("--queue", *_OF_QUEUES):
-            raise AqmlabError(f"{name}: found one beside --scenario, whose link says it")
+            raise AqmlabError(f"{name}: found one beside {option}, whose link says it")
     if buffer is not None and not (queues or queue_down or queue_up):
         raise AqmlabError(
-            "--buffer: found one beside --scenario, whose queue says it; expected --queue, too"
+            f"--buffer: found one beside {option}, whose queue says it; expected --queue, too"
         )
     names = _queue_names(queues, queue_down, queue_up) if queues else [None]
+    if isinstance(source, NamedLink):
+        content, file = source.scenario(), Path(source.name)
+    else:
+        content, file = Scenario.load(source), source
     return {
-        name or scenario.stem: FileLink.load(
-            scenario, rtt_s, jitter_s, queue_down or name, queue_up or name, buffer
+        name or file.stem: FileLink.of(
+            content,
+            file,
+            rtt_s,
+            jitter_s,
+            queue_down or name,
+            queue_up or name,
+            buffer,
         )
         for name in names
     }

@@ -101,7 +101,7 @@ def _prune(
         typer.Option("--other-engines", help="Remove the runs of other engines, too."),
     ] = False,
 ) -> None:
-    """Remove damaged runs, and what killed processes left behind."""
+    """Remove damaged runs and leftovers of killed processes."""
     from aqmlab import _native
 
     found = _opened(store)

@@ -16,6 +16,8 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    MetricFiles,
+    OwnMetrics,
     Plugins,
     Seed,
     Seeds,
@@ -28,6 +30,7 @@ from aqmlab.cli.options import (
 )
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import RunError
+from aqmlab.results import own_metrics
 from aqmlab.scenario import vary
 from aqmlab.sweeps.campaign import sweep
 
@@ -49,6 +52,8 @@ def command(
             metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
+    metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     where: Where = None,
     directory: Annotated[
         Path | None,
@@ -81,6 +86,12 @@ def command(
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     plan = Sweep.load(file).with_overrides(
         vary.assignment(text, "--set") for text in overrides or []
+    )
+    stated = {one.name for one in plan.metrics}
+    plan = plan.with_metrics(
+        one
+        for one in own_metrics.defined()
+        if one.origin.startswith("--metric") and one.name not in stated
     )
     if (wanted := chosen_seeds(seed, seeds)) is not None:
         plan = plan.with_seeds(wanted)

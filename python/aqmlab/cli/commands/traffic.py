@@ -157,7 +157,7 @@ def _from_capture_command(
     partial: Annotated[
         _Partial,
         typer.Option(
-            help="What to do with connections whose beginning, end or one direction is missing."
+            help="What to do with connections that lack their start, end or one direction."
         ),
     ] = _Partial.keep,
     layout: Annotated[_Layout, typer.Option(help="Text layout of the vectors.")] = _Layout.original,

@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
-from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seeds, Sets, Tsv, check_format
+from aqmlab.cli.options import (
+    Jobs,
+    Json,
+    Memory,
+    MetricFiles,
+    OwnMetrics,
+    Plugins,
+    Seeds,
+    Sets,
+    Tsv,
+    check_format,
+)
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.metric_groups import listed
@@ -38,7 +49,7 @@ def command(
             help='"minimize METRIC" or "maximize METRIC", several between commas: '
             '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short '
             "names, by what they measure: "
-            f"{listed(GROUPED)}. What users of an application get is of one class: mos.calls.",
+            f"{listed(GROUPED)}. Metrics of applications name a class: mos.calls.",
         ),
     ] = None,
     constraints: Annotated[
@@ -54,9 +65,11 @@ def command(
         typer.Option(
             "--derive",
             metavar="NAME=EXPRESSION",
-            help='A variable that follows from others: "max_th=3 * min_th". May be repeated.',
+            help='A variable computed from others: "max_th=3 * min_th". May be repeated.',
         ),
     ] = None,
+    metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     overrides: Sets = None,
     seeds: Seeds = None,
     trials: Annotated[int, typer.Option(metavar="N", help="Number of settings to try.")] = 60,

@@ -31,7 +31,7 @@ def cdf(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        of: Whose times: response, flow (durations of connections), or delay (queueing delays of
+        of: Times of: response, flow (durations of connections), or delay (queueing delays of
             packets).
         traffic: Class of traffic; default: all together.
         link: Link; default: the loaded links.

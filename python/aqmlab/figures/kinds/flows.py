@@ -11,6 +11,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.figures.compared import compared
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.grammar import Chart
+from aqmlab.figures.phases import has_phases, strip
 from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, Series, stacked
 from aqmlab.figures.tracing import Traced, trace
@@ -44,7 +45,8 @@ def flows(
     warm-up. The figure shows the connections that last longest: up to four for one configuration,
     at least one of each class. For several configurations it shows one of each class, or of the
     first class if that makes more than eight curves. The round-trip time is the sender's smoothed
-    estimate. The rate is an estimate, too: bytes in flight over that time.
+    estimate. The rate is an estimate, too: bytes in flight over that time. A strip below shows the
+    phases of controls that have some, such as BBR.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
@@ -88,7 +90,9 @@ def _view(found: Sequence[Configuration], flow: int | None, look: Look) -> Figur
     names = labels if len(found) > 1 and set(series) <= set(labels) else list(series)
 
     def build(room: float) -> Chart:
-        return stacked(panels, names, look, room)
+        if not has_phases(series):
+            return stacked(panels, names, look, room)
+        return stacked(panels, names, look, room, lambda x: strip(series, look, x, room))
 
     return Figure(heading, build)
 

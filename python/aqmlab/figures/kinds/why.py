@@ -78,8 +78,7 @@ def why(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        traffic: Class of traffic; default: all classes together, or the class that headlines speak
-            of.
+        traffic: Class of traffic; default: all classes together, or the class in the headlines.
         band: One band; default: each of them, and slowest_10 along a parameter.
         x: Parameter along which bars stand; default: the bars of a plot are the queues.
         look: Width and theme.

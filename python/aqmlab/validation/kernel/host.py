@@ -51,6 +51,7 @@ WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "true": {"tcp_slow_start_after_idle": "1"},
         "false": {"tcp_slow_start_after_idle": "0"},
     },
+    "sack_compression": {"1 ms": {"tcp_comp_sack_delay_ns": "1000000", "tcp_comp_sack_nr": "44"}},
     # What a kernel does anyway.
     "window_counts": {"packets": {}},
     "rack_rules": {"linux": {}},
@@ -62,6 +63,7 @@ WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "undo": {"true": {}},
     "rate_reduction": {"proportional": {}},
     "handshake": {"true": {}},
+    "sack_blocks": {"3": {}, "4": {}},
 }
 """Keys whose values are words: the kernel's settings for each value that a kernel can have."""
 UNITS = {"bytes": 1, "byte": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}

@@ -1,9 +1,10 @@
 """Plays the packet scripts of profile ``linux`` to this machine's kernel.
 
 ``python -m aqmlab.validation.kernel.scripts`` plays those of ``crates/tcp/tests/scripts`` and
-writes ``records/kernel-scripts.md``. With files as arguments it plays these and prints what the
-kernel sent where one differs. The exit status is 1 where a script differs without a reason in
-``validation/kernel/reasons.toml``, or holds with one, and 2 where nothing can be played.
+writes ``records/kernel-scripts.md``. With files as arguments, packet scripts or packetdrill's, it
+plays these and prints what the kernel sent where one differs. The exit status is 1 where a script
+differs without a reason in ``validation/kernel/reasons.toml``, or holds with one, and 2 where
+nothing can be played.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from aqmlab.validation.kernel.compare import difference
 from aqmlab.validation.kernel.host import missing
 from aqmlab.validation.kernel.play import Played, play_all
 from aqmlab.validation.kernel.script import Script, parse
+from aqmlab.validation.packetdrill import PACKETDRILL, as_script
 
 __all__ = ["FOLDER", "PAGE", "REASONS", "Verdict", "judge", "main", "page", "shipped"]
 
@@ -72,6 +74,13 @@ def judge(scripts: Mapping[str, Script], at_once: int = 4) -> Iterator[tuple[Ver
             (shown,) = play_all([script], 1)
             found = verdict(name, script, shown)
         yield found, shown
+
+
+def read(path: Path) -> Script:
+    """A packet script, or one of packetdrill's that holds here."""
+    if path.suffix == PACKETDRILL:
+        return as_script(path)
+    return parse(path.read_text(), str(path))
 
 
 def shipped() -> dict[str, Script]:
@@ -128,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"kernel scripts are skipped: {why}")
         return 2
     try:
-        own = {str(path): parse(path.read_text(), str(path)) for path in chosen.files}
+        own = {str(path): read(path) for path in chosen.files}
         scripts = own or shipped()
         verdicts = []
         for found, played in judge(scripts, chosen.at_once):

@@ -10,8 +10,8 @@ use crate::control::bbr::{
     PACING_MARGIN, PROBE_RTT_TIME, draw, fixed_point, least_burst, quantum, round_up, wire,
 };
 use crate::control::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
-    Restart, Sample,
+    Ack, Cause, Congestion, CongestionControl, ControlParameters, ControlState, Decrease, Restart,
+    Sample,
 };
 #[cfg(feature = "linux")]
 use crate::control::policer::{Policer, Seen};
@@ -25,17 +25,18 @@ use crate::sender::rack::pace;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Share of bandwidth times round trip that may be in flight while bandwidth is probed.
+    /// Window gain while BBR probes for bandwidth: data in flight / (bandwidth x round-trip time).
+    /// A larger gain keeps a longer queue.
     #[param(default = 2.0, above = 0.0)]
     pub cwnd_gain: f64,
-    /// How long a smallest round trip counts before it is measured anew.
+    /// How long a minimum round-trip time is valid before BBR measures it again.
     #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
-    /// Rounds after its own for which a delivery rate counts (Linux: bbr_bw_rtts).
+    /// How many round trips a delivery-rate sample stays valid (Linux: bbr_bw_rtts).
     #[param(default = 10, least = 1)]
     pub bw_rounds: u32,
-    /// Whether two intervals that lose a fifth and have the same bandwidth are taken for a policer, whose
-    /// bandwidth is then kept for 48 rounds (Linux: lt_bw).
+    /// If true, BBR detects a policer when two intervals with 20 % loss or more have the same
+    /// bandwidth, and keeps that bandwidth for 48 rounds (Linux: lt_bw).
     #[cfg(feature = "linux")]
     #[param(default, unwritten)]
     pub policers: bool,
@@ -46,16 +47,18 @@ impl Parameters for Params {
         title: "BBR, version 1",
         paper: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, BBR: Congestion-Based \
                 Congestion Control, ACM Queue 14(5), 2016; tcp_bbr.c of Linux",
-        purpose: "Paces at the largest delivery rate of late and keeps twice bandwidth times round trip \
-                  in flight; losses and marks mean nothing. Needs `recovery = \"rack-tlp\"`.",
+        purpose: "Paces at the largest recent delivery rate and keeps twice the bandwidth-delay \
+                  product in flight. It ignores losses and marks. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
-            "The detector of policers (lt_bw) is off unless `policers` says otherwise; \
-             it sees ACKs alone, in Linux time-outs too.",
-            "The bandwidth has Linux's unit and filter of three samples; other arithmetic is exact.",
-            "A phase ends by what is in flight; Linux subtracts what leaves before its next segment does.",
-            "Segments are paced one by one unless `pacing_burst` says otherwise; the window has room \
+            "The policer detector (lt_bw) is off by default; `policers` enables it. It sees ACKs \
+             only; in Linux it sees time-outs too.",
+            "The bandwidth has the unit of Linux and its filter of three samples. All other \
+             arithmetic is exact.",
+            "A phase ends by the data in flight. Linux subtracts the data that leaves before its \
+             next segment.",
+            "Segments are paced one by one unless `pacing_burst` changes that. The window has room \
              for three bursts, as in Linux.",
-            "The phase in which the cycle begins is drawn from the time of the ACK.",
+            "The time of the ACK selects the first phase of the cycle.",
         ],
         memory: "filters of bandwidth (`bw_rounds`), round trip and aggregation",
     };
@@ -514,9 +517,22 @@ impl CongestionControl for Bbr1 {
         pace::linux_burst(rate, min_rtt, len, least_burst(rate))
     }
 
-    fn metrics(&self) -> ControlMetrics {
-        ControlMetrics::default()
+    fn state(&self) -> Option<ControlState> {
+        let known = self.min_rtt.is_some();
+        Some(ControlState {
+            phase: Self::PHASES[self.mode as usize],
+            max_bw: known.then(|| self.most_bw()),
+            bw: known.then(|| self.bw()),
+            min_rtt: self.min_rtt,
+            extra_acked: Some(self.aggregation.most()),
+            full_bw_reached: Some(self.full),
+            round: Some(self.round),
+            cycle: Some(self.cycle_index as u64),
+            ..ControlState::default()
+        })
     }
+
+    const PHASES: &'static [&'static str] = &["startup", "drain", "probe-bw", "probe-rtt"];
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod numbers;
+mod shown;
 mod state;
 
 use aqmlab_declare::{About, Parameters, parameters};
@@ -13,8 +14,8 @@ use crate::control::bbr::{
     fixed_point, least_burst, quantum, round_down, round_up, wire,
 };
 use crate::control::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
-    Restart, Sample,
+    Ack, Cause, Congestion, CongestionControl, ControlParameters, ControlState, Decrease, Restart,
+    Sample,
 };
 use crate::control::window::Window;
 use crate::filter::Largest;
@@ -30,7 +31,7 @@ use state::{AckPhase, Bounds, FullPipe, State};
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Whose constants and rules.
+    /// Constants and rules: those of the draft or of Google's branch.
     #[param(default)]
     pub constants: Constants,
 }
@@ -40,19 +41,21 @@ impl Parameters for Params {
         title: "BBR, version 3",
         paper: "N. Cardwell, I. Swett, J. Beshay, BBR Congestion Control, draft-ietf-ccwg-bbr, 2025; \
                 google/bbr, branch v3",
-        purpose: "Paces at the largest delivery rate of late, and bounds what is in flight by what earlier \
-                  probes found to cost more than 2 % of loss. Needs `recovery = \"rack-tlp\"`.",
+        purpose: "Paces at the largest recent delivery rate. It bounds the data in flight at the \
+                  level at which earlier probes lost more than 2 %. Needs `recovery = \
+                  \"rack-tlp\"`.",
         departures: &[
-            "Segments are paced one by one unless `pacing_burst` says otherwise; the window has room \
+            "Segments are paced one by one unless `pacing_burst` changes that. The window has room \
              for three bursts.",
-            "Losses of a round are counted as runs of segments found lost by different ACKs.",
-            "The ECN of the branch (marks in data centres) is left out: data is not ECN-capable. So are its \
-             fast path for samples that the application limits, and losses that a tail loss probe repairs.",
-            "A phase ends by what is in flight; the branch subtracts what leaves before its next segment \
-             does.",
-            "Random numbers are drawn from the time of the ACK.",
+            "BBR counts losses of a round as runs of segments that different ACKs found lost.",
+            "Left out are the ECN of the branch (marks in data centres, so data is not \
+             ECN-capable), its fast path for application-limited samples, and losses that a tail \
+             loss probe repairs.",
+            "A phase ends by the data in flight. The branch subtracts the data that leaves before \
+             its next segment.",
+            "The time of the ACK replaces random numbers.",
         ],
-        memory: "filters of bandwidth, round trip and aggregation; bounds of what is in flight",
+        memory: "filters of bandwidth, round trip and aggregation; bounds of the data in flight",
     };
 }
 
@@ -775,9 +778,11 @@ impl CongestionControl for Bbr3 {
         pace::linux_burst(rate, min_rtt, len, least)
     }
 
-    fn metrics(&self) -> ControlMetrics {
-        ControlMetrics::default()
+    fn state(&self) -> Option<ControlState> {
+        Some(self.shown())
     }
+
+    const PHASES: &'static [&'static str] = &State::PHASES;
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose constants and rules BBR has.
+/// Which constants and rules BBR uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constants {
-    /// Those of draft-ietf-ccwg-bbr.
+    /// The constants of draft-ietf-ccwg-bbr.
     #[default]
     Draft,
-    /// Those of google/bbr, branch v3, which counts in whole segments.
+    /// The constants of google/bbr, branch v3, which counts in whole segments.
     Google,
 }
 

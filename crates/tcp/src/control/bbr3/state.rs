@@ -15,6 +15,22 @@ pub(super) enum State {
     ProbeRtt,
 }
 
+impl State {
+    pub(super) const PHASES: [&'static str; 7] = [
+        "startup",
+        "drain",
+        "probe-down",
+        "cruise",
+        "refill",
+        "probe-up",
+        "probe-rtt",
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        Self::PHASES[self as usize]
+    }
+}
+
 /// What the ACKs that come in report (draft, section 5.1.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {

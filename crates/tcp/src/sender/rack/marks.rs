@@ -63,7 +63,7 @@ impl RackSender {
     }
 
     /// Marked packets that the peer has reported.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "script"))]
     pub(crate) fn reported_marks(&self) -> u64 {
         self.marks.reported()
     }

@@ -115,6 +115,24 @@ impl RackSender {
         self.set_pace(space, cx);
     }
 
+    /// What is out, as Linux counts it. Without SACK each duplicate ACK stands for a segment that has arrived.
+    #[cfg(feature = "script")]
+    pub(super) fn counters(&self, space: &Space) -> crate::counters::Counters {
+        let has = |which| space.agreed.has(which);
+        crate::counters::Counters {
+            unacked: self.log.segments() as u64,
+            sacked: match has(Agreed::SACK) {
+                true => self.log.sacked_segments,
+                false => self.dup_acks.into(),
+            },
+            lost: self.log.lost_segments,
+            retrans: self.log.under_way_again() as u64,
+            reducing: self.is_reducing,
+            duplicates: self.log.news.duplicates,
+            marks: has(Agreed::ACCURATE).then(|| self.reported_marks()),
+        }
+    }
+
     /// What is on its way: bytes, or segments as if each were full, as the window counts. Without SACK each
     /// duplicate ACK stands for a segment that has arrived.
     fn pipe(&self, space: &Space, cx: &Context<'_>) -> u64 {

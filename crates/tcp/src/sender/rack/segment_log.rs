@@ -169,6 +169,13 @@ impl SegmentLog {
         self.sacked > 0
     }
 
+    /// Segments that are under way once more.
+    #[cfg(feature = "script")]
+    pub(crate) fn under_way_again(&self) -> usize {
+        let again = |sent: &&Sent| sent.resent && !sent.sacked && !sent.is_hole();
+        self.sent.iter().filter(again).count()
+    }
+
     /// Segments that are out, however they fare.
     pub(crate) fn segments(&self) -> usize {
         self.sent.len()

@@ -1,0 +1,383 @@
+//! Wi-Fi between the bottleneck and the clients, as a scenario states it.
+
+use std::fmt;
+
+use aqmlab_aqm::{Discipline, droptail, fq_codel};
+use aqmlab_declare::check::{Problem, problem, within};
+use aqmlab_declare::{Declared, parameters};
+use aqmlab_net::{Bytes, QueueSize, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Packets, limits};
+
+/// Wi-Fi: an access point behind the bottleneck, and the client hosts as its stations. All of them
+/// hear each other and equally loud; one sends at a time. *Down* is from the access point to the
+/// stations, *up* the other way. Results list the two as the link `wifi`.
+#[parameters]
+pub struct Wifi {
+    /// What is sent on the air, at 5 GHz: modulations, channel width, preambles.
+    #[param(default)]
+    pub phy: Phy,
+    /// The stations. Client hosts are dealt to them in turn.
+    #[param(default = Stations::usual(), table)]
+    pub stations: Vec<Stations>,
+    /// The queues of the access point.
+    #[param(default)]
+    pub queue: AccessPointQueue,
+    /// The discipline of each station's queue at the access point, with `queue = "mac80211"`.
+    #[serde(deserialize_with = "crate::discipline::read")]
+    #[schemars(with = "crate::discipline::Readable")]
+    #[param(default = of_the_kernel())]
+    pub discipline: Discipline,
+    /// The discipline of the queue that each station has for what it sends.
+    #[serde(deserialize_with = "crate::discipline::read")]
+    #[schemars(with = "crate::discipline::Readable")]
+    #[param(default = of_the_kernel())]
+    pub station_queue: Discipline,
+    /// Whether the access point shares the time on the air fairly among stations, with
+    /// `queue = "mac80211"`; else each station's turn is one aggregate.
+    #[param(default = true)]
+    pub airtime_fairness: bool,
+    /// Room of the one queue of `queue = "fifo"`.
+    #[param(default = "1000 packets", least = Packets(1), words = "at least 1 packets")]
+    pub fifo: Packets,
+    /// How many packets share a transmission.
+    #[param(default, table)]
+    pub ampdu: Ampdu,
+    /// How often a packet is sent again before it is given up.
+    #[param(default = 7, most = 255, words = "expected 0 to 255")]
+    pub retries: u32,
+}
+
+/// Stations that are alike.
+#[parameters]
+pub struct Stations {
+    /// How many they are.
+    #[param(
+        default = 1,
+        least = 1,
+        most = 2007,
+        words = "expected 1 to 2007 stations"
+    )]
+    pub count: u32,
+    /// Their modulation and coding scheme, both ways: 0 to 15 with `"ht20"` and `"ht40"` (from 8 on two
+    /// streams), 0 to 9 with `"vht80"`, 0 to 11 with `"he80"`.
+    #[param(unwritten)]
+    pub mcs: Option<u32>,
+    /// Spatial streams, 1 to 4, with `"vht80"` and `"he80"`. Left out: 1.
+    #[param(unwritten)]
+    pub streams: Option<u32>,
+    /// Their rate with `"11a"`: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
+    #[param(unwritten)]
+    pub rate: Option<Rate>,
+    /// Probability that the air spoils a packet, each on its own. It is sent again.
+    #[param(default, check = frame_error)]
+    pub frame_error: f64,
+    /// The class of traffic whose client hosts they are. Left out: they are those of the classes that no
+    /// stations name.
+    #[param(unwritten)]
+    pub class: Option<String>,
+}
+
+/// Stations that understand nothing are none.
+fn frame_error(key: &str, found: f64) -> Result<(), Problem> {
+    let right = "a probability from 0 to below 1";
+    limits::require(key, found, |it| (0.0..1.0).contains(it), right)
+}
+
+/// Packets that share a transmission, an A-MPDU. A transmission of one packet is none.
+#[parameters]
+#[derive(Eq)]
+pub struct Ampdu {
+    /// Packets at most; 0 and 1 mean that each is sent alone. Left out: 32 with `"ht20"` and
+    /// `"ht40"`, 64 with `"vht80"` and `"he80"`; `"11a"` knows none.
+    #[param(most = 64, words = "expected 0 to 64 packets")]
+    pub subframes: Option<u32>,
+    /// Bytes at most. Left out: 65535 with `"ht20"` and `"ht40"`, 1048575 with `"vht80"` and `"he80"`.
+    #[param(least = Bytes(1), most = Bytes(1_048_575), words = "expected 1 to 1048575 bytes")]
+    pub bytes: Option<Bytes>,
+    /// Time on the air at most.
+    #[param(
+        default = "4 ms",
+        most = "5.484 ms",
+        words = "at most 5.484 ms, the longest transmission of the standard"
+    )]
+    pub time: Time,
+}
+
+/// What is sent on the air.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Phy {
+    /// 802.11a, 20 MHz.
+    #[serde(rename = "11a")]
+    A,
+    /// 802.11n, 20 MHz, short guard interval.
+    #[default]
+    #[serde(rename = "ht20")]
+    Ht20,
+    /// 802.11n, 40 MHz, short guard interval.
+    #[serde(rename = "ht40")]
+    Ht40,
+    /// 802.11ac, 80 MHz, short guard interval.
+    #[serde(rename = "vht80")]
+    Vht80,
+    /// 802.11ax, 80 MHz, guard interval of 0.8 us.
+    #[serde(rename = "he80")]
+    He80,
+}
+
+/// The queues of an access point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessPointQueue {
+    /// A queue for each station, as in Linux since 2016.
+    #[default]
+    Mac80211,
+    /// One for all stations, and 123 packets behind it in the driver.
+    Fifo,
+}
+
+/// What one station sends with, and what is sent to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modulation {
+    /// Of 802.11a: millions of bits per second.
+    Rate(u32),
+    /// A modulation and coding scheme, and spatial streams.
+    Mcs(u32, u32),
+}
+
+/// The rates of 802.11a in Mbit/s.
+const RATES: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+
+/// The most stations that an access point can tell apart.
+const MOST_STATIONS: u32 = 2007;
+
+/// What Linux gives each station: FQ-CoDel, whose target and quantum suit the air.
+fn of_the_kernel() -> Discipline {
+    Discipline::FqCodel(fq_codel::Params {
+        target: Some(Time::from_millis(20)),
+        quantum: Some(Bytes(300)),
+        limit: QueueSize::Packets(8192.0),
+        ..fq_codel::Params::default()
+    })
+}
+
+/// Whether a discipline holds packets back to a rate of its own.
+const fn shapes(discipline: &Discipline) -> bool {
+    match discipline {
+        Discipline::Htb(_) | Discipline::Shaper(_) => true,
+        Discipline::Cake(cake) => cake.bandwidth.is_some(),
+        _ => false,
+    }
+}
+
+impl fmt::Display for Phy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::A => "11a",
+            Self::Ht20 => "ht20",
+            Self::Ht40 => "ht40",
+            Self::Vht80 => "vht80",
+            Self::He80 => "he80",
+        })
+    }
+}
+
+impl Stations {
+    /// Three nearby, one far away.
+    fn usual() -> Vec<Self> {
+        let stations = |count, mcs| Self {
+            count,
+            mcs: Some(mcs),
+            ..Self::default()
+        };
+        vec![stations(3, 15), stations(1, 0)]
+    }
+
+    /// What they send with; an error names the key and what this PHY has.
+    pub fn modulation(&self, phy: Phy) -> Result<Modulation, Problem> {
+        let refuse = |key: &str, found: Option<String>, right: &str| {
+            let found = found.unwrap_or_else(|| "nothing".to_owned());
+            let message = format!("found {found}; {phy} has {right}");
+            problem(key, message).map(|()| Modulation::Rate(0))
+        };
+        let text = |number: Option<u32>| number.map(|it| it.to_string());
+        if phy == Phy::A {
+            let rates = "the rates 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s, no mcs and no streams";
+            for (key, found) in [("mcs", self.mcs), ("streams", self.streams)] {
+                if found.is_some() {
+                    return refuse(key, text(found), rates);
+                }
+            }
+            let known = |rate: &Rate| RATES.iter().any(|it| Rate::from_mbps(*it) == *rate);
+            return match self.rate.filter(known) {
+                Some(rate) => Ok(Modulation::Rate((rate.bps() / 1_000_000) as u32)),
+                None => refuse("rate", self.rate.map(|rate| rate.to_string()), rates),
+            };
+        }
+        let (most, has_streams, right) = match phy {
+            Phy::Vht80 => (9, true, "MCS 0 to 9"),
+            Phy::He80 => (11, true, "MCS 0 to 11"),
+            _ => (15, false, "MCS 0 to 15"),
+        };
+        if let Some(rate) = self.rate {
+            return refuse(
+                "rate",
+                Some(rate.to_string()),
+                &format!("no rate, but {right}"),
+            );
+        }
+        let Some(mcs) = self.mcs.filter(|mcs| *mcs <= most) else {
+            return refuse("mcs", text(self.mcs), right);
+        };
+        if !has_streams {
+            return match self.streams {
+                None => Ok(Modulation::Mcs(mcs % 8, 1 + mcs / 8)),
+                found => refuse(
+                    "streams",
+                    text(found),
+                    "those of its MCS: one up to 7, two from 8 on",
+                ),
+            };
+        }
+        match self.streams.unwrap_or(1) {
+            3 if phy == Phy::Vht80 && mcs == 6 => {
+                refuse("streams", text(self.streams), "no MCS 6 with three streams")
+            }
+            streams @ 1..=4 => Ok(Modulation::Mcs(mcs, streams)),
+            _ => refuse("streams", text(self.streams), "1 to 4 streams"),
+        }
+    }
+}
+
+impl Wifi {
+    /// The discipline of `queue = "fifo"`.
+    pub fn fifo(&self) -> Discipline {
+        let limit = QueueSize::Packets(f64::from(self.fifo.0));
+        Discipline::Droptail(droptail::Params { limit, ecn: false })
+    }
+
+    /// Packets, bytes and time of a transmission at most.
+    pub fn aggregation(&self) -> (u32, u64, Time) {
+        let (subframes, bytes) = match self.phy {
+            Phy::A => (1, 4095),
+            Phy::Ht20 | Phy::Ht40 => (32, 65_535),
+            Phy::Vht80 | Phy::He80 => (64, 1_048_575),
+        };
+        let Ampdu { time, .. } = self.ampdu;
+        let most = match self.phy {
+            Phy::A => 1,
+            _ => self.ampdu.subframes.unwrap_or(subframes).max(1),
+        };
+        let bytes = self.ampdu.bytes.map_or(bytes, |bytes| bytes.0);
+        (most, bytes, time)
+    }
+
+    /// What results call the stations of each entry: their class, or their modulation.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for stations in &self.stations {
+            let modulation = || match stations.modulation(self.phy) {
+                Ok(Modulation::Rate(mbps)) => format!("{mbps}-mbit"),
+                _ => {
+                    let mcs = format!("mcs-{}", stations.mcs.unwrap_or_default());
+                    let streams = stations.streams.map(|it| format!("x{it}"));
+                    mcs + &streams.unwrap_or_default()
+                }
+            };
+            let plain = stations.class.clone().unwrap_or_else(modulation);
+            let mut name = plain.clone();
+            for number in 2.. {
+                if !names.contains(&name) {
+                    break;
+                }
+                name = format!("{plain}-{number}");
+            }
+            names.push(name);
+        }
+        names
+    }
+
+    /// By class of traffic: the stations that are its client hosts, in turn.
+    pub fn dealt(&self, classes: &[&str]) -> Vec<Vec<u16>> {
+        let entries = self.stations.iter();
+        let each = entries.flat_map(|it| (0..it.count).map(|_| it.class.as_deref()));
+        let each: Vec<Option<&str>> = each.collect();
+        let of = |class: Option<&str>| -> Vec<u16> {
+            let stations = (0_u16..).zip(&each);
+            let own = stations.filter(|(_, of)| **of == class);
+            own.map(|(station, _)| station).collect()
+        };
+        let dealt = classes.iter().map(|class| match of(Some(class)) {
+            own if own.is_empty() => of(None),
+            own => own,
+        });
+        dealt.collect()
+    }
+
+    /// How many stations there are.
+    pub fn count(&self) -> u32 {
+        let counts = self.stations.iter().map(|it| it.count);
+        counts.fold(0, u32::saturating_add)
+    }
+
+    /// Refuses what contradicts itself, beside so many client hosts and these classes of traffic.
+    pub(crate) fn check(&self, clients: u32, classes: &[&str]) -> Result<(), Problem> {
+        self.check_each()?;
+        if self.stations.is_empty() {
+            return problem("stations", "found none; expected at least one");
+        }
+        if self.phy == Phy::A && self.ampdu.subframes.is_some_and(|it| it > 1) {
+            let message = "found more than 1; 11a sends each packet alone";
+            return problem("ampdu.subframes", message);
+        }
+        for (index, stations) in self.stations.iter().enumerate() {
+            within(
+                &format!("stations.{index}"),
+                stations.modulation(self.phy).map(|_| ()),
+            )?;
+            if let Some(class) = &stations.class
+                && !classes.contains(&class.as_str())
+            {
+                let known = classes.join(", ");
+                let message = format!("found \"{class}\"; the classes of traffic are {known}");
+                return problem(&format!("stations.{index}.class"), message);
+            }
+        }
+        let free = self.stations.iter().any(|it| it.class.is_none());
+        let named = |class: &&&str| {
+            let mut names = self.stations.iter().filter_map(|it| it.class.as_deref());
+            names.any(|name| name == **class)
+        };
+        if !free && let Some(class) = classes.iter().find(|class| !named(class)) {
+            let message = format!(
+                "found none for the class \"{class}\"; expected stations without a class, or with this one"
+            );
+            return problem("stations", message);
+        }
+        let count = self.count();
+        if count > MOST_STATIONS {
+            let message = format!("found {count}; an access point has at most {MOST_STATIONS}");
+            return problem("stations", message);
+        }
+        if count > clients {
+            let message = format!(
+                "found {count}, but topology.hosts.clients is {clients}; expected at most as many stations"
+            );
+            return problem("stations", message);
+        }
+        for (key, discipline) in [
+            ("discipline", &self.discipline),
+            ("station_queue", &self.station_queue),
+        ] {
+            within(key, discipline.check())?;
+            if shapes(discipline) {
+                let message = "found a shaper; expected a discipline that has no rate of its own, because \
+                               the air sets the rate";
+                return problem(key, message);
+            }
+        }
+        Ok(())
+    }
+}

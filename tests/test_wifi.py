@@ -1,0 +1,248 @@
+"""Wi-Fi: an access point between the bottleneck and the clients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aqmlab
+import pytest
+from aqmlab import AqmlabError, Scenario
+from aqmlab.results.breakdown import Band, part
+from aqmlab.results.run import Run
+from conftest import SMALL, Cli
+
+FLAT = """
+title = "A flat"
+
+[measure]
+warm_up = "2 s"
+duration = "10 s"
+breakdown = true
+
+[topology]
+kind = "dumbbell"
+hosts = { clients = 4, servers = 4 }
+
+[topology.bottleneck]
+rate = "300 Mbit/s"
+discipline = { kind = "droptail", limit = "2500 packets" }
+
+[topology.wifi]
+stations = [{ count = 3, mcs = 15 }, { count = 1, mcs = 0, class = "far" }]
+
+[[traffic]]
+name = "pages"
+kind = "http2-web"
+users = 3
+tcp = "linux"
+rtt = { kind = "constant", rtt = "20 ms" }
+
+[[traffic]]
+name = "call"
+kind = "voip"
+calls = 3
+rtt = { kind = "constant", rtt = "20 ms" }
+
+[[traffic]]
+name = "downloads"
+kind = "bulk"
+flows = 2
+tcp = "linux"
+rtt = { kind = "constant", rtt = "20 ms" }
+
+[[traffic]]
+name = "far"
+kind = "bulk"
+flows = 1
+tcp = "linux"
+rtt = { kind = "constant", rtt = "20 ms" }
+"""
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Run]:
+    """The flat with each kind of queue in its access point."""
+    scenario = Scenario.from_toml(FLAT)
+    settings = {
+        "fifo": {"queue": "fifo"},
+        "turns": {"airtime_fairness": "false"},
+        "fair": {},
+    }
+    return {
+        name: aqmlab.run(
+            scenario.with_overrides({f"topology.wifi.{key}": to for key, to in own.items()})
+        )
+        for name, own in settings.items()
+    }
+
+
+def _delay(run: Run) -> float:
+    """The 95th percentile of the delays of calls, in seconds."""
+    return float(run.summary["flows"]["call"]["datagram_delay_p95_s"])
+
+
+def _airtime(run: Run, stations: str) -> float:
+    """The share of the time in which something of these stations is on the air."""
+    ways = run.summary["wifi"][stations]
+    return float(ways["down"]["airtime_share"] + ways["up"]["airtime_share"])
+
+
+def test_a_queue_for_each_station_cures_the_delay(runs: dict[str, Run]) -> None:
+    """The sheet of the model expects 239 to 333 ms for a FIFO and some 20 ms for the others."""
+    assert _delay(runs["fifo"]) > 4 * _delay(runs["fair"])
+    assert _delay(runs["fifo"]) > 0.1
+
+
+def test_a_slow_station_takes_the_air_unless_it_is_shared(runs: dict[str, Run]) -> None:
+    far = {name: _airtime(run, "far") for name, run in runs.items()}
+    assert far["fifo"] > far["fair"]
+    assert far["turns"] > far["fair"]
+    goodput = {name: run.summary["flows"]["downloads"]["goodput_bps"] for name, run in runs.items()}
+    assert goodput["fair"] > goodput["fifo"]
+
+
+def test_the_air_is_never_busy_for_longer_than_there_is_time(runs: dict[str, Run]) -> None:
+    for run in runs.values():
+        assert set(run.summary["wifi"]) == {"mcs-15", "far"}
+        assert run.summary["wifi"]["mcs-15"]["down"]["stations"] == 3
+        shares = [_airtime(run, stations) for stations in run.summary["wifi"]]
+        assert 0.5 < sum(shares) < 1.2  # two that collide count twice
+        for ways in run.summary["wifi"].values():
+            assert ways["down"]["aggregate_mean_packets"] >= 1
+
+
+def test_results_have_the_air_as_a_link(runs: dict[str, Run]) -> None:
+    links = runs["fair"].summary["links"]
+    assert set(links["wifi"]) == {"down", "up"}
+    down = links["wifi"]["down"]
+    assert down["departed_packets"] > 1000
+    assert down["arrived_packets"] >= down["departed_packets"] + down["dropped_packets"] - 8192
+    # What waits until it is acknowledged waits longer than an empty queue takes.
+    assert down["sojourn_p50_s"] > 0.0001
+
+
+def test_users_are_the_same_behind_every_queue() -> None:
+    scenario = Scenario.from_toml(FLAT)
+    first = aqmlab.run(scenario.with_overrides({"measure.duration": "3 s"}))
+    again = aqmlab.run(scenario.with_overrides({"measure.duration": "3 s"}))
+    assert first.summary == again.summary
+
+
+def test_parts_of_responses_have_the_air_and_add_up(runs: dict[str, Run]) -> None:
+    for run in runs.values():
+        band = Band.of(run.summary, "pages", "all")
+        assert band is not None
+        assert sum(band.parts.values()) == pytest.approx(band.response_s, rel=1e-9)
+        assert band.parts["ring_wifi_down"] > 0
+        assert band.parts["transmission_wifi_down"] > 0
+    named = part("ring_wifi_down").named(runs["fair"].scenario)
+    assert named == "waiting for the air, Wi-Fi down"
+    assert part("transmission_wifi_up").named(runs["fair"].scenario) == "on the air, Wi-Fi up"
+
+
+def test_a_scenario_without_wifi_has_no_word_of_it() -> None:
+    scenario = Scenario.from_toml(SMALL)
+    assert "wifi" not in scenario.effective
+    assert "wifi" not in json.dumps(aqmlab.run(scenario).summary)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("phy", '"ht160"', r"wifi\.phy: found \"ht160\""),
+        ("stations.0.mcs", "16", r"stations\.0\.mcs: found 16; ht20 has MCS 0 to 15"),
+        ("phy", '"vht80"', r"stations\.0\.mcs: found 15; vht80 has MCS 0 to 9"),
+        ("phy", '"11a"', r"stations\.0\.mcs: found 15; 11a has the rates 6, 9, 12"),
+        ("stations.0.streams", "2", r"stations\.0\.streams: found 2; ht20 has those of its MCS"),
+        ("stations.0.count", "4", r"wifi\.stations: found 5, but topology\.hosts\.clients is 4"),
+        ("stations.1.class", '"tv"', r"stations\.1\.class: found \"tv\"; the classes of traffic"),
+        ("stations.0.frame_error", "1.0", r"frame_error: found 1; a probability from 0 to below 1"),
+        ("ampdu.time", '"6 ms"', r"ampdu\.time: found 6 ms; at most 5\.484 ms"),
+        ("ampdu.subframes", "65", r"ampdu\.subframes: found 65; expected 0 to 64"),
+        (
+            "discipline",
+            '{ kind = "shaper", rate = "10 Mbit/s", leaf = "fq-codel" }',
+            r"wifi\.discipline: found a shaper; expected a discipline that has no rate",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(key: str, value: str, message: str) -> None:
+    with pytest.raises(AqmlabError, match=message):
+        Scenario.from_toml(FLAT).with_overrides({f"topology.wifi.{key}": value})
+
+
+def test_users_are_stated_and_packets_are_not_recorded() -> None:
+    with pytest.raises(AqmlabError, match=r"measure\.record: found \"packets\", which does not"):
+        Scenario.from_toml(FLAT.replace("breakdown = true", 'record = ["packets"]'))
+    loaded = FLAT.replace("users = 3\n", "").replace("[measure]", "load = 0.5\n\n[measure]")
+    with pytest.raises(AqmlabError, match=r"traffic\.pages: found no users beside topology\.wifi"):
+        Scenario.from_toml(loaded)
+
+
+def test_wifi_lies_in_a_dumbbell() -> None:
+    text = FLAT.replace(
+        'kind = "dumbbell"', 'kind = "network"\npaths = { home = { links = ["line"] } }'
+    ).replace("[topology.bottleneck]", "[topology.links.line]")
+    with pytest.raises(AqmlabError, match=r"topology\.wifi: unknown key"):
+        Scenario.from_toml(text)
+
+
+def test_every_phy_carries_packets() -> None:
+    """Each with a station that is slow in it, and packets that are spoilt now and then."""
+    stations: dict[str, str] = {
+        "11a": '{ count = 4, rate = "54 Mbit/s", frame_error = 0.1 }',
+        "ht20": "{ count = 4, mcs = 15, frame_error = 0.1 }",
+        "ht40": "{ count = 4, mcs = 7, frame_error = 0.1 }",
+        "vht80": "{ count = 4, mcs = 9, streams = 2, frame_error = 0.1 }",
+        "he80": "{ count = 4, mcs = 11, streams = 2, frame_error = 0.1 }",
+    }
+    goodput: dict[str, Any] = {}
+    for phy, one in stations.items():
+        run = aqmlab.run(
+            Scenario.from_toml(FLAT).with_overrides(
+                {
+                    "measure.duration": "3 s",
+                    "topology.wifi.phy": f'"{phy}"',
+                    "topology.wifi.stations": f"[{one}]",
+                }
+            )
+        )
+        (down,) = (ways["down"] for ways in run.summary["wifi"].values())
+        assert down["retried_packets"] > 0
+        assert 0 <= down["collision_rate"] < 0.5
+        goodput[phy] = run.summary["flows"]["downloads"]["goodput_bps"]
+    assert goodput["11a"] < goodput["ht20"] < goodput["vht80"]
+
+
+def test_init_writes_a_flat(aqmlab: Cli) -> None:
+    answer = aqmlab("init", "flat.toml", "--kind", "home", "--rate", "300/50", "--wifi", "4")
+    assert (answer.status, answer.err) == (0, "")
+    assert "--vary 'wifi.queue=fifo,mac80211'" in answer.out
+    scenario = Scenario.load("flat.toml")
+    assert scenario.data["topology"]["hosts"]["clients"] == 4
+    assert [it["count"] for it in scenario.data["topology"]["wifi"]["stations"]] == [3, 1]
+    assert "far" in {it["name"] for it in scenario.data["traffic"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--kind", "home", "--wifi", "1"), "--wifi: found 1; expected 2 to 2,007 devices"),
+        (("--kind", "lab", "--wifi", "4"), "--wifi: is for --kind home and --kind office"),
+    ],
+)
+def test_init_refuses_wifi_without_devices(
+    aqmlab: Cli, options: tuple[str, ...], message: str
+) -> None:
+    answer = aqmlab("init", "flat.toml", *options)
+    assert answer.status == 2
+    assert message in answer.err
+
+
+def test_the_live_bed_refuses_wifi(aqmlab: Cli) -> None:
+    Path("flat.toml").write_text(FLAT.replace("breakdown = true\n", ""))
+    answer = aqmlab("run", "flat.toml", "--on", "live")
+    assert answer.status != 0
+    assert "topology.wifi: found one, but the live bed has no Wi-Fi" in answer.err

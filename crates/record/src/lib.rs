@@ -17,6 +17,7 @@ mod flows;
 mod link;
 mod metrics;
 mod packets;
+mod parts;
 mod quality;
 mod records;
 mod responses;
@@ -48,6 +49,7 @@ pub use flows::{FlowStats, View};
 pub use link::LinkStats;
 pub use metrics::Metrics;
 pub use packets::{PacketKind, PacketOutcome, PacketRow};
+pub use parts::SubscriberRow;
 pub use quality::QualitySummary;
 pub use records::{Discard, Records};
 pub use responses::ResponseStats;
@@ -60,7 +62,8 @@ pub use span::MeasuredSpan;
 #[cfg(feature = "breakdown")]
 pub use story::{Frames, StoryEvent, StoryRow};
 pub use summary::{
-    FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary, TransitSummary,
+    FlowSummary, LinkSummary, PartSummary, ResponseSummary, RetransmissionShares, Summary,
+    TransitSummary,
 };
 pub use times::TimeHistogram;
 pub use unit::Unit;

@@ -98,9 +98,11 @@ pub struct Section {
 }
 
 /// Fields whose values have a section of their own.
-const OF_THEIR_OWN: [&str; 6] = [
+const OF_THEIR_OWN: [&str; 8] = [
     "links",
     "classes",
+    "nodes",
+    "plans",
     "responses",
     "flows",
     "quality",
@@ -137,6 +139,16 @@ pub fn sections() -> Vec<Section> {
             "links.<link>.<direction>.classes.<class>",
             "links.<link>.<direction>.classes.<class>.",
             "TransitSummary",
+        ),
+        part(
+            "links.<link>.<direction>.nodes.<node>",
+            "links.<link>.<direction>.nodes.<node>.",
+            "PartSummary",
+        ),
+        part(
+            "links.<link>.<direction>.plans.<plan>",
+            "links.<link>.<direction>.plans.<plan>.",
+            "PartSummary",
         ),
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
@@ -209,6 +221,7 @@ mod tests {
             "flows.<class>.retransmission_shares.several",
             "links.<link>.<direction>.drops.<reason>",
             "links.<link>.<direction>.classes.<class>.left_packets",
+            "links.<link>.<direction>.plans.<plan>.at_ceiling",
         ] {
             assert!(metrics.iter().any(|metric| metric.key == key), "{key}");
         }

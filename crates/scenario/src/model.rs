@@ -121,6 +121,8 @@ pub enum Record {
     /// `packets.parquet`: a row for each packet that reaches a queue. A simulated run only, and not
     /// together with `breakdown`.
     Packets,
+    /// `subscribers.parquet`: a row for each subscriber of a tree of rates.
+    Subscribers,
     /// `sojourn.parquet`: how long packets were in the queues, as counts in bins. It is written in
     /// every run; naming it changes nothing.
     Sojourn,

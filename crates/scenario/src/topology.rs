@@ -304,6 +304,13 @@ impl Network {
         [there, back]
     }
 
+    /// The client hosts of a plan of the first tree of rates on a path: the first and their number.
+    pub fn plan(&self, path: Option<&str>, plan: &str) -> Option<(u32, u32)> {
+        let ways = self.ways(self.path(path)?.1);
+        let mut hops = ways.iter().flatten();
+        hops.find_map(|hop| self.link(*hop).discipline.plan(plan))
+    }
+
     /// The link that is crossed at a hop, in that direction.
     pub fn link(&self, hop: Hop) -> &Link {
         let link = self

@@ -37,7 +37,7 @@ use crate::engine::Engine;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
 use crate::guests::{Guest, Guests};
-use crate::hosts::{self, Hosts};
+use crate::hosts::{self, Ends, Hosts};
 use crate::memory::Memory;
 use crate::network::Network;
 use crate::stack::Stack;
@@ -63,6 +63,8 @@ struct Class {
     name: String,
     /// Number of the path between its servers and clients.
     path: usize,
+    /// The client hosts that it has, if not all: first and number.
+    clients: Vec<(u32, u32)>,
     dscp: u8,
     source: Source,
     /// Its connections learn from those before them.
@@ -74,6 +76,26 @@ struct Class {
 }
 
 impl Class {
+    /// The ends of a connection whose hosts are counted among those of the class.
+    fn ends(&self, mut ends: Ends) -> Ends {
+        if !self.clients.is_empty() {
+            // The clients' side has the server of a class whose responses go up.
+            let number = match ends.flipped {
+                true => &mut ends.server,
+                false => &mut ends.client,
+            };
+            let mut left = *number;
+            for (first, count) in &self.clients {
+                if left < *count {
+                    *number = first + left;
+                    break;
+                }
+                left -= count;
+            }
+        }
+        ends
+    }
+
     /// Whether nothing that others see depends on when its hosts do something.
     fn may_be_shifted(&self) -> bool {
         !(self.remembers_peers || self.source.waits_for_connections())
@@ -176,6 +198,7 @@ impl<E: Engine> World<E> {
                 Class {
                     name: class.name.clone(),
                     path: class.path_in(&network).0,
+                    clients: class.clients(&network),
                     dscp: class.dscp,
                     listens: source.listens(),
                     source,
@@ -188,12 +211,13 @@ impl<E: Engine> World<E> {
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
         #[cfg(feature = "breakdown")]
         if E::Causes::ON && !E::Causes::LOGS {
-            let ports = links.iter().zip(&names);
-            let ports = ports.map(|(link, name)| PortParts {
+            let links = links.iter().zip(&names).zip(&ports);
+            let parts = links.map(|((link, name), port)| PortParts {
                 name: name.clone(),
                 has_ring: link.hidden_ring()[0] > 0,
+                holders: port.holders(),
             });
-            metrics.begin_breakdowns(ports.collect())?;
+            metrics.begin_breakdowns(parts.collect())?;
         }
         if E::Causes::LOGS {
             metrics.begin_packets(&names)?;

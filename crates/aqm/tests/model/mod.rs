@@ -227,10 +227,10 @@ pub(crate) const CASES: &[&str] = &[
      rtt = '10 ms'",
     "kind = 'cake-mq'
      queues = 3
-     cake = { memory = '9000 bytes', flows = 8, rtt = '10 ms', target = '1 ms' }",
+     cake = { memory = '9000 bytes', flows = 8, rtt = '10 ms', target = '1 ms', ecn = false }",
     "kind = 'cake-mq'
      queues = 2
-     cake = { memory = '60000 bytes', bandwidth = '8 Mbit/s', tins = 'diffserv4' }",
+     cake = { memory = '60000 bytes', bandwidth = '8 Mbit/s', tins = 'diffserv4', ecn = false }",
     "kind = 'drr'
      flows = 4
      quantum = '100 bytes'

@@ -129,7 +129,7 @@ const ACK_FILTER: Reason = Reason(&ReasonText {
 
 impl Params {
     /// Bytes per second of the shaper; 0 without one.
-    fn rate(&self) -> u64 {
+    pub(crate) fn rate(&self) -> u64 {
         self.bandwidth.map_or(0, |rate| rate.bps() / 8)
     }
 
@@ -148,7 +148,12 @@ impl Params {
     }
 
     fn shapes(&self) -> Vec<Shape> {
-        let shares = self.tins.shares(self.rate()).into_iter();
+        self.shapes_at(self.rate())
+    }
+
+    /// What the tins are at a rate in bytes per second.
+    fn shapes_at(&self, rate: u64) -> Vec<Shape> {
+        let shares = self.tins.shares(rate).into_iter();
         let shape = |share| Shape::new(share, self.mtu.0 as u32, self.target(), self.rtt);
         shares.map(shape).collect()
     }

@@ -107,6 +107,19 @@ impl Params {
             .sum()
     }
 
+    /// The client hosts of a plan: the first and their number.
+    pub(crate) fn plan(&self, name: &str) -> Option<(u32, u32)> {
+        let mut first = 0;
+        for (plan, it) in &self.plans.0 {
+            let hosts = it.count * it.hosts;
+            if plan == name {
+                return Some((first, hosts));
+            }
+            first += hosts;
+        }
+        None
+    }
+
     /// Rates of nodes and plans, which can change during a run.
     pub(crate) fn rates(&self) -> Vec<String> {
         let nodes = self.nodes.0.iter().map(|(name, _)| format!("nodes.{name}"));

@@ -69,6 +69,9 @@ impl Leaf {
     pub(crate) fn check(&self, key: &str) -> Result<(), Problem> {
         let holds = match &*self.0 {
             Discipline::Cake(cake) if cake.bandwidth.is_some() => Some("cake with a bandwidth"),
+            Discipline::CakeMq(queues) if queues.cake.bandwidth.is_some() => {
+                Some("cake-mq with a bandwidth")
+            }
             Discipline::Shaper(_) => Some("a shaper"),
             Discipline::Htb(_) => Some("a tree"),
             _ => None,
@@ -150,7 +153,8 @@ impl<T> LeafQueue<T> {
         }
     }
 
-    /// A packet arrives. `scratch` is what the leaf counts in, empty before and after.
+    /// A packet arrives. `scratch` is what the leaf counts in, empty before and after. Gives the
+    /// packets that were dropped and marked.
     #[inline(never)]
     pub(crate) fn enqueue(
         &mut self,
@@ -159,11 +163,12 @@ impl<T> LeafQueue<T> {
         scratch: &mut Stats<T>,
         stats: &mut Stats<T>,
         context: &mut impl Context,
-    ) {
+    ) -> (u64, u64) {
         self.scheduler.enqueue(now, packet, item, scratch, context);
-        scratch.fold_into(stats, folded);
+        scratch.fold_into(stats, folded)
     }
 
+    /// The next packet, and the numbers of those that were dropped and marked.
     #[inline(never)]
     pub(crate) fn dequeue(
         &mut self,
@@ -171,10 +176,9 @@ impl<T> LeafQueue<T> {
         scratch: &mut Stats<T>,
         stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
-    ) -> Option<Queued<T>> {
+    ) -> (Option<Queued<T>>, (u64, u64)) {
         let queued = self.scheduler.dequeue(now, scratch, draw);
-        scratch.fold_into(stats, folded);
-        queued
+        (queued, scratch.fold_into(stats, folded))
     }
 
     pub(crate) fn as_ref(&self) -> &AnyScheduler<T> {

@@ -27,6 +27,7 @@ mod fq;
 mod leaf;
 mod link;
 mod native;
+mod parts;
 mod presets;
 mod queue;
 mod registry;
@@ -41,6 +42,7 @@ pub use context::{Ack, Context, Details};
 pub use counters::{Counters, Reason};
 pub use fifo_queue::FifoQueue;
 pub use link::{Backlog, LinkFacts};
+pub use parts::{Held, Holder, NodePart, Parts, SubscriberPart, Tally};
 pub use presets::Preset;
 use queue::StoredFifo;
 pub use queue::{Queue, Queued, Scheduler, SchedulerParameters, Stats};
@@ -52,6 +54,8 @@ pub mod avq;
 pub mod bernoulli;
 pub mod blue;
 pub mod cake;
+#[cfg(feature = "shapers")]
+pub mod cake_mq;
 pub mod choke;
 pub mod cobalt;
 pub mod codel;
@@ -156,6 +160,9 @@ registry::disciplines! {
         /// Tree of rates with a queue for each subscriber.
         #[cfg(feature = "shapers")]
         Htb(htb),
+        /// CAKE over several queues of a device, which share one rate.
+        #[cfg(feature = "shapers")]
+        CakeMq(cake_mq),
     }
     either {
         /// A discipline of your own: a plug-in.
@@ -164,12 +171,27 @@ registry::disciplines! {
 }
 
 impl Discipline {
+    /// The client hosts of a plan of a tree of rates: the first and their number.
+    #[cfg_attr(
+        not(feature = "shapers"),
+        expect(unused_variables, reason = "there are no trees")
+    )]
+    pub fn plan(&self, name: &str) -> Option<(u32, u32)> {
+        match self {
+            #[cfg(feature = "shapers")]
+            Self::Htb(tree) => tree.plan(name),
+            _ => None,
+        }
+    }
+
     /// What can change during a run: parameters, and rates within them.
     pub fn changing(&self) -> Vec<String> {
         let parameters = self.changeable().into_iter().map(str::to_owned);
         let within = match self {
             #[cfg(feature = "shapers")]
             Self::Htb(tree) => tree.rates(),
+            #[cfg(feature = "shapers")]
+            Self::CakeMq(queues) => queues.within(),
             _ => Vec::new(),
         };
         parameters.chain(within).collect()

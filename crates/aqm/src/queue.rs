@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::counters::{Counters, Reason};
 use crate::fifo_queue::FifoQueue;
 use crate::link::{Backlog, LinkFacts};
+use crate::parts::{Holder, Parts};
 use crate::{AnyScheduler, Discipline};
 use aqmlab_declare::Parameters;
 
@@ -149,16 +150,23 @@ impl<T> Stats<T> {
         &self.counters
     }
 
-    /// Hands all that was dropped and marked since then on to other stats, under other reasons.
+    /// Hands all that was dropped and marked since then on to other stats, under other reasons. Gives
+    /// their numbers.
     #[inline]
     #[cfg(feature = "shapers")]
-    pub(crate) fn fold_into(&mut self, other: &mut Self, reason: impl Fn(Reason) -> Reason) {
+    pub(crate) fn fold_into(
+        &mut self,
+        other: &mut Self,
+        reason: impl Fn(Reason) -> Reason,
+    ) -> (u64, u64) {
+        let dropped = self.dropped.len() as u64;
         for (queued, why) in self.dropped.drain(..) {
             other.drop(queued, reason(why));
         }
         // All that can be marked is a signal.
         let marked: u64 = std::mem::take(&mut self.counters.marked).iter().sum();
         other.counters.marked[Reason::EARLY.index()] += marked;
+        (dropped, marked)
     }
 
     /// Tells `dropped` of the packets dropped since it was called last.
@@ -236,6 +244,29 @@ pub trait Scheduler<T> {
 
     /// What waits.
     fn backlog(&self) -> Backlog;
+
+    /// Its parts are counted from now on.
+    fn begin_parts(&mut self, _now: Time) {}
+
+    /// What was counted of its parts up to now; nothing if it has none.
+    fn parts(&mut self, _now: Time) -> Option<Parts> {
+        None
+    }
+
+    /// The cell of the packet that it handed out last: its place in [`Parts::cells`].
+    fn last_cell(&self) -> Option<u16> {
+        None
+    }
+
+    /// Which of its parts held that packet longest, if one did.
+    fn last_holder(&self) -> Option<Holder> {
+        None
+    }
+
+    /// The names of its parts, by their numbers.
+    fn holders(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Names of the inner variables that [`probe`](Self::probe) shows, in its order.
     fn probe_names(&self) -> &'static [&'static str] {
@@ -498,6 +529,32 @@ impl<T> Queue<T> {
     /// What was counted so far.
     pub fn counters(&self) -> &Counters {
         self.stats.counters()
+    }
+
+    /// Its parts are counted from now on.
+    pub fn begin_parts(&mut self, now: Time) {
+        self.scheduler.begin_parts(now);
+    }
+
+    /// What was counted of its parts up to now; nothing if it has none.
+    pub fn parts(&mut self, now: Time) -> Option<Parts> {
+        self.scheduler.parts(now)
+    }
+
+    /// The cell of the packet that it handed out last: its place in [`Parts::cells`].
+    #[inline]
+    pub fn last_cell(&self) -> Option<u16> {
+        self.scheduler.last_cell()
+    }
+
+    /// Which of its parts held that packet longest, if one did.
+    pub fn last_holder(&self) -> Option<Holder> {
+        self.scheduler.last_holder()
+    }
+
+    /// The names of its parts, by their numbers.
+    pub fn holders(&self) -> Vec<String> {
+        self.scheduler.holders()
     }
 
     /// Names of the discipline's inner variables.

@@ -255,6 +255,27 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.backlog())
             }
 
+            fn begin_parts(&mut self, now: Time) {
+                with_scheduler!(self, it => it.begin_parts(now));
+            }
+
+            fn parts(&mut self, now: Time) -> Option<Parts> {
+                with_scheduler!(self, it => it.parts(now))
+            }
+
+            #[inline]
+            fn last_cell(&self) -> Option<u16> {
+                with_scheduler!(self, it => it.last_cell())
+            }
+
+            fn last_holder(&self) -> Option<Holder> {
+                with_scheduler!(self, it => it.last_holder())
+            }
+
+            fn holders(&self) -> Vec<String> {
+                with_scheduler!(self, it => it.holders())
+            }
+
             fn probe_names(&self) -> &'static [&'static str] {
                 with_scheduler!(self, it => it.probe_names())
             }

@@ -125,7 +125,7 @@ impl<T> Shaper<T> {
             if let Some(size) = self.leaf.as_ref().head_size() {
                 return Some(size);
             }
-            self.first = self.leaf.dequeue(now, &mut self.scratch, stats, draw);
+            (self.first, _) = self.leaf.dequeue(now, &mut self.scratch, stats, draw);
         }
         self.first.as_ref().map(|queued| queued.packet.size)
     }
@@ -173,7 +173,7 @@ impl<T> Scheduler<T> for Shaper<T> {
         (self.sent, self.release) = (now, Time::NEVER);
         match self.first.take() {
             Some(first) => Some(first),
-            None => self.leaf.dequeue(now, &mut self.scratch, stats, draw),
+            None => self.leaf.dequeue(now, &mut self.scratch, stats, draw).0,
         }
     }
 

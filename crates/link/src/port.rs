@@ -241,15 +241,24 @@ impl<T> Port<T> {
         // An opportunity to send may last less than the packet does at the mean rate.
         let transmission = self.transmission_time(size).min(end - arrived);
         let begin = end - transmission;
-        let left = match &self.service {
-            Service::Fifo(service) => service.last_left(begin),
-            Service::Queue(service) => service.last_left(begin),
+        let (left, holder) = match &self.service {
+            Service::Fifo(service) => (service.last_left(begin), None),
+            Service::Queue(service) => (service.last_left(begin), service.last_holder()),
         };
         Served {
+            holder,
             left: left.clamp(arrived, begin),
             end,
             transmission,
             delay: self.wire.delay(),
+        }
+    }
+
+    /// The names of the discipline's parts, by their numbers.
+    pub fn holders(&self) -> Vec<String> {
+        match &self.service {
+            Service::Fifo(_) => Vec::new(),
+            Service::Queue(service) => service.queue().holders(),
         }
     }
 
@@ -421,11 +430,13 @@ impl<T> Port<T> {
     /// of `end` or later.
     pub fn close(&mut self, end: Time) {
         self.catch_up_before(end);
+        let mut parts = None;
         if let Service::Queue(service) = &mut self.service {
             service.account(end, &mut self.stats);
+            parts = service.queue_mut().parts(end);
         }
         let counters = self.counters();
-        self.stats.close(&counters);
+        self.stats.close(&counters, parts);
     }
 
     fn counters(&self) -> Counters {

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{Backlog, Context, Counters, Queue, Queued};
+use aqmlab_aqm::{Backlog, Context, Counters, Holder, Queue, Queued};
 use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
@@ -135,6 +135,12 @@ impl<T> QueueService<T> {
             return begin;
         }
         self.last_left
+    }
+
+    /// Which part of the discipline held the packet that was sent last; behind a device ring nobody
+    /// knows.
+    pub(crate) fn last_holder(&self) -> Option<Holder> {
+        (self.ring_size == 0).then(|| self.queue.last_holder())?
     }
 
     /// What waits, up to the last look.
@@ -408,6 +414,9 @@ impl<T> QueueService<T> {
         if let Some(queued) = &next {
             let packet = (queued.item.class, queued.packet.size);
             stats.on_leave(queued.arrived, now, packet);
+            if let Some(cell) = self.queue.last_cell() {
+                stats.on_leave_cell(queued.arrived, now, (cell, queued.packet.size));
+            }
         }
         next
     }
@@ -516,6 +525,9 @@ impl<T> QueueService<T> {
             self.queue.tick();
         } else {
             self.bypass.leave(sample);
+            if stats.is_first_sample() {
+                self.queue.begin_parts(sample);
+            }
             let (backlog, counters) = (self.backlog(), || self.counters());
             stats.on_sample(backlog, counters, |out| self.queue.probe(out));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{LinkFacts, Reason};
+use aqmlab_aqm::{Holder, LinkFacts, Reason};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::{DelayChange, Link, LossChange, Reordering};
@@ -42,6 +42,8 @@ pub struct Served {
     pub transmission: Time,
     /// Propagation on the link.
     pub delay: Time,
+    /// Which part of the discipline held it longest, if one did.
+    pub holder: Option<Holder>,
 }
 
 /// Packets of so many IP bytes and more are rare.

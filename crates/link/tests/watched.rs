@@ -140,6 +140,7 @@ impl Watched {
             end,
             transmission: end - begin,
             delay: DELAY,
+            holder: None,
         };
         let found = self.port.last_served(course.arrives, course.size);
         assert_eq!(found, served, "{number} {course:?}");

@@ -5,6 +5,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use aqmlab_aqm::{Ack, Details};
 use aqmlab_net::{Ecn, FNV_BASIS, FlowKey, Packet, fnv1a};
 
+use crate::routes::Side;
+use crate::shell::NEAR;
+
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
@@ -147,15 +150,23 @@ impl Opening {
 
 /// What a discipline may ask of a whole IPv4 packet, beside what it sees of every one.
 pub(crate) fn details(packet: &[u8]) -> Details {
-    let hosts = [12, 16].map(|at| u64::from(double_word(packet, at)));
+    let hosts = [12, 16].map(|at| double_word(packet, at));
+    let mut ends = hosts.iter().copied().map(Ipv4Addr::from);
+    let client = ends.find_map(|end| match end {
+        // The program behind a link is the first client.
+        NEAR => Some(0),
+        end => Side::Clients
+            .has(end)
+            .then(|| Side::Clients.host(end) as u32),
+    });
     let header = usize::from(packet[0] & 15) * 4;
     let tcp = packet.get(header..);
     let tcp = tcp.filter(|_| packet[9] == TCP && !is_fragment(packet));
     let ack = tcp.filter(|tcp| read_segment(tcp).is_some());
     Details {
-        hosts,
+        hosts: hosts.map(u64::from),
+        client,
         ack: ack.and_then(acknowledgement),
-        client: None,
     }
 }
 
@@ -365,6 +376,7 @@ pub(crate) mod tests {
         packet[28..32].copy_from_slice(&77_u32.to_be_bytes());
         let found = details(&packet);
         assert_eq!(found.hosts, [0x0a00_0001, 0x0a80_0002]);
+        assert_eq!(found.client, Some(1));
         let ack = found.ack.unwrap();
         assert_eq!((ack.number, ack.is_pure, ack.ecn), (77, true, 0));
         assert_eq!(ack.sack, []);

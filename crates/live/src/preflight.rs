@@ -165,6 +165,16 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
                 .to_owned(),
         );
     }
+    if let Some(class) = scenario
+        .traffic
+        .iter()
+        .find(|class| !class.plans.is_empty())
+    {
+        return refuse(format!(
+            "traffic.{}.plans: found some, but only a simulated run chooses hosts by plan; leave it out",
+            class.name
+        ));
+    }
     if scenario.measure.response_time != ResponseTime::Connect {
         return refuse(
             "measure.response_time: found another than connect, but the live bed sees a client \

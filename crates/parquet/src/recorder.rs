@@ -16,7 +16,8 @@ use crate::column::FixedColumns;
 use crate::story::Stories;
 use crate::table::Table;
 use crate::tables::{
-    ClassSojourn, Delays, Distribution, Flows, Packets, Queue, Responses, Sample, Sojourn, Traces,
+    ClassSojourn, Delays, Distribution, Flows, Packets, Queue, Responses, Sample, Sojourn,
+    Subscribers, Traces,
 };
 
 /// Writes the Parquet files of a run directory; what was not asked for is not written.
@@ -44,7 +45,7 @@ pub struct ParquetRecords {
 impl ParquetRecords {
     /// Writes into `directory`, which is there: `distribution.parquet`, `delay.parquet`,
     /// `sojourn.parquet` and `class_sojourn.parquet`, and `responses.parquet`, `flows.parquet`, `queue.parquet`,
-    /// `packets.parquet`, `flow_trace.parquet` and `capture.pcapng` as far as `measure` asks for them.
+    /// `packets.parquet`, `subscribers.parquet`, `flow_trace.parquet` and `capture.pcapng` as far as `measure` asks for them.
     pub fn new(directory: &Path, measure: &Measure) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -126,6 +127,17 @@ impl ParquetRecords {
                 for bin in transit.delays.bins() {
                     table.push((link.name(), class, bin));
                 }
+            }
+        }
+        table.close(&mut self.zstd)
+    }
+
+    fn write_subscribers(&mut self, links: &[&LinkStats]) -> Result<(), RunError> {
+        let mut table = Table::<Subscribers>::create(&self.directory, &self.classes)?;
+        for link in links {
+            for row in link.subscribers() {
+                table.push((link.name(), row));
+                table.write_page(&mut self.zstd)?;
             }
         }
         table.close(&mut self.zstd)
@@ -251,6 +263,9 @@ impl Records for ParquetRecords {
         self.write_delays(classes)?;
         self.write_sojourn(links)?;
         self.write_class_sojourn(links)?;
+        if self.measure.record.contains(&Record::Subscribers) {
+            self.write_subscribers(links)?;
+        }
         if let Some(table) = self.responses.take() {
             table.close(&mut self.zstd)?;
         }

@@ -44,6 +44,9 @@ columns! {
         part: Words = &part(row, ports),
         /// What it adds.
         duration_ns ["ns"]: Values<u64> = row.duration.as_nanos(),
+        /// The node or subscriber that held the packet for most of its wait in a tree of rates, with
+        /// `(ceil)` for its ceiling or `(rate)` for its assured rate; empty: none did.
+        held_by: Words = &held_by(row, ports),
     }
 }
 
@@ -56,6 +59,18 @@ const fn name(role: Role) -> &'static str {
 
 fn place<'a>(row: &StoryRow, ports: &'a [PortParts]) -> Option<&'a PortParts> {
     ports.get(usize::from(row.port?))
+}
+
+fn held_by(row: &StoryRow, ports: &[PortParts]) -> String {
+    let port = row
+        .part
+        .and_then(|part| usize::from(part).checked_sub(Part::ALL.len()));
+    let (Some(holder), Some(part)) = (row.holder, port) else {
+        return String::new();
+    };
+    let name = &ports[part / PARTS_OF_PORT].holders[holder.part as usize];
+    let why = if holder.by_ceiling { "ceil" } else { "rate" };
+    format!("{name} ({why})")
 }
 
 fn part(row: &StoryRow, ports: &[PortParts]) -> String {

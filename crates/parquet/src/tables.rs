@@ -2,7 +2,7 @@
 
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
-use aqmlab_record::{Exchange, Flow, LinkDirection, PacketRow, TraceRow};
+use aqmlab_record::{Exchange, Flow, LinkDirection, PacketRow, SubscriberRow, TraceRow};
 use aqmlab_tcp::ControlState;
 
 use crate::breakdown::Breakdowns;
@@ -15,7 +15,7 @@ use crate::schema::{Field, Kind};
 use crate::story::Stories;
 
 /// All tables.
-pub const TABLES: [TableAbout; 11] = [
+pub const TABLES: [TableAbout; 12] = [
     Distribution::ABOUT,
     Sojourn::ABOUT,
     ClassSojourn::ABOUT,
@@ -26,6 +26,7 @@ pub const TABLES: [TableAbout; 11] = [
     Flows::ABOUT,
     Samples::ABOUT,
     Packets::ABOUT,
+    Subscribers::ABOUT,
     Traces::ABOUT,
 ];
 
@@ -78,6 +79,38 @@ columns! {
         below_s ["s"]: Values<f64> = below,
         /// Number of packets in the bin.
         count ["packets"]: Values<u64> = count,
+    }
+}
+
+columns! {
+    /// A subscriber of a tree of rates in one direction of a link, in the measured span.
+    Subscribers("subscribers.parquet", Small) of
+        ((&'a LinkDirection, SubscriberRow<'a>)) |(name, row)|
+    {
+        /// The link.
+        link: Words = &name.link,
+        /// `forward` or `reverse`.
+        direction: Words = name.direction,
+        /// Its number, in the order of the plans.
+        subscriber: Values<u32> = row.number,
+        /// Its plan.
+        plan: Words = row.plan,
+        /// The node above it; empty: it is below the link.
+        node: Words = row.node,
+        /// Number of its first client's host; none: hosts that no plan has.
+        client: OptionalValues = row.part.client.map(f64::from),
+        /// Packets that left its queue.
+        left_packets ["packets"]: Values<u64> = row.part.tally.packets,
+        /// Their IP bytes.
+        left_bytes ["bytes"]: Values<u64> = row.part.tally.bytes,
+        /// Packets that its queue dropped.
+        dropped_packets ["packets"]: Values<u64> = row.part.tally.dropped,
+        /// Packets that its queue marked.
+        marked_packets ["packets"]: Values<u64> = row.part.tally.marked,
+        /// How long packets waited and its ceiling held them.
+        at_ceiling_s ["s"]: Values<f64> = row.part.held.at_ceiling.as_secs_f64(),
+        /// How long packets waited and its assured rate was used up.
+        borrowing_s ["s"]: Values<f64> = row.part.held.borrowing.as_secs_f64(),
     }
 }
 

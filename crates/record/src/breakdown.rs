@@ -220,6 +220,8 @@ pub struct PortParts {
     pub name: LinkDirection,
     /// Whether there is a device ring whose packets the discipline does not count.
     pub has_ring: bool,
+    /// The names of the parts of its discipline, by their numbers.
+    pub holders: Vec<String>,
 }
 
 /// The path of a response: where its time went.
@@ -440,6 +442,7 @@ mod tests {
                 direction: "forward",
             },
             has_ring: false,
+            holders: Vec::new(),
         }];
         assert!(stats.bands(&ports).is_empty());
         for millis in 1..=9 {

@@ -18,6 +18,7 @@ mod flows;
 mod link;
 mod metrics;
 mod packets;
+mod parts;
 mod quality;
 mod records;
 mod responses;
@@ -51,6 +52,7 @@ pub use flows::{FlowStats, View};
 pub use link::LinkStats;
 pub use metrics::Metrics;
 pub use packets::{PacketKind, PacketOutcome, PacketRow};
+pub use parts::SubscriberRow;
 pub use quality::QualitySummary;
 pub use records::{Discard, Records};
 pub use responses::ResponseStats;
@@ -64,7 +66,8 @@ pub use span::MeasuredSpan;
 #[cfg(feature = "breakdown")]
 pub use story::{Frames, StoryEvent, StoryRow};
 pub use summary::{
-    FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary, TransitSummary,
+    FlowSummary, LinkSummary, PartSummary, ResponseSummary, RetransmissionShares, Summary,
+    TransitSummary,
 };
 pub use times::TimeHistogram;
 pub use unit::Unit;

@@ -1,9 +1,10 @@
 //! What is counted of one direction of a link.
 
-use aqmlab_aqm::{Backlog, Counters};
+use aqmlab_aqm::{Backlog, Counters, Parts};
 use aqmlab_net::Time;
 
 use crate::delays::{ClassTransits, Transit};
+use crate::parts::SubscriberRow;
 use crate::{DelayHistogram, LinkDirection, MeasuredSpan, QueueSamples};
 
 /// What is counted of one direction of a link in the measured span, and the samples of its queue.
@@ -31,6 +32,9 @@ pub struct LinkStats {
     /// From arrival to departure from the discipline, of all packets that left it in the measured
     /// span.
     sojourn: ClassTransits,
+    /// The same by cell of the discipline's parts, if it has any.
+    by_cell: ClassTransits,
+    pub(crate) parts: Option<Parts>,
     pub(crate) max_packets: u32,
     /// Queue lengths at the sample times, by count of packets.
     pub(crate) sampled: Vec<u64>,
@@ -68,6 +72,8 @@ impl LinkStats {
             waited: 0,
             busy: Time::ZERO,
             sojourn: ClassTransits::default(),
+            by_cell: ClassTransits::default(),
+            parts: None,
             max_packets: 0,
             sampled: Vec::new(),
         }
@@ -123,9 +129,15 @@ impl LinkStats {
         self.sampled[packets] += 1;
     }
 
-    /// The measured span is over; the discipline has counted this.
-    pub fn close(&mut self, counters: &Counters) {
+    /// Whether the next sample is the first: the measured span begins.
+    pub fn is_first_sample(&self) -> bool {
+        self.sampler.next == self.span.start
+    }
+
+    /// The measured span is over; the discipline has counted this, and this of its parts.
+    pub fn close(&mut self, counters: &Counters, parts: Option<Parts>) {
         self.counters = counters.since(&self.counters);
+        self.parts = parts;
         self.waited += self.transit_sum;
         (self.transit_sum, self.measured_until) = (0, Time::ZERO);
     }
@@ -197,6 +209,14 @@ impl LinkStats {
         }
     }
 
+    /// The same of a packet of a cell of the discipline's parts.
+    #[inline]
+    pub fn on_leave_cell(&mut self, arrived: Time, leaves: Time, packet: (u16, u32)) {
+        if leaves < self.measured_until || self.span.contains(leaves) {
+            self.by_cell.add(packet, leaves - arrived);
+        }
+    }
+
     /// A packet occupies the wire over this time.
     #[inline(always)]
     pub fn on_transmission(&mut self, begin: Time, end: Time, size: u32) {
@@ -242,6 +262,21 @@ impl LinkStats {
     /// What left the discipline by class of traffic: the numbers of those that had packets there.
     pub fn by_class(&self) -> impl Iterator<Item = (usize, &Transit)> {
         self.sojourn.by_class()
+    }
+
+    /// What was counted of the discipline's parts, if it has any.
+    pub const fn parts(&self) -> Option<&Parts> {
+        self.parts.as_ref()
+    }
+
+    /// The subscribers of the discipline, if it has any.
+    pub fn subscribers(&self) -> impl Iterator<Item = SubscriberRow<'_>> {
+        self.parts.iter().flat_map(SubscriberRow::all)
+    }
+
+    /// What left the discipline by cell of its parts: the numbers of those that had packets.
+    pub(crate) fn by_cell(&self) -> impl Iterator<Item = (usize, &Transit)> {
+        self.by_cell.by_class()
     }
 
     /// The smallest queue length that at least a share `p` of the samples do not exceed.
@@ -338,7 +373,7 @@ mod tests {
         counters.arrived_packets = 9;
         stats.on_sample(Backlog::default(), || counters.clone(), |_| {});
         assert_eq!(stats.next_sample(), Time::NEVER);
-        stats.close(&counters);
+        stats.close(&counters, None);
         assert_eq!(stats.counters.arrived_packets, 4);
     }
 

@@ -98,10 +98,12 @@ pub struct Section {
 }
 
 /// Fields whose values have a section of their own.
-const OF_THEIR_OWN: [&str; 8] = [
+const OF_THEIR_OWN: [&str; 10] = [
     "links",
     "wifi",
     "classes",
+    "nodes",
+    "plans",
     "responses",
     "flows",
     "quality",
@@ -144,6 +146,16 @@ pub fn sections() -> Vec<Section> {
             "wifi.<stations>.<direction>",
             "wifi.<stations>.<direction>.",
             "AirSummary",
+        ),
+        part(
+            "links.<link>.<direction>.nodes.<node>",
+            "links.<link>.<direction>.nodes.<node>.",
+            "PartSummary",
+        ),
+        part(
+            "links.<link>.<direction>.plans.<plan>",
+            "links.<link>.<direction>.plans.<plan>.",
+            "PartSummary",
         ),
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
@@ -217,6 +229,7 @@ mod tests {
             "flows.<class>.retransmission_shares.several",
             "links.<link>.<direction>.drops.<reason>",
             "links.<link>.<direction>.classes.<class>.left_packets",
+            "links.<link>.<direction>.plans.<plan>.at_ceiling",
         ] {
             assert!(metrics.iter().any(|metric| metric.key == key), "{key}");
         }

@@ -1,5 +1,6 @@
 //! The story of a connection: what happened on it, and what each event was caused by.
 
+use aqmlab_aqm::Holder;
 use aqmlab_net::{Role, Time};
 use aqmlab_tcp::Flags;
 
@@ -96,6 +97,8 @@ pub struct StoryRow {
     pub part: Option<u16>,
     /// How long the part took.
     pub duration: Time,
+    /// Which part of the port's discipline held the packet longest.
+    pub holder: Option<Holder>,
 }
 
 impl StoryRow {
@@ -115,6 +118,7 @@ impl StoryRow {
             reason: "",
             part: None,
             duration: Time::ZERO,
+            holder: None,
         }
     }
 

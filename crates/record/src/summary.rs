@@ -10,6 +10,7 @@ use crate::air::{self, AirSummary, StationsOnAir};
 #[cfg(feature = "breakdown")]
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
+use crate::parts::{self, PartSum};
 use crate::quality::QualitySummary;
 use crate::sockets::{SocketStats, SocketSummary};
 use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats, Transit};
@@ -111,6 +112,47 @@ results! {
         /// Throughput and queueing delays by class of traffic, for classes with packets on this
         /// link.
         classes: BTreeMap<String, TransitSummary> = "by class", NUMBER;
+        /// By node of a tree of rates: all subscribers below it.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        nodes: BTreeMap<String, PartSummary> = "by node", NUMBER;
+        /// By plan of a tree of rates: its subscribers.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        plans: BTreeMap<String, PartSummary> = "by plan", NUMBER;
+    }
+
+    /// A node or a plan of a tree of rates in one direction of a link, in the measured span.
+    ///
+    /// Hosts that no plan has are in no plan and below no node where they pass ahead of all. Where they
+    /// share a leaf, it is one more subscriber of its plan.
+    pub struct PartSummary {
+        /// Subscribers: of the plan, or below the node.
+        subscribers: u64 = "subscribers", NUMBER;
+        /// Subscribers of which a packet left the queue.
+        active_subscribers: u64 = "active subscribers", NUMBER;
+        /// Packets that left the queues of these subscribers.
+        left_packets: u64 = "left", PACKETS;
+        /// IP bits of these packets per second of the measured span.
+        throughput_bps: f64 = "throughput", BIT_RATE, better "more";
+        /// Packets that their queues dropped.
+        dropped_packets: u64 = "dropped", PACKETS;
+        /// Packets that their queues marked.
+        marked_packets: u64 = "marked", PACKETS;
+        /// Share of the measured span in which packets waited and the ceiling held them. A plan has
+        /// the mean over its subscribers.
+        at_ceiling: f64 = "at the ceiling", SHARE;
+        /// Share of the measured span in which packets waited and the assured rate was used up: they
+        /// could go on only with what others lent. A plan has the mean over its subscribers.
+        borrowing: f64 = "borrowing", SHARE;
+        /// Jain's index `(Σx)² / (n Σx²)` over the throughput `x` of the active subscribers: 1 when all
+        /// get the same.
+        subscribers_jain: Option<f64> = "Jain's index of subscribers", NUMBER,
+            within (0.0, 1.0), better "more";
+        /// Mean of the queueing delays of these packets.
+        sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS;
+        percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " queueing delay"), MILLISECONDS,
+            of " of their queueing delays, to within 1/128", names "", each ();
+        /// Longest of their queueing delays: exact.
+        sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS;
     }
 
     /// Packets of one class that left the discipline of one direction of a link in the measured
@@ -439,6 +481,50 @@ fn link_summary(stats: &LinkStats, classes: &[ClassMetrics], measured: Time) -> 
         drops: by_reason(counters.drops()),
         marks: by_reason(counters.marks()),
         classes: by_class.collect(),
+        nodes: nodes(stats, measured),
+        plans: plans(stats, measured),
+    };
+    values.into()
+}
+
+fn nodes(stats: &LinkStats, measured: Time) -> BTreeMap<String, PartSummary> {
+    let nodes = stats.parts().into_iter().flat_map(|parts| {
+        let sums = parts::by_node(parts, stats.by_cell());
+        parts.nodes.iter().zip(sums)
+    });
+    let summaries = nodes.map(|(node, sum)| (node.name.clone(), part_summary(&sum, 1, measured)));
+    summaries.collect()
+}
+
+fn plans(stats: &LinkStats, measured: Time) -> BTreeMap<String, PartSummary> {
+    let plans = stats.parts().into_iter().flat_map(|parts| {
+        let sums = parts::by_plan(parts, stats.by_cell());
+        parts.plans.iter().zip(sums)
+    });
+    let summaries = plans.map(|(name, sum)| {
+        let summary = part_summary(&sum, sum.subscribers, measured);
+        (name.clone(), summary)
+    });
+    summaries.collect()
+}
+
+/// A part of which so many were held.
+fn part_summary(sum: &PartSum, held: u64, measured: Time) -> PartSummary {
+    let seconds = measured.as_secs_f64();
+    let share = |time: Time| time.as_secs_f64() / (seconds * held.max(1) as f64);
+    let values = PartSummaryValues {
+        subscribers: sum.subscribers,
+        active_subscribers: sum.active,
+        left_packets: sum.tally.packets,
+        throughput_bps: sum.tally.bytes as f64 * 8.0 / seconds,
+        dropped_packets: sum.tally.dropped,
+        marked_packets: sum.tally.marked,
+        at_ceiling: share(sum.held.at_ceiling),
+        borrowing: share(sum.held.borrowing),
+        subscribers_jain: sum.jain(),
+        sojourn_mean_s: sum.delays.mean_s(),
+        sojourn_p: sum.delays.quantiles_s(PartSummary::SOJOURN_P),
+        sojourn_max_s: sum.delays.max_s(),
     };
     values.into()
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use aqmlab_declare::Declared;
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
-use aqmlab_traffic::{HostCounts, Model, Opening, Rtt, Starts};
+use aqmlab_traffic::{Model, Opening, Rtt, Starts};
 
 #[cfg(feature = "breakdown")]
 use crate::ResponseTime;
@@ -248,13 +248,14 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
             format!("{message} (traffic.{})", class.name),
         );
     }
-    let Hosts {
-        clients, servers, ..
-    } = network.hosts;
-    at(
-        &format!("{path}.rtt"),
-        class.rtt.check(HostCounts { clients, servers }),
-    )?;
+    for plan in &class.plans {
+        if network.plan(class.path.as_deref(), plan).is_none() {
+            let message = format!("found {plan}; no tree of rates on its path has such a plan");
+            return wrong(format!("{path}.plans"), message);
+        }
+    }
+    let hosts = class.hosts(network);
+    at(&format!("{path}.rtt"), class.rtt.check(hosts))?;
     if matches!(class.rtt, Rtt::Vector { .. }) && !class.model.parameters().has_round_trips() {
         return wrong(
             format!("{path}.rtt.kind"),

@@ -119,6 +119,8 @@ pub enum Record {
     /// `packets.parquet`: one row for each packet that reaches a queue. Only in simulated runs, and
     /// not with `breakdown`.
     Packets,
+    /// `subscribers.parquet`: one row for each subscriber of a tree of rates.
+    Subscribers,
     /// `sojourn.parquet`: how long packets stayed in the queues, as counts in bins. Every run
     /// writes it, so naming it changes nothing.
     Sojourn,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aqmlab_traffic::{HostCounts, Setting, Source, SourceError};
+use aqmlab_traffic::{Setting, Source, SourceError};
 
 use crate::{Scenario, vector_files};
 
@@ -40,14 +40,11 @@ impl Scenario {
     /// The source of one class. What it does does not depend on the others.
     pub fn source(&self, class: usize) -> Result<Source, ClassError> {
         let class = &self.traffic[class];
-        let hosts = self.topology.hosts();
+        let network = self.topology.network();
         let setting = Setting {
             rtt: &class.rtt,
             direction: class.direction,
-            hosts: HostCounts {
-                clients: hosts.clients,
-                servers: hosts.servers,
-            },
+            hosts: class.hosts(&network),
             seed: self.seed,
             class: class.drawn_as(),
         };

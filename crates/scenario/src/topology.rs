@@ -98,10 +98,11 @@ pub struct Hop {
 /// Most links on the way from one host to another.
 pub const MOST_HOPS: usize = 16;
 
-/// What packets pass before the queue of a link, in this order, and how the name of such a link
-/// ends.
-const STAGES: [(&str, fn(&Link) -> Option<Link>); 2] =
-    [("-input", Link::input), ("-policer", Link::policed)];
+/// A link that packets pass before the queue of another: its name's ending, and itself if there is one.
+type Stage = (&'static str, fn(&Link) -> Option<Link>);
+
+/// Stages before the queue of a link, in the order of packets.
+const STAGES: [Stage; 2] = [("-input", Link::input), ("-policer", Link::policed)];
 
 /// Most links of a network.
 const MOST_LINKS: usize = 200;
@@ -338,6 +339,13 @@ impl Network {
             hops(&path.back)
         };
         [there, back]
+    }
+
+    /// The client hosts of a plan of the first tree of rates on a path: the first and their number.
+    pub fn plan(&self, path: Option<&str>, plan: &str) -> Option<(u32, u32)> {
+        let ways = self.ways(self.path(path)?.1);
+        let mut hops = ways.iter().flatten();
+        hops.find_map(|hop| self.link(*hop).discipline.plan(plan))
     }
 
     /// The link that is crossed at a hop, in that direction.

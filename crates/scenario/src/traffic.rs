@@ -6,7 +6,7 @@ use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{Bytes, Time};
-use aqmlab_traffic::{Activity, Direction, Model, Opening, Rtt, Starts, Subset};
+use aqmlab_traffic::{Activity, Direction, HostCounts, Model, Opening, Rtt, Starts, Subset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -33,6 +33,9 @@ pub struct Traffic {
     /// The path between its servers and its clients; nothing where the network has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The plans of a tree of rates whose client hosts it has; none: all client hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<String>,
     /// Which transport its connections have.
     #[serde(skip_serializing_if = "Transport::is_default")]
     pub transport: Transport,
@@ -78,6 +81,10 @@ pub(crate) struct Common {
     rtt: Rtt,
     /// Name of the path between servers and clients. Not given: the only path of the network.
     path: Option<String>,
+    /// Plans of the tree of rates on its path: its users are at the client hosts of these plans. Not
+    /// given: at all client hosts.
+    #[param(default)]
+    plans: Vec<String>,
     /// Transport of the connections: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares, such as `{
     /// quic = 0.35, tcp = 0.65 }`. With shares each connection draws its transport, and the class
     /// is measured as a whole. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
@@ -156,6 +163,30 @@ impl Traffic {
         path.expect("a checked class names a path, or there is only one")
     }
 
+    /// Which client hosts it has: first and number of those of each of its plans; none: all.
+    ///
+    /// The class and the network have passed their checks.
+    pub fn clients(&self, network: &Network) -> Vec<(u32, u32)> {
+        let plans = self.plans.iter();
+        let clients = plans.map(|plan| network.plan(self.path.as_deref(), plan));
+        let clients = clients.collect::<Option<_>>();
+        clients.expect("a checked class names plans of its path")
+    }
+
+    /// The hosts that it has at both sides of its path.
+    pub fn hosts(&self, network: &Network) -> HostCounts {
+        let all = &network.hosts;
+        let of_plans = self.clients(network).iter().map(|(_, hosts)| hosts).sum();
+        HostCounts {
+            clients: if self.plans.is_empty() {
+                all.clients
+            } else {
+                of_plans
+            },
+            servers: all.servers,
+        }
+    }
+
     /// What its random numbers are named after: the whole that it has a subset of, or itself.
     pub fn drawn_as(&self) -> &str {
         self.subset.as_ref().map_or(&self.name, |subset| &subset.of)
@@ -224,6 +255,7 @@ impl Traffic {
             share: common.share,
             rtt: common.rtt,
             path: common.path,
+            plans: common.plans,
             transport,
             tcp: common.tcp,
             write_size: common.write_size,

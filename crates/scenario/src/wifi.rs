@@ -74,8 +74,8 @@ pub struct Stations {
     /// Probability that the air spoils a packet, each on its own. It is sent again.
     #[param(default, check = frame_error)]
     pub frame_error: f64,
-    /// The class of traffic whose client hosts they are. Left out: they are those of the classes that no
-    /// stations name.
+    /// Class of traffic with its client hosts at these stations. Not given: the classes that no stations
+    /// name.
     #[param(unwritten)]
     pub class: Option<String>,
 }
@@ -134,7 +134,7 @@ pub enum AccessPointQueue {
     /// A queue for each station, as in Linux since 2016.
     #[default]
     Mac80211,
-    /// One for all stations, and 123 packets behind it in the driver.
+    /// One for all stations, then 123 packets in the driver.
     Fifo,
 }
 

@@ -38,7 +38,7 @@ use crate::engine::Engine;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
 use crate::guests::{Guest, Guests};
-use crate::hosts::{self, Hosts};
+use crate::hosts::{self, Ends, Hosts};
 use crate::memory::Memory;
 use crate::network::Network;
 use crate::sockets::{LIMITED, Sockets};
@@ -66,6 +66,8 @@ struct Class {
     name: String,
     /// Number of the path between its servers and clients.
     path: usize,
+    /// The client hosts that it has, if not all: first and number.
+    clients: Vec<(u32, u32)>,
     dscp: u8,
     source: Source,
     /// Its connections learn from those before them.
@@ -77,6 +79,26 @@ struct Class {
 }
 
 impl Class {
+    /// The ends of a connection whose hosts are counted among those of the class.
+    fn ends(&self, mut ends: Ends) -> Ends {
+        if !self.clients.is_empty() {
+            // The clients' side has the server of a class whose responses go up.
+            let number = match ends.flipped {
+                true => &mut ends.server,
+                false => &mut ends.client,
+            };
+            let mut left = *number;
+            for (first, count) in &self.clients {
+                if left < *count {
+                    *number = first + left;
+                    break;
+                }
+                left -= count;
+            }
+        }
+        ends
+    }
+
     /// Whether nothing that others see depends on when its hosts do something.
     fn may_be_shifted(&self) -> bool {
         !(self.remembers_peers || self.source.waits_for_connections())
@@ -181,6 +203,7 @@ impl<E: Engine> World<E> {
                 Class {
                     name: class.name.clone(),
                     path: class.path_in(&network).0,
+                    clients: class.clients(&network),
                     dscp: class.dscp,
                     listens: source.listens(),
                     source,
@@ -193,18 +216,20 @@ impl<E: Engine> World<E> {
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
         #[cfg(feature = "breakdown")]
         if E::Causes::ON && !E::Causes::LOGS {
-            let ports = links.iter().zip(&names);
-            let ports = ports.map(|(link, name)| PortParts {
+            let links = links.iter().zip(&names).zip(&ports);
+            let parts = links.map(|((link, name), port)| PortParts {
                 name: name.clone(),
                 has_ring: link.hidden_ring()[0] > 0,
+                holders: port.holders(),
             });
             // What was handed over waits for the air.
             let air = scenario.topology.wifi().map(|_| LinkDirection::of_air());
             let air = air.into_iter().flatten().map(|name| PortParts {
                 name,
                 has_ring: true,
+                holders: Vec::new(),
             });
-            metrics.begin_breakdowns(ports.chain(air).collect())?;
+            metrics.begin_breakdowns(parts.chain(air).collect())?;
         }
         if E::Causes::LOGS {
             metrics.begin_packets(&names)?;
@@ -938,7 +963,10 @@ impl<E: Engine> World<E> {
     ) -> (Summary, crate::fingerprint::Fingerprint) {
         self.close().expect("everything balances");
         let fingerprint = self.network.fingerprint();
-        let mut links = self.network.finish().expect("nothing is written");
+        let mut links = self
+            .network
+            .finish(&mut self.metrics)
+            .expect("nothing is written");
         let summary = self.metrics.finish(scenario, &mut links, self.events);
         (summary.expect("nothing is written"), fingerprint)
     }

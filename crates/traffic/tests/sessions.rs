@@ -432,6 +432,8 @@ fn even_round_trips_are_one_for_each_flow_or_user() {
         flows: 10,
         size: Some(Bytes(9)),
         start_within: at(1),
+        limit: None,
+        pauses: Vec::new(),
     });
     for model in [bulk, unc(10)] {
         let seen = seen(Source::new(&model, &setting).unwrap(), at(900));
@@ -454,6 +456,8 @@ fn stopping_ends_what_would_never_end() {
             flows: 3,
             size,
             start_within: at(1),
+            limit: None,
+            pauses: Vec::new(),
         })
     };
     let telnet = Model::Telnet(Telnet {

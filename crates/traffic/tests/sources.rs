@@ -261,6 +261,8 @@ fn bulk(flows: u32, size: Option<Bytes>) -> Model {
         flows,
         size,
         start_within: Time::from_secs(1),
+        limit: None,
+        pauses: Vec::new(),
     })
 }
 

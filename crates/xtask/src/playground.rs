@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 pub(crate) fn catalog() -> Value {
     let everything = everything();
     let disciplines = everything["disciplines"].as_object().into_iter().flatten();
-    // A page has no file with a plug-in, and no form for a tree.
-    let disciplines = disciplines.filter(|(kind, _)| !["plugin", "htb"].contains(&kind.as_str()));
+    // A page has no file with a plug-in, and no form for tables.
+    let disciplines =
+        disciplines.filter(|(kind, _)| !["plugin", "htb", "cake-mq"].contains(&kind.as_str()));
     let disciplines: Map<String, Value> = disciplines
         .map(|(kind, entry)| {
             let shown = json!({

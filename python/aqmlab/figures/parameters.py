@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
+from aqmlab.results import subscribers
 from aqmlab.results.configurations import Configuration, values_of
 from aqmlab.results.values import number_of, text_of, unit_of
 
 __all__ = [
+    "SUBSCRIBERS",
     "chosen",
     "default_axis",
     "is_number",
     "named",
     "needed",
+    "with_subscribers",
 ]
+
+SUBSCRIBERS = "subscribers"
+"""A parameter that follows from others: how many subscribers an access network has."""
 
 
 def named(found: Sequence[Configuration]) -> list[str]:
@@ -29,6 +36,24 @@ def named(found: Sequence[Configuration]) -> list[str]:
     if not varied:
         raise AqmlabError("the runs differ in no parameter; name runs of several, or a sweep")
     return varied
+
+
+def with_subscribers(found: Sequence[Configuration]) -> list[Configuration]:
+    """The configurations with one more parameter, unless they have it: their subscribers.
+
+    Raises:
+        AqmlabError: one of them has no tree of rates.
+    """
+    if any(SUBSCRIBERS in entry.parameters for entry in found):
+        return list(found)
+    more = []
+    for entry in found:
+        count = subscribers.count(entry.runs[0].scenario)
+        if count is None:
+            raise AqmlabError(f"x: found {SUBSCRIBERS}, but {entry.label} has no tree of rates")
+        parameters = {**entry.parameters, SUBSCRIBERS: count}
+        more.append(replace(entry, parameters=parameters))
+    return more
 
 
 def chosen(found: Sequence[Configuration], name: str) -> str:

@@ -182,7 +182,7 @@ AIR_PARTS = {
     "ring": ("waiting for the air,", _AIR, "handed over, until it is sent and understood"),
     "transmission": ("on the air,", _TRANSMISSION, "sent with the others of its aggregate"),
 }
-"""The same where stations share a medium."""
+"""Labels, colors and meanings of these parts where stations share a medium."""
 
 
 @cache

@@ -46,6 +46,8 @@ class Event:
     reason: str
     part: str
     duration_ns: int
+    held_by: str = ""
+    """Of a wait in a tree of rates: the node or subscriber that held the packet."""
 
     @property
     def ends(self) -> int:
@@ -315,7 +317,11 @@ class Events:
             for key, time in spent.items()
             if key.startswith(("wait_", "ring_", "hold_up")) and time > _WORTH * took
         }
-        named = [f"{time / 1e6:,.1f} ms{self._where(key)}" for key, time in waits.items()]
+        held = {one.part.removesuffix("_ns"): one.held_by for one in parts if one.held_by}
+        named = [
+            f"{time / 1e6:,.1f} ms{self._where(key)}" + (f", {held[key]}" if key in held else "")
+            for key, time in waits.items()
+        ]
         after = f" (queued {', '.join(named)})" if named else ""
         text = f"{_other(sent.sender)} gets {sent.segment}{after}"
         return Moment(event.time_ns - self.start_ns, text, spent, is_plain=True)

@@ -272,6 +272,11 @@ class Run:
         return self.read("packets")
 
     @cached_property
+    def subscribers(self) -> pa.Table | None:
+        """One row per subscriber of a tree of rates (``subscribers.parquet``), if recorded."""
+        return self.read("subscribers")
+
+    @cached_property
     def flow_trace(self) -> pa.Table | None:
         """Inner state of chosen connections (``flow_trace.parquet``), if recorded."""
         return self.read("flow_trace")

@@ -178,6 +178,16 @@ impl<T> Cake<T> {
         }
     }
 
+    /// Another rate in bytes per second, of those of `params`: targets, intervals and memory stay.
+    #[cfg(feature = "shapers")]
+    pub(crate) fn set_rate(&mut self, params: &Params, rate: u64) {
+        self.settings.ns_per_byte = 1e9 / rate as f64;
+        for (tin, fresh) in self.tins.iter_mut().zip(params.shapes_at(rate)) {
+            tin.shape.ns_per_byte = fresh.ns_per_byte;
+            tin.shape.flow_quantum = fresh.flow_quantum;
+        }
+    }
+
     fn is_shaped(&self) -> bool {
         self.settings.ns_per_byte > 0.0
     }

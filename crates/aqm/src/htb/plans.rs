@@ -290,6 +290,8 @@ pub(super) struct Subscriber {
 #[derive(Debug, Default)]
 pub(super) struct Built {
     pub(super) shapes: Vec<Shape>,
+    /// The names of nodes and leaves.
+    pub(super) names: Vec<String>,
     pub(super) subscribers: Vec<Subscriber>,
     /// The leaf of hosts that no plan has.
     pub(super) unknown: Option<u32>,
@@ -297,6 +299,7 @@ pub(super) struct Built {
 
 /// A node or leaf before its assured rate is known.
 struct Drawn {
+    name: String,
     parent: Option<usize>,
     rate: Assured,
     ceil: Rate,
@@ -385,6 +388,7 @@ impl Drawing {
                 return Err((field("parent"), message));
             }
             self.drawn.push(Drawn {
+                name: numbered(name, number, node.count),
                 parent,
                 rate: node.rate,
                 ceil: node.ceil,
@@ -395,7 +399,7 @@ impl Drawing {
         let members = (first..self.drawn.len()).collect::<Vec<_>>();
         if node.count > 1 {
             for (number, member) in members.iter().enumerate() {
-                self.name(name, &format!("{name}-{}", number + 1), vec![*member])?;
+                self.name(name, &numbered(name, number, node.count), vec![*member])?;
             }
         }
         self.name(name, name, members)
@@ -438,6 +442,7 @@ impl Drawing {
         let parents = self.parents(plan.parent.as_deref());
         for number in 0..count as usize {
             self.drawn.push(Drawn {
+                name: numbered(name, number, plan.count),
                 parent: parents
                     .as_ref()
                     .map(|parents| parents[number % parents.len()]),
@@ -470,6 +475,14 @@ impl Drawing {
             });
         }
         rates
+    }
+}
+
+/// The name of a node or subscriber of those of a name.
+fn numbered(name: &str, number: usize, count: u32) -> String {
+    match count {
+        1 => name.to_owned(),
+        _ => format!("{name}-{}", number + 1),
     }
 }
 
@@ -511,7 +524,9 @@ pub(super) fn build(params: &Network<'_>, link: Rate) -> Result<Built, Problem> 
             leaf,
         });
     }
-    if drawing.drawn.len() > known {
+    built.names = drawing.drawn.into_iter().map(|drawn| drawn.name).collect();
+    if built.names.len() > known {
+        built.names[known] = "unknown".to_owned();
         built.unknown = Some(built.subscribers.len() as u32 - 1);
     }
     Ok(built)

@@ -1,6 +1,6 @@
 //! The scheduler: queues of subscribers under the tree.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use aqmlab_net::{Packet, Time};
 
@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::counters::Reason;
 use crate::leaf::{self, Leaf, LeafQueue};
 use crate::link::{Backlog, LinkFacts};
+use crate::parts::{Holder, NodePart, Parts, SubscriberPart, Tally};
 use crate::queue::{PacketQueue, Queued, Scheduler, Stats};
 
 /// Packets of hosts that no plan has that wait at most.
@@ -25,6 +26,10 @@ struct Place<T> {
     queue: Option<LeafQueue<T>>,
     /// Since when it is empty.
     empty: Time,
+    /// When a packet of it was sent last.
+    sent: Time,
+    cell: u16,
+    tally: Tally,
 }
 
 /// Who has packets of hosts that no plan has.
@@ -51,6 +56,12 @@ pub struct Htb<T> {
     leaf_of_plan: Vec<u32>,
     unknown: Unknown,
     direct: PacketQueue<T>,
+    /// Plans and nodes that have subscribers in common.
+    cells: Vec<(u32, Option<u32>)>,
+    plan_names: Vec<String>,
+    names: Vec<String>,
+    /// The cell of the packet that was sent last; who held it.
+    last: Option<(u16, Option<Holder>)>,
     /// Places that ran empty, and when.
     emptied: VecDeque<(Time, u32)>,
     scratch: Stats<T>,
@@ -87,15 +98,37 @@ impl<T> Htb<T> {
             (None, "drop") => Unknown::Drop,
             (None, _) => Unknown::Pass,
         };
-        let place = |subscriber| Place {
-            subscriber,
-            queue: None,
-            empty: Time::ZERO,
+        let (mut cells, mut known) = (Vec::new(), HashMap::new());
+        let shapes = &built.shapes;
+        let place = |subscriber: Subscriber| {
+            let of = (subscriber.plan, shapes[subscriber.node as usize].parent);
+            let cell = *known.entry(of).or_insert_with(|| {
+                cells.push(of);
+                cells.len() as u16 - 1
+            });
+            Place {
+                subscriber,
+                queue: None,
+                empty: Time::ZERO,
+                sent: Time::ZERO,
+                cell,
+                tally: Tally::default(),
+            }
         };
+        let places = built.subscribers.into_iter().map(place).collect();
         Self {
             tree: Tree::new(&built.shapes),
             shapes: built.shapes,
-            places: built.subscribers.into_iter().map(place).collect(),
+            places,
+            cells,
+            plan_names: params
+                .plans
+                .0
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect(),
+            names: built.names,
+            last: None,
             by_node,
             by_client,
             leaves,
@@ -184,11 +217,13 @@ impl<T> Scheduler<T> for Htb<T> {
         if before.packets == 0 {
             queue.as_mut().on_idle(place.empty);
         }
-        queue.enqueue(now, (packet, item), &mut self.scratch, stats, context);
+        let lost = queue.enqueue(now, (packet, item), &mut self.scratch, stats, context);
+        place.tally.dropped += lost.0;
+        place.tally.marked += lost.1;
         let after = queue.backlog();
         self.backlog.replace(before, after);
         if after.packets > 0 {
-            self.tree.activate(place.subscriber.node);
+            self.tree.activate(now, place.subscriber.node);
         } else {
             place.empty = now;
             self.emptied.push_back((now, number));
@@ -203,6 +238,7 @@ impl<T> Scheduler<T> for Htb<T> {
     ) -> Option<Queued<T>> {
         if let Some(queued) = self.direct.pop() {
             self.backlog.remove(queued.packet.size);
+            self.last = None;
             return Some(queued);
         }
         if self.backlog.packets == 0 {
@@ -211,6 +247,7 @@ impl<T> Scheduler<T> for Htb<T> {
         let (places, by_node) = (&mut self.places, &self.by_node);
         let (scratch, backlog, emptied) = (&mut self.scratch, &mut self.backlog, &mut self.emptied);
         let overhead = self.overhead;
+        let mut last = (0, now);
         let sent = self.tree.dequeue(now, |node| {
             let number = by_node[node as usize];
             let place = &mut places[number as usize];
@@ -222,7 +259,9 @@ impl<T> Scheduler<T> for Htb<T> {
                 return Pulled::Empty;
             }
             catch_up(queue, now);
-            let queued = queue.dequeue(now, scratch, stats, draw);
+            let (queued, lost) = queue.dequeue(now, scratch, stats, draw);
+            place.tally.dropped += lost.0;
+            place.tally.marked += lost.1;
             let after = queue.backlog();
             backlog.replace(before, after);
             if after.packets == 0 {
@@ -231,13 +270,26 @@ impl<T> Scheduler<T> for Htb<T> {
             }
             match queued {
                 Some(queued) => {
+                    place.tally.packets += 1;
+                    place.tally.bytes += u64::from(queued.packet.size);
+                    let since = queued.arrived.max(place.sent);
+                    place.sent = now;
+                    last = (place.cell, since);
                     let bytes = queued.packet.size + overhead;
                     Pulled::Packet(queued, bytes, after.packets == 0)
                 }
                 None => Pulled::Nothing,
             }
         });
-        sent.map(|(queued, _)| queued)
+        let (queued, _) = sent?;
+        let (cell, since) = last;
+        let holder = self.tree.last_holder().and_then(|(holder, until)| {
+            // For more than half of the time.
+            let held = until.min(now).saturating_sub(since);
+            (held > now.saturating_sub(until)).then_some(holder)
+        });
+        self.last = Some((cell, holder));
+        Some(queued)
     }
 
     fn next_release(&self) -> Time {
@@ -286,6 +338,63 @@ impl<T> Scheduler<T> for Htb<T> {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn begin_parts(&mut self, now: Time) {
+        self.tree.begin(now);
+        for place in &mut self.places {
+            place.tally = Tally::default();
+        }
+    }
+
+    fn parts(&mut self, now: Time) -> Option<Parts> {
+        // Nodes come in the order of the file, among them no leaf.
+        let inner = (0..self.shapes.len()).filter(|node| self.shapes[*node].leaf.is_none());
+        let inner: Vec<_> = inner.map(|node| node as u32).collect();
+        let number = |node: u32| inner.binary_search(&node).ok().map(|at| at as u32);
+        let nodes = inner.iter().map(|node| NodePart {
+            name: self.names[*node as usize].clone(),
+            parent: self.shapes[*node as usize].parent.and_then(number),
+            held: self.tree.held(*node, now),
+        });
+        let nodes = nodes.collect();
+        let cells = self.cells.iter();
+        let cells = cells.map(|(plan, node)| (*plan, node.and_then(number)));
+        let mut client = 0;
+        let mut subscribers = Vec::with_capacity(self.places.len());
+        for (place, hosts) in self
+            .places
+            .iter()
+            .map(|place| (place, place.subscriber.hosts))
+        {
+            let is_known = Unknown::Leaf(subscribers.len() as u32) != self.unknown;
+            subscribers.push(SubscriberPart {
+                client: is_known.then_some(client),
+                cell: place.cell,
+                tally: place.tally,
+                held: self.tree.held(place.subscriber.node, now),
+            });
+            client += hosts;
+        }
+        Some(Parts {
+            nodes,
+            plans: self.plan_names.clone(),
+            cells: cells.collect(),
+            subscribers,
+        })
+    }
+
+    #[inline]
+    fn last_cell(&self) -> Option<u16> {
+        self.last.map(|(cell, _)| cell)
+    }
+
+    fn last_holder(&self) -> Option<Holder> {
+        self.last.and_then(|(_, holder)| holder)
+    }
+
+    fn holders(&self) -> Vec<String> {
+        self.names.clone()
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

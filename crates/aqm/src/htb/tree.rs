@@ -8,6 +8,7 @@ use aqmlab_net::{Bytes, Time};
 
 use super::ring::Ring;
 use crate::bucket::{Price, credit, elapsed};
+use crate::parts::{Held, Holder};
 
 /// Levels: leaves have 0, a top node with children the highest.
 pub(super) const LEVELS: usize = 8;
@@ -86,10 +87,29 @@ struct Node {
     tokens: i64,
     ctokens: i64,
     charged: Time,
+    /// Up to when `held` counts.
+    seen: Time,
+    /// How long packets waited for it while it was at its ceiling, and while it borrowed.
+    held: [u64; 2],
     /// Of its event; those with another are stale.
     serial: u32,
     waits: bool,
     kind: Kind,
+}
+
+impl Node {
+    /// Counts how long it was held since the last look: its credit grew since it was charged.
+    #[inline]
+    fn account(&mut self, now: Time) {
+        if self.active != 0 && self.seen < now {
+            let [from, to] = [self.seen, now].map(|at| elapsed(self.charged, at));
+            let red_until = (-self.ctokens).clamp(from, to);
+            let yellow_until = (-self.tokens).clamp(red_until, to);
+            self.held[0] += (red_until - from) as u64;
+            self.held[1] += (yellow_until - red_until) as u64;
+        }
+        self.seen = now;
+    }
 }
 
 #[derive(Debug)]
@@ -130,6 +150,12 @@ pub(super) struct Tree {
     /// Events so far: of equal times the first comes first.
     made: u64,
     release: Time,
+    now: Time,
+    /// Who held the packet that was sent last, and until when.
+    last_holder: Option<(Holder, Time)>,
+    /// Nothing waits for its time: all nodes of a level are looked at whenever it is reached.
+    #[cfg(test)]
+    pub(super) is_plain: bool,
 }
 
 impl Tree {
@@ -177,6 +203,8 @@ impl Tree {
                 rate,
                 ceil,
                 charged: Time::ZERO,
+                seen: Time::ZERO,
+                held: [0; 2],
                 serial: 0,
                 waits: false,
                 kind,
@@ -189,6 +217,10 @@ impl Tree {
             events: Default::default(),
             made: 0,
             release: Time::NEVER,
+            now: Time::ZERO,
+            last_holder: None,
+            #[cfg(test)]
+            is_plain: false,
         }
     }
 
@@ -210,20 +242,93 @@ impl Tree {
 
     /// The leaf has a packet.
     #[inline]
-    pub(super) fn activate(&mut self, leaf: u32) {
+    pub(super) fn activate(&mut self, now: Time, leaf: u32) {
+        self.now = now;
         let node = &mut self.nodes[leaf as usize];
         let Kind::Leaf { priority, .. } = node.kind else {
             unreachable!("packets are in leaves");
         };
         if node.active == 0 {
-            node.active = 1 << priority;
+            self.set_active(leaf, 1 << priority);
             self.enter(leaf);
         }
     }
 
     fn deactivate(&mut self, leaf: u32) {
         self.leave(leaf);
-        self.nodes[leaf as usize].active = 0;
+        self.set_active(leaf, 0);
+    }
+
+    /// In these priorities packets wait for a node.
+    #[inline]
+    fn set_active(&mut self, number: u32, active: u8) {
+        let now = self.now;
+        let node = &mut self.nodes[number as usize];
+        node.account(now);
+        node.active = active;
+    }
+
+    /// Nodes are accounted for from now on.
+    pub(super) fn begin(&mut self, now: Time) {
+        for node in &mut self.nodes {
+            (node.seen, node.held) = (now, [0; 2]);
+        }
+    }
+
+    /// How long a node has been held since then.
+    pub(super) fn held(&mut self, number: u32, now: Time) -> Held {
+        let node = &mut self.nodes[number as usize];
+        node.account(now);
+        let [at_ceiling, borrowing] = node.held.map(Time::from_nanos);
+        Held {
+            at_ceiling,
+            borrowing,
+        }
+    }
+
+    /// Who held the packet that was sent last, and until when.
+    pub(super) const fn last_holder(&self) -> Option<(Holder, Time)> {
+        self.last_holder
+    }
+
+    /// Who kept a leaf from sending at this level: the node on its way to the level whose
+    /// credit came last. A leaf that waited for its assured rate could not borrow: then it is the next
+    /// node above it that is at its ceiling.
+    fn holder(&self, leaf: u32, level: usize, now: Time) -> Option<(Holder, Time)> {
+        let mut last: Option<(Holder, Time)> = None;
+        let (mut next, mut is_above) = (Some(leaf), false);
+        while let Some(number) = next {
+            let node = &self.nodes[number as usize];
+            next = node.parent;
+            let by_rate = node.tokens < node.ctokens;
+            if is_above {
+                // The last one was too slow by itself: who would have lent to it?
+                let missing = -(node.ctokens + elapsed(node.charged, now).min(LONGEST));
+                if missing > 0 {
+                    return last.map(|(_, until)| (Holder::ceiling(number), until));
+                }
+                continue;
+            }
+            is_above = node.level as usize >= level;
+            let credit = match is_above && by_rate {
+                true => node.tokens,
+                false => node.ctokens,
+            };
+            if credit < 0 {
+                let until = node.charged + Time::from_nanos(credit.unsigned_abs());
+                if last.is_none_or(|(_, before)| until >= before) {
+                    let holder = match is_above && by_rate {
+                        true => Holder::rate(number),
+                        false => Holder::ceiling(number),
+                    };
+                    last = Some((holder, until));
+                }
+            }
+            if is_above && !last.is_some_and(|(holder, _)| holder == Holder::rate(number)) {
+                break;
+            }
+        }
+        last
     }
 
     fn feed(&mut self, parent: u32, priority: usize) -> &mut Ring {
@@ -259,7 +364,8 @@ impl Tree {
                         }
                         feed.insert(rank);
                     }
-                    self.nodes[parent as usize].active |= mask;
+                    let active = self.nodes[parent as usize].active | mask;
+                    self.set_active(parent, active);
                     number = parent;
                 }
                 (Colour::Green, _) if mask != 0 => {
@@ -295,7 +401,8 @@ impl Tree {
                             mask |= 1 << priority;
                         }
                     }
-                    self.nodes[parent as usize].active &= !mask;
+                    let active = self.nodes[parent as usize].active & !mask;
+                    self.set_active(parent, active);
                     number = parent;
                 }
                 (Colour::Green, _) if mask != 0 => {
@@ -362,6 +469,10 @@ impl Tree {
 
     /// Nodes of a level whose time has come have another look at their credit.
     fn handle_events(&mut self, level: usize, now: Time) {
+        #[cfg(test)]
+        if self.is_plain {
+            return self.look_at_all(level, now);
+        }
         while let Some((at, number)) = self.first_event(level)
             && at <= now
         {
@@ -431,6 +542,7 @@ impl Tree {
         now: Time,
         mut pull: impl FnMut(u32) -> Pulled<Q>,
     ) -> Option<(Q, usize)> {
+        self.now = now;
         for level in 0..LEVELS {
             self.handle_events(level, now);
             for priority in bits(self.masks[level]) {
@@ -504,10 +616,12 @@ impl Tree {
 
     /// Charges a packet that was sent at a level to the leaf and all above it.
     fn charge(&mut self, leaf: u32, level: usize, bytes: u32, now: Time) {
+        self.last_holder = self.holder(leaf, level, now);
         let mut next = Some(leaf);
         while let Some(number) = next {
             let node = &mut self.nodes[number as usize];
             next = node.parent;
+            node.account(now);
             let passed = elapsed(node.charged, now).min(LONGEST);
             node.tokens = match node.level as usize >= level {
                 true => node.rate.charged(node.tokens, passed, bytes),
@@ -525,6 +639,35 @@ impl Tree {
                 }
             }
         }
+    }
+}
+
+/// The oracle: colours follow from credit alone, whenever somebody asks.
+#[cfg(test)]
+impl Tree {
+    /// The colours of all nodes of a level, in the order of their numbers.
+    fn look_at_all(&mut self, level: usize, now: Time) {
+        for number in 0..self.nodes.len() {
+            let node = &self.nodes[number];
+            if usize::from(node.level) == level {
+                let passed = elapsed(node.charged, now).min(LONGEST);
+                self.recolour(number as u32, passed);
+            }
+        }
+    }
+
+    /// When the first node that is not green has what it misses.
+    pub(super) fn first_change(&self, now: Time) -> Time {
+        let nodes = self.nodes.iter().filter_map(|node| {
+            let missing = match node.colour {
+                Colour::Green => return None,
+                Colour::Yellow => -node.tokens,
+                Colour::Red => -node.ctokens,
+            };
+            let at = node.charged + Time::from_nanos(missing.max(1) as u64);
+            Some(at.max(now + Time::from_nanos(1)))
+        });
+        nodes.min().unwrap_or(Time::NEVER)
     }
 }
 

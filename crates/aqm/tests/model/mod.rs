@@ -225,6 +225,12 @@ pub(crate) const CASES: &[&str] = &[
      isolation = 'flowblind'
      tins = 'precedence'
      rtt = '10 ms'",
+    "kind = 'cake-mq'
+     queues = 3
+     cake = { memory = '9000 bytes', flows = 8, rtt = '10 ms', target = '1 ms', ecn = false }",
+    "kind = 'cake-mq'
+     queues = 2
+     cake = { memory = '60000 bytes', bandwidth = '8 Mbit/s', tins = 'diffserv4', ecn = false }",
     "kind = 'drr'
      flows = 4
      quantum = '100 bytes'
@@ -348,14 +354,16 @@ pub(crate) struct Case {
 }
 
 /// Those that keep several queues; each of their flows keeps its order.
-const SEVERAL_QUEUES: [&str; 6] = ["cake", "drr", "dualpi2", "fq-codel", "fq-pie", "sfq"];
+const SEVERAL_QUEUES: [&str; 7] = [
+    "cake", "cake-mq", "drr", "dualpi2", "fq-codel", "fq-pie", "sfq",
+];
 
 /// Those that tell packets of one flow apart by their headers; what has the same keeps its order.
 const SEVERAL_CLASSES: [&str; 1] = ["dualpi2"];
 
 /// Those whose flows may change queues while packets wait: the home of a flow that shared its queue is
 /// another.
-const CHANGING_QUEUES: [&str; 1] = ["cake"];
+const CHANGING_QUEUES: [&str; 2] = ["cake", "cake-mq"];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -391,7 +399,8 @@ pub(crate) fn case(table: &Table) -> Result<Case, String> {
     let wrong = |(field, message)| format!("{kind}: {field}: {message}");
     discipline.check().map_err(wrong)?;
     let of_leaf = table.get("leaf").map(|leaf| &leaf["limit"]);
-    let limit = of_leaf.or_else(|| table.get("limit"));
+    let of_queue = table.get("cake").map(|cake| &cake["memory"]);
+    let limit = of_leaf.or(of_queue).or_else(|| table.get("limit"));
     let limit = limit.unwrap_or_else(|| &table["memory"]);
     let mut limit = limit.as_str().unwrap().parse().unwrap();
     let several = table
@@ -403,6 +412,10 @@ pub(crate) fn case(table: &Table) -> Result<Case, String> {
         && let QueueSize::Packets(packets) = &mut limit
     {
         *packets += 1.0;
+    }
+    // Each queue of a device has a memory of its own.
+    if let (QueueSize::Bytes(bytes), Some(queues)) = (&mut limit, table.get("queues")) {
+        *bytes *= queues.as_integer().unwrap() as u64;
     }
     Ok(Case {
         name: table.to_string().replace('\n', ", "),

@@ -51,6 +51,7 @@ pub(super) fn deliver<T>(
             end: now,
             transmission: Time::from_nanos(duration),
             delay: Time::ZERO,
+            holder: None,
         },
     });
 }

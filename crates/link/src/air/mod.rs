@@ -203,6 +203,7 @@ impl<T> Air<T> {
                 end: Time::ZERO,
                 transmission: Time::ZERO,
                 delay: Time::ZERO,
+                holder: None,
             },
             sides,
             span,
@@ -664,7 +665,7 @@ impl<T> Air<T> {
             let counters = self.counters(way);
             let side = &mut self.sides[way as usize];
             side.account(end);
-            side.stats.close(&counters);
+            side.stats.close(&counters, None);
         }
     }
 

@@ -49,6 +49,7 @@ fq-pie = { flows = 16, qdelay_ref = "5 ms", limit = "60 packets", max_burst = "2
 sfq = { buckets = 16, limit = "30 packets", perturb = "300 ms" }
 policer = { rate = "7 Mbit/s", burst = "10 kB", limit = "30 packets", excess = "mark" }
 shaper = { rate = "8 Mbit/s", burst = "10 kB", leaf = { kind = "fq-codel", flows = 16, target = "5 ms", interval = "50 ms", limit = "60 packets" } }
+cake-mq = { queues = 2, cake = { rtt = "50 ms", bandwidth = "8 Mbit/s", flows = 16, memory = "60 kB" } }
 htb = { leaf = { kind = "codel", target = "5 ms", interval = "50 ms", limit = "60 packets", ecn = true }, unknown = "home", plans = { home = { ceil = "8 Mbit/s", count = 3 } } }
 "#;
 
@@ -97,8 +98,8 @@ fn every_kind_has_presets_and_a_small_queue() {
                 .to_owned()
         })
         .collect();
-    // A tree is that of a network.
-    let trees = BTreeSet::from(["htb".to_owned()]);
+    // A tree, and a device with several queues, are those of a network.
+    let trees = BTreeSet::from(["cake-mq", "htb"].map(str::to_owned));
     assert_eq!(small, &presets | &trees);
     // A plug-in is none before somebody writes it.
     assert_eq!(small.len(), Discipline::ABOUT.len() - 1);

@@ -7,7 +7,7 @@ pub(super) const FAR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
 /// Its name.
 pub(super) const HOST_NAME: &str = "host.aqmlab";
 /// The address of the program.
-pub(super) const NEAR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 2);
+pub(crate) const NEAR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 2);
 /// The address of the built-in services, whatever else the far end stands for.
 pub(super) const TEST: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 3);
 /// Its name.

@@ -50,7 +50,8 @@ use crate::tap::Writing;
 use crate::world::{GET_READY, ROUTER_PRIORITY, introduce};
 
 use crate::outside::Outside;
-use addresses::{FAR, NEAR, TEST};
+pub(crate) use addresses::NEAR;
+use addresses::{FAR, TEST};
 use broker::Broker;
 use gate::{Errand, Gate};
 use gateway::Gateway;

@@ -383,6 +383,7 @@ impl Run {
         let port = |name: &Name| PortParts {
             name: name.direction(),
             has_ring: false,
+            holders: Vec::new(),
         };
         metrics
             .begin_breakdowns(LINKS.iter().map(port).collect())
@@ -506,7 +507,7 @@ impl Run {
             }
         }
         look(&mut stats, END);
-        stats.close(&after);
+        stats.close(&after, None);
         stats
     }
 }

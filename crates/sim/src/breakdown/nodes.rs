@@ -7,6 +7,7 @@
 
 use std::num::NonZeroU16;
 
+use aqmlab_aqm::Holder;
 use aqmlab_link::Served;
 use aqmlab_net::Time;
 use aqmlab_record::{LostSegment, PARTS_OF_PORT, Part, PathCount, StoryEvent, StoryRow};
@@ -30,6 +31,8 @@ struct Mark {
     last: u32,
     /// The event that its segment left.
     departure: u32,
+    /// Who held its segment at the last port.
+    holder: Option<Holder>,
 }
 
 /// What is known of the first transmission of a segment.
@@ -514,6 +517,9 @@ impl Nodes {
         if held_up > Time::ZERO {
             self.add_wait(trip, PARTS_OF_PORT + 2, held_up);
         }
+        if let Some(mark) = self.marks.get_mut(trip as usize) {
+            mark.holder = served.holder;
+        }
     }
 
     /// It waits for so long, again.
@@ -647,7 +653,10 @@ impl Nodes {
     #[inline(always)]
     fn mark(&mut self, vector: Vector, last: u32) {
         if let Some(mark) = self.marks.get_mut(vector as usize) {
-            *mark = Mark { last, departure: 0 };
+            *mark = Mark {
+                last,
+                ..Mark::default()
+            };
         }
     }
 
@@ -664,6 +673,7 @@ impl Nodes {
             let row = StoryRow {
                 part: Some(part as u16),
                 duration: time,
+                holder: self.holder(vector, part),
                 ..StoryRow::new(StoryEvent::Part, *end)
             };
             self.write(vector, row);
@@ -695,6 +705,12 @@ impl Nodes {
             }
         }
         time
+    }
+
+    /// Who held a segment, if the part is its wait at the last port.
+    fn holder(&self, trip: Vector, part: usize) -> Option<Holder> {
+        let of_port = self.node(trip).parts_of_port() == Some(part);
+        self.mark_of(trip).holder.filter(|_| of_port)
     }
 
     fn write_port(&mut self, trip: Vector, end: &mut Time) {

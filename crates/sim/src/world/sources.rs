@@ -113,6 +113,13 @@ impl<E: Engine> World<E> {
         if connect.script.asks_at_once() {
             self.metrics.on_exchange_start(class, self.now);
         }
+        let to = self.classes[class].ends(Ends {
+            client: connect.client,
+            server: connect.server,
+            flipped: connect.flipped,
+            rtt: connect.rtt,
+        });
+        (connect.client, connect.server) = (to.client, to.server);
         self.flows_opened += 1;
         let flow = self.flows_opened;
         if let Some(kind) = self.guests.next(class) {
@@ -137,12 +144,6 @@ impl<E: Engine> World<E> {
         let send_delay = clients.random_send_delay.max(servers.random_send_delay);
         let numbers_matter = [clients, servers].map(|it| it.initial_recover) != [AT_ISN; 2];
         let of_class = (class, self.classes[class].path, self.classes[class].dscp);
-        let to = Ends {
-            client: connect.client,
-            server: connect.server,
-            flipped: connect.flipped,
-            rtt: connect.rtt,
-        };
         let routes = self
             .hosts
             .routes(flow, of_class, &to, Headers::Tcp(headers));
@@ -197,12 +198,12 @@ impl<E: Engine> World<E> {
         self.flows_opened += 1;
         let flow = self.flows_opened;
         let path = self.classes[class].path;
-        let to = Ends {
+        let to = self.classes[class].ends(Ends {
             client: open.client,
             server: open.server,
             flipped: open.flipped,
             rtt: open.rtt,
-        };
+        });
         let of_class = (class, path, self.classes[class].dscp);
         let routes = self
             .hosts

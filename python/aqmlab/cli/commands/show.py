@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,7 +12,10 @@ from aqmlab._util.table import TableModel
 from aqmlab.cli import tables
 from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format
 from aqmlab.cli.planning import kept
+from aqmlab.errors import AqmlabError
+from aqmlab.results import subscribers
 from aqmlab.results.labels import distinguish
+from aqmlab.results.run import Run
 from aqmlab.results.sources import gather
 
 __all__ = ["command"]
@@ -31,6 +34,10 @@ def command(
             help="Add intervals within each run, from this number of batches of its responses.",
         ),
     ] = None,
+    by: Annotated[
+        Literal["plan", "node"] | None,
+        typer.Option(help="Show the plans or the nodes of an access network instead of classes."),
+    ] = None,
     where: Where = None,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -47,7 +54,7 @@ def command(
         return
     parts: list[str | TableModel] = []
     for run in found:
-        parts += [*([""] if parts else []), *tables.run_tables(run)]
+        parts += [*([""] if parts else []), *_tables(run, by)]
         if batches is not None:
             from aqmlab.cli import sweep_tables  # loads what runs sweeps
             from aqmlab.results import warm_up
@@ -60,3 +67,15 @@ def command(
             say(f"{len(found)} runs; `aqmlab compare` with the same arguments prints their means")
     else:
         out(rendered(markup, parts))
+
+
+def _tables(run: Run, by: str | None) -> list[str | TableModel]:
+    """What a run measured; by plan or node, if asked for."""
+    if by is None:
+        return tables.run_tables(run)
+    found = subscribers.tables(run, by)
+    if not found:
+        raise AqmlabError(
+            f"--by {by}: {run.label} has no tree of rates; `aqmlab init --kind isp` writes one"
+        )
+    return [f"{run.label.removesuffix(f', seed {run.seed}')}, seed {run.seed}", *found]

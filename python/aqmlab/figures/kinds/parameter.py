@@ -81,7 +81,8 @@ def parameter(
         metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
             response time, or the mean queueing delay without responses; with --series class of each
             class, by default goodput.
-        x: Parameter; default: the one with the most numeric values.
+        x: Parameter, or "subscribers": those of an access network, of all plans; default: the one
+            with the most numeric values.
         series: Another parameter, with a curve for each of its values, or "class" for a curve for
             each class of traffic; default: all others, if they make eight curves at most.
         facet: A parameter with a plot for each of its values; all plots have the same axes.
@@ -95,6 +96,7 @@ def parameter(
         raise AqmlabError(f"{metric or 'goodput'}: no class of traffic has measured it")
     one = None if is_by_class else usual(metric, found, link)
     known = found if one is None else one.measured(found)
+    known = parameters.with_subscribers(known) if x == parameters.SUBSCRIBERS else known
     along = parameters.chosen(known, x) if x else parameters.default_axis(known)
     by, plots = _divided(known, along, _CLASS if is_by_class else series, facet)
     points = [

@@ -139,12 +139,16 @@ impl<T> Port<T> {
             }
         };
         let (span, period) = (MeasuredSpan::of(measure), measure.queue_sample);
+        let mut stats = LinkStats::new(name.clone(), probes, span, period);
+        if link.packet_time == Some(Time::ZERO) {
+            stats.set_instant();
+        }
         Self {
             service,
             aqm_draws: random("law"),
             hashes,
             wire,
-            stats: LinkStats::new(name.clone(), probes, span, period),
+            stats,
         }
     }
 

@@ -36,6 +36,8 @@ pub struct LinkStats {
     by_cell: ClassTransits,
     pub(crate) parts: Option<Parts>,
     pub(crate) max_packets: u32,
+    /// Packets pass in no time: several may come at one instant, but no queue is there.
+    is_instant: bool,
     /// Queue lengths at the sample times, by count of packets.
     pub(crate) sampled: Vec<u64>,
 }
@@ -75,8 +77,14 @@ impl LinkStats {
             by_cell: ClassTransits::default(),
             parts: None,
             max_packets: 0,
+            is_instant: false,
             sampled: Vec::new(),
         }
+    }
+
+    /// Packets pass in no time, and nothing waits.
+    pub const fn set_instant(&mut self) {
+        self.is_instant = true;
     }
 
     /// Whose statistics they are.
@@ -151,7 +159,7 @@ impl LinkStats {
     /// So many packets wait from `now` on.
     #[inline]
     pub fn on_length(&mut self, now: Time, packets: u32) {
-        if packets > self.max_packets && self.span.contains(now) {
+        if packets > self.max_packets && !self.is_instant && self.span.contains(now) {
             self.max_packets = packets;
         }
     }

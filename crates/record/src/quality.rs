@@ -71,7 +71,7 @@ results! {
         percentiles input_delay_p(
             50 "Median input delay: from a player's input to the arrival of the frame that shows \
                 it." [head "input p50 ms"], 95, 99 [head "input p99 ms"]
-        )_s = (N " input delay"), MILLISECONDS, of "of the input delay",
+        )_s = (N " input delay"), MILLISECONDS, of " of the input delay",
             names "input_delay_p", each (digits 1);
         /// Share of inputs with a delay above 60 ms.
         input_gt_60ms: Option<f64> = "input delay > 60 ms", SHARE, digits 2;

@@ -99,7 +99,7 @@ results! {
         percentiles sojourn_p(
             50 "Median of the queueing delays of all packets, exact to 1/128." [digits 1],
             90, 95, 99 [digits 1, head "delay p99 ms"], 999
-        )_s = (N " queueing delay"), MILLISECONDS, of "of the queueing delays, exact to 1/128",
+        )_s = (N " queueing delay"), MILLISECONDS, of " of the queueing delays, exact to 1/128",
             names "delay_p", each ();
         /// Maximum queueing delay. It is exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS, digits 1, name "delay_max";
@@ -165,7 +165,7 @@ results! {
         /// Mean queueing delay (sojourn time) of these packets.
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS;
         percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " queueing delay"), MILLISECONDS,
-            of "of these queueing delays, exact to 1/128", names "", each ();
+            of " of these queueing delays, exact to 1/128", names "", each ();
         /// Maximum queueing delay of these packets. It is exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS;
     }
@@ -265,7 +265,7 @@ results! {
         rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS, name "rtt";
         percentiles rtt_p(
             50 [digits 1, head "RTT p50 ms"], 95 [digits 1, head "RTT p95 ms"], 99
-        )_s = (N " RTT"), MILLISECONDS, of "of the measured round-trip times, exact to 1/128",
+        )_s = (N " RTT"), MILLISECONDS, of " of the measured round-trip times, exact to 1/128",
             names "rtt_p", each ();
         /// Mean of the sender's smoothed round-trip time over the samples (SRTT of RFC 6298, or its
         /// equivalent in the stack, on the clock of the stack's timer).
@@ -279,7 +279,7 @@ results! {
                 1/128. Queues and delayed ACKs cause it.",
             95 [digits 1]
         )_s = (N " RTT increase"), MILLISECONDS,
-            of "of the increase of the measured round-trip time over the idle path",
+            of " of the increase of the measured round-trip time over the idle path",
             names "rtt_increase_p", each ();
         /// Mean congestion window of senders of responses at the round-trip samples. Each
         /// connection counts once per round trip, or once per ACK with time stamps.
@@ -303,7 +303,7 @@ results! {
             name "datagram_delay";
         percentiles datagram_delay_p(
             50 [head "delay p50 ms"], 95 [head "delay p95 ms"], 99 [head "delay p99 ms"]
-        )_s = (N " one-way delay"), MILLISECONDS, of "of the one-way delays, exact to 1/128",
+        )_s = (N " one-way delay"), MILLISECONDS, of " of the one-way delays, exact to 1/128",
             names "datagram_delay_p", each (digits 1);
         /// Maximum one-way delay. It is exact.
         datagram_delay_max_s: Option<f64> = "longest one-way delay", MILLISECONDS;
@@ -318,7 +318,7 @@ results! {
                 previous datagram of its flow. If either is lost, the pair does not count.",
             95, 99 [digits 2, head "IPDV p99 ms"]
         )_s = (N " IPDV"), MILLISECONDS,
-            of "of the inter-packet delay variation, exact to 1/128", names "ipdv_p", each ();
+            of " of the inter-packet delay variation, exact to 1/128", names "ipdv_p", each ();
         /// Maximum time between two arrivals of a flow, within the measured span. Silences of
         /// on/off sources count.
         datagram_gap_max_s: Option<f64> = "longest gap", MILLISECONDS,

@@ -24,6 +24,7 @@ flow_trace = {}
 capture = {}
 [topology]
 kind = "dumbbell"
+hosts = { sockets = 1 }
 [topology.bottleneck]
 rate = "12 Mbit/s"
 input = { packet_time = "1 us" }

@@ -452,7 +452,7 @@ fn machinery_agrees_on_a_policed_link_whose_packets_leave_together() {
 #[test]
 fn machinery_agrees_on_senders_that_the_application_limits() {
     let pauses = "pauses = [{ at = '2 s', for = '1 s' }, { at = '5 s', for = '400 ms' }]";
-    for keys in [pauses.to_owned(), format!("limit = '300 kbit/s'\n{pauses}")] {
+    for keys in [pauses.to_owned(), format!("limit = '600 kbit/s'\n{pauses}")] {
         let limited = BULK.replace("flows = 12", &format!("flows = 12\n{keys}"));
         all_agree(&scenario(DROPTAIL, "", &limited));
     }

@@ -99,6 +99,7 @@ def test_the_busiest_second_is_about_the_rate(capture: Path) -> None:
         (["original/capture.pcapng", "--discipline", "red,"], "a value between commas is empty"),
         (["original/capture.pcapng", "--rate", "x"], "--rate: found"),
         (["original/capture.pcapng", "--rtt", "x"], "--rtt: found"),
+        (["original/capture.pcapng", "--output", "x.txt"], "not as .txt"),
         (["original/capture.pcapng", "--present", "pi"], '--present: found "pi"'),
         (["original/capture.pcapng", "--predict", "pi"], '--predict: found "pi"'),
         (["original/capture.pcapng", "--predict", "pie", "--buffer", "x"], "--buffer: found"),

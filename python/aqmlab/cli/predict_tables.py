@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aqmlab._util.table import TableModel
-from aqmlab.scenario.quantities import rate_text
+from aqmlab.scenario.quantities import loads_text, rate_text
 from aqmlab.traffic.capture_files import notes_in_words
 from aqmlab.traffic.foreseen import METRICS, Foreseen
 
@@ -36,11 +36,10 @@ def sentences(found: Foreseen) -> Iterator[str]:
         )
         yield known
     yield from found.assumed
-    loads = [8e-6 * octets / passed.seconds for octets in passed.octets]
-    yield f"captured: {loads[0]:.3g} Mbit/s down, {loads[1]:.3g} Mbit/s up"
+    yield f"captured: {loads_text(*passed.loads_bps)}"
     if found.replayed:
-        again = [found.replayed[key] / 1e6 for key in ("load_down", "load_up")]
-        yield f"replayed behind {found.present.kind}: {again[0]:.3g} and {again[1]:.3g} Mbit/s"
+        again = loads_text(found.replayed["load_down"], found.replayed["load_up"])
+        yield f"replayed behind {found.present.kind}: {again}"
 
 
 def self_test_table(found: Foreseen) -> TableModel:

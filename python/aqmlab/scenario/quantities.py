@@ -9,6 +9,7 @@ from aqmlab.errors import AqmlabError
 
 __all__ = [
     "FRAME_BITS",
+    "loads_text",
     "parsed_buffers",
     "parsed_rate",
     "parsed_rates",
@@ -94,7 +95,13 @@ def rounded(number: float) -> float:
 
 def rate_text(bps: float) -> str:
     """A rate as a scenario writes it."""
-    return _with_unit(bps, {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3})
+    return _with_unit(bps, {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "bit/s": 1.0})
+
+
+def loads_text(down_bps: float, up_bps: float) -> str:
+    """The loads of both directions, with three digits."""
+    down, up = (rate_text(float(f"{bps:.3g}")) for bps in (down_bps, up_bps))
+    return f"{down} down and {up} up"
 
 
 def time_text(seconds: float) -> str:

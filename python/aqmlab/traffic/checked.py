@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aqmlab._util.lazy import np, tomllib
 from aqmlab.engine.execute import execute
+from aqmlab.scenario.quantities import loads_text
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.traffic.inferred import Inferred
 from aqmlab.traffic.played import replayed
@@ -47,16 +48,14 @@ def check(capture: Path, found: Replay) -> Checked:
         label = run.queue_label
         again = replayed(run, found.rates_bps)
     times = inferred.responses(0.1 * inferred.seconds)
-    loads = [8e-6 * octets / inferred.passed.seconds for octets in inferred.passed.octets]
-    down, up = (f"{again[key] / 1e6:.3g} Mbit/s" for key in ("load_down", "load_up"))
     again_said = f"replayed behind {label}, the present queue: "
     if again["responses"]:
         half, most = (f"{1e3 * again[key]:,.0f} ms" for key in ("t50", "t90"))
         again_said += (
             f"half of {again['responses']:,.0f} responses take up to {half}, 90 % up to {most}; "
         )
-    again_said += f"{down} down, {up} up"
-    lines = (f"captured: {_said(times, loads)}", again_said)
+    again_said += loads_text(again["load_down"], again["load_up"])
+    lines = (f"captured: {_said(times, loads_text(*inferred.passed.loads_bps))}", again_said)
     failure = ""
     if len(times) >= _FEWEST and again["responses"] >= _FEWEST:
         for share, key, words in ((0.5, "t50", "half"), (0.9, "t90", "90 %")):
@@ -71,15 +70,14 @@ def check(capture: Path, found: Replay) -> Checked:
     return Checked(lines, failure)
 
 
-def _said(times: np.ndarray, loads: list[float]) -> str:
+def _said(times: np.ndarray, loads: str) -> str:
     """Response times and loads in words."""
-    said = f"{loads[0]:.3g} Mbit/s down, {loads[1]:.3g} Mbit/s up"
     if not len(times):
-        return said
+        return loads
     half, most = (1e3 * float(np.quantile(times, share)) for share in (0.5, 0.9))
     return (
         f"half of {len(times):,} responses take up to {half:,.0f} ms, 90 % up to {most:,.0f} ms; "
-        f"{said}"
+        f"{loads}"
     )
 
 

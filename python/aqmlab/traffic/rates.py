@@ -100,6 +100,12 @@ class Shares:
     seconds: float
 
     @property
+    def loads_bps(self) -> tuple[float, float]:
+        """IP bits of each direction per second of the capture."""
+        down, up = (8 * octets / self.seconds for octets in self.octets)
+        return down, up
+
+    @property
     def tcp(self) -> float:
         """TCP's share of the bytes."""
         total = sum(self.octets)

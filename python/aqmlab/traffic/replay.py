@@ -14,7 +14,7 @@ from typing import Any
 
 from aqmlab._util.files import write_text
 from aqmlab.errors import AqmlabError, ScenarioError
-from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
+from aqmlab.scenario.quantities import FRAME_BITS, loads_text, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario, inline
 from aqmlab.traffic.capture_files import notes_in_words, unpacked
 from aqmlab.traffic.captures import from_capture
@@ -176,9 +176,8 @@ def _refuse_long(capture: Path, seconds: float) -> None:
 
 def _load(passed: Shares) -> str:
     """What passed in each direction, in words."""
-    down, up = (8e-6 * octets / passed.seconds for octets in passed.octets)
     return (
-        f"captured: {down:.3g} Mbit/s down and {up:.3g} Mbit/s up on average; "
+        f"captured: {loads_text(*passed.loads_bps)} on average; "
         f"{100 * passed.tcp:.0f} % of the bytes are TCP, which the answer judges"
     )
 

@@ -58,7 +58,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.settings import Answers, answers
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["command"]
+__all__ = ["check_figure", "command"]
 
 
 def command(
@@ -225,12 +225,17 @@ def _target(figure: Path | None, root: Path, *, drawn: bool) -> Path | None:
         if figure is not None:
             raise AqmlabError("--output and --no-figure: found both; give one of them")
         return None
+    target = figure or root / "compare.svg"
+    check_figure(target)
+    return target
+
+
+def check_figure(figure: Path) -> None:
+    """An error if no figure can be written there."""
     from aqmlab.figures.files import check_suffix
 
-    target = figure or root / "compare.svg"
-    check_suffix(target)
-    check_output_file(target, "a figure")
-    return target
+    check_suffix(figure)
+    check_output_file(figure, "a figure")
 
 
 def _check_curves(figure: Path, curves: int) -> None:
@@ -380,6 +385,8 @@ def _tables_of(part: _Part, *, every: bool) -> list[str | TableModel]:
     if not part.differences and len(part.groups) > 1:
         names = ", ".join(group.label for group in part.groups)
         hint = f"none of them is drop-tail, and no --baseline LABEL names one of {names}"
+        if part.links:
+            hint = "no user's response, transfer or call ended in the measured span"
         if all(group.first.metadata.get("program") for group in part.groups):
             hint = "aqmlab sees the links, not what the program's users get"
         found += ["", f"nothing is compared: {hint}"]

@@ -128,6 +128,8 @@ def command(
         return
     if buffer:
         raise AqmlabError("--buffer: states the present queue of --predict; it is not given")
+    if figure is not None:
+        compare.check_figure(figure)
     words = vary.split(discipline)
     if len(words) == 1 and words != [_BASELINE]:
         words = [_BASELINE, *words]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aqmlab._util import console
 from aqmlab.cli import app as cli
+from aqmlab.results import own_metrics, python_metrics
 
 SMALL = """
 title = "Small fetches over a slow link"
@@ -83,11 +84,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test works in a folder of its own."""
+def elsewhere(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Every test works in a folder of its own, and has metrics of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AQMLAB_CACHE", str(cache))
-    return tmp_path
+    yield tmp_path
+    own_metrics.forget()
+    python_metrics.forget()
 
 
 @pytest.fixture

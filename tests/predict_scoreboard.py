@@ -30,8 +30,8 @@ with a tap in the house. `aqmlab replay --predict` reads the capture only. The t
 users behind the new queue. Truth and prediction share one engine, so this page says how well a
 capture is understood. It does not say how well the engine follows real networks.
 
-Each row compares a ratio new/old: the truth, the prediction and its band. A star marks a band that
-misses the truth. Delays under 1 ms count as 1 ms.
+Each row compares a ratio new/old: the truth, the prediction and its band. A band
+that misses the truth says so. Delays under 1 ms count as 1 ms.
 """
 
 
@@ -105,7 +105,7 @@ def compared(
             errors.append((abs(math.log(one.ratio / right)), holds, opposite))
             rows.append(
                 f"| {name} | {queue} | {METRICS[key]} | {right:.2f} | {one.ratio:.2f} | "
-                f"{one.low:.2f} to {one.high:.2f}{'' if holds else ' *'} | {one.verdict} |"
+                f"{one.low:.2f} to {one.high:.2f}{'' if holds else ', missed'} | {one.verdict} |"
             )
     return rows
 

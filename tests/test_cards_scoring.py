@@ -267,6 +267,7 @@ def test_grades_follow_the_interval(values: list[float], expected: str) -> None:
 
 
 LIMITS = {
+    "repeats": (0.0, 1.0),
     "age": (59.0, 61.0),
     "memory": (1.0, 1.01),
     "marks": (0.0, 1.0),
@@ -300,6 +301,7 @@ def test_a_gate_without_its_test_is_not_passed() -> None:
 
 
 CONTROL_LIMITS = {
+    "repeats": (0.0, 1.0),
     "backoff": (0.1, 5.0),
     "collapse": (0.9, 0.3),
     "loss": (0.01, 0.08),

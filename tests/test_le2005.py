@@ -74,7 +74,7 @@ def test_rows_become_scenarios() -> None:
     [
         ("4.1", "ared_12_36_ecn at 98", "loss_pct", False),
         ("4.1", "ared_12_36_ecn at 98", "completed_m", True),
-        ("4.1", "ared_byte_12_36 at 98", "loss_pct", True),
+        ("4.1", "ared_byte_12_36 at 98", "loss_pct", False),
         ("4.2", "ared_120_360 at 80", "p90_s", False),
         ("4.2", "ared_120_360 at 90", "p90_s", True),
         ("6.1", "dcn_24 at 80", "forward_loss_pct", True),
@@ -147,9 +147,9 @@ def test_informative_cells_tell_a_row_from_drop_tail() -> None:
     assert own.reference_within
     dcn = [c for c in board.cells if c.row.startswith("dcn")]
     others = board.power(c for c in board.cells if c not in dcn)
-    # Without DCN 1,985 cells are scored. Most would be within if every row were
+    # Most of the cells that are scored without DCN would be within if every row were
     # that of drop-tail with 240 packets.
-    assert (others.informative, others.reference_within) == (361, 1532)
+    assert (others.informative, others.reference_within) == (356, 1507)
 
 
 def test_ours_is_on_the_right_side_or_not() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.named_links import link_names, named_link
+from aqmlab.scenario.link_files import link_names
+from aqmlab.scenario.named_links import named_link
 from aqmlab.scenario.scenario import Scenario
 from conftest import ROOT, Cli
 

@@ -7,7 +7,6 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +56,6 @@ MADE = Run.in_memory(
     label="made",
 )
 RECORD = 'measure.record=["packets", "queue"]'
-
-
-@pytest.fixture(autouse=True)
-def nothing_defined() -> Iterator[None]:
-    """Each test defines its own."""
-    forget()
-    yield
-    forget()
 
 
 def forget() -> None:

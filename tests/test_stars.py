@@ -102,6 +102,7 @@ PATTERNS = {
     *("engine/workspace.py", "papers/paper.py", "papers/reproduce.py", "papers/rule.py"),
     *("validation/card_rows.py", "validation/disciplines.py", "validation/live.py"),
     *("validation/peers.py", "validation/kernel/scripts.py", "results/recorded.py"),
+    *("results/formula.py", "results/formula_text.py"),
     *("_util/markup.py", "papers/scoreboard.py", "reports/markdown.py"),
 }
 """Modules with patterns of names and paths, which nobody reads, and with emphasis."""

@@ -1,6 +1,8 @@
 //! One direction of a link, as a scenario states it.
 
-use aqmlab_aqm::{Discipline, droptail, policer};
+#[cfg(feature = "shapers")]
+use aqmlab_aqm::policer;
+use aqmlab_aqm::{Discipline, droptail};
 use aqmlab_declare::check::{Problem, problem, within};
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
@@ -37,6 +39,7 @@ pub struct Link {
     pub input: Option<Input>,
     /// A policer before the queue, behind the processor if there is one: a table of the discipline
     /// `policer` without its `kind`. In results it is a link of its own, called `LINK-policer`.
+    #[cfg(feature = "shapers")]
     #[param(table, unwritten)]
     pub policer: Option<policer::Params>,
     /// Time that every packet occupies the link, whatever its size. Such a link is a processor.
@@ -130,6 +133,7 @@ impl Link {
     }
 
     /// The policer in front of this link, as a link of its own that takes no time.
+    #[cfg(feature = "shapers")]
     pub(crate) fn policed(&self) -> Option<Self> {
         let discipline = Discipline::Policer(self.policer.clone()?);
         Some(self.stage(Time::ZERO, self.framing, discipline))
@@ -145,6 +149,7 @@ impl Link {
             device_ring_batch: Packets(1),
             device_ring_counted: false,
             input: None,
+            #[cfg(feature = "shapers")]
             policer: None,
             packet_time: Some(packet_time),
             loss: 0.0,
@@ -180,12 +185,13 @@ impl Link {
     pub(crate) fn check(&self) -> Result<(), Located> {
         let checked = self.check_each().and_then(|()| self.check_together());
         let discipline = || within("discipline", self.discipline.check());
-        let policer = || match self.policed() {
+        let checked = checked.and_then(|()| discipline());
+        #[cfg(feature = "shapers")]
+        let checked = checked.and_then(|()| match self.policed() {
             Some(policed) => within("policer", policed.discipline.check()),
             None => Ok(()),
-        };
-        let checked = checked.and_then(|()| discipline());
-        checked.and_then(|()| policer()).map_err(Located::from)
+        });
+        checked.map_err(Located::from)
     }
 
     fn check_together(&self) -> Result<(), Problem> {

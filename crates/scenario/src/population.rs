@@ -104,7 +104,10 @@ impl Scenario {
             link.outages.clear();
             link.trace = None;
             link.input = None;
-            link.policer = None;
+            #[cfg(feature = "shapers")]
+            {
+                link.policer = None;
+            }
             link.loss_changes.clear();
             link.ack_batch = Time::ZERO;
             link.rate = Rate::from_bps(link.rate.bps().saturating_mul(UNCONGESTED_SPEED_UP));

@@ -102,7 +102,11 @@ pub const MOST_HOPS: usize = 16;
 type Stage = (&'static str, fn(&Link) -> Option<Link>);
 
 /// Stages before the queue of a link, in the order of packets.
-const STAGES: [Stage; 2] = [("-input", Link::input), ("-policer", Link::policed)];
+const STAGES: &[Stage] = &[
+    ("-input", Link::input),
+    #[cfg(feature = "shapers")]
+    ("-policer", Link::policed),
+];
 
 /// Most links of a network.
 const MOST_LINKS: usize = 200;

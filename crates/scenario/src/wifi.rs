@@ -166,6 +166,7 @@ fn of_the_kernel() -> Discipline {
 /// Whether a discipline holds packets back to a rate of its own.
 const fn shapes(discipline: &Discipline) -> bool {
     match discipline {
+        #[cfg(feature = "shapers")]
         Discipline::Htb(_) | Discipline::Shaper(_) => true,
         Discipline::Cake(cake) => cake.bandwidth.is_some(),
         _ => false,

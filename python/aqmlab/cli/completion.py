@@ -32,10 +32,11 @@ def _catalog() -> Catalog:
 
 def catalog_names(incomplete: str) -> list[tuple[str, str]]:
     """What ``aqmlab explain`` explains: names and what they are; metrics by their last part."""
+    catalog = _catalog()
     found = {
         entry.name.rpartition(".")[2] if entry.kind == "metrics" else entry.name: entry.summary
-        for entry in _catalog().entries
-    }
+        for entry in catalog.entries
+    } | catalog.summaries("links")
     return [(name, text) for name, text in found.items() if name.startswith(incomplete.lower())]
 
 

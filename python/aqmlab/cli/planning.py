@@ -14,7 +14,7 @@ from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results import order
-from aqmlab.results.own_metrics import defined, measured
+from aqmlab.results.metrics import OWN
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
@@ -171,9 +171,12 @@ def made(
     from aqmlab.engine.execute import default_path
 
     wanted = [entry for entry in planned if isinstance(entry, Scenario)]
-    for metric in defined():
-        for scenario in wanted:
-            metric.check(scenario.data)
+    if OWN:
+        from aqmlab.results.own_metrics import defined
+
+        for metric in defined():
+            for scenario in wanted:
+                metric.check(scenario.data)
     scenarios = calibrated(wanted, jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}
     say_packets([(entry, root / name) for name, entry in named.items()])
@@ -196,8 +199,15 @@ def made(
         result = entry if isinstance(entry, Run) else next(fresh)
         if isinstance(result, AqmlabError):
             raise result
-        found.append(entry if isinstance(entry, Run) else measured(result))
-    return found
+        found.append(result)
+    if not OWN:
+        return found
+    from aqmlab.results.own_metrics import measured
+
+    return [
+        run if isinstance(entry, Run) else measured(run)
+        for entry, run in zip(planned, found, strict=True)
+    ]
 
 
 def say_packets(planned: Sequence[tuple[Scenario, Path]]) -> None:

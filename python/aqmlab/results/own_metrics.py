@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from aqmlab._util.fields import Field
 from aqmlab._util.words import counted, nearest
@@ -20,10 +20,12 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.columns import TABLES
 from aqmlab.results.formula import FUNCTIONS, Formula
 from aqmlab.results.metrics import OWN, SHORT_NAMES, OwnMetric, known_keys
-from aqmlab.results.python_metrics import Code, allow, here
 from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
 from aqmlab.results.units import factor
+
+if TYPE_CHECKING:
+    from aqmlab.results.python_metrics import Code
 
 __all__ = [
     "Definition",
@@ -178,6 +180,8 @@ def option(text: str, origin: str = "--metric") -> Definition:
 
 def load(path: Path, origin: str = "--metrics") -> list[Definition]:
     """Runs a file and defines its functions."""
+    from aqmlab.results.python_metrics import allow  # few metrics are functions
+
     try:
         found = [Definition(one.function, "", origin, code=one) for one in allow(path)]
     except AqmlabError as error:
@@ -249,6 +253,8 @@ def _of_table(name: str, field: Field, origin: str, *, stored: bool) -> Definiti
 
 def _code(spec: Mapping[str, Field], unit: str, *, stored: bool) -> Code:
     """The function of an entry in Python."""
+    from aqmlab.results.python_metrics import Code, here
+
     text = spec["python"].text("FILE:FUNCTION")
     what = 'a list of tables such as ["packets"]'
     reads = tuple(

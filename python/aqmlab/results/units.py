@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
+from math import gcd
 
 from aqmlab.errors import AqmlabError
 
 __all__ = ["SHARE", "Factor", "alike", "converted", "factor"]
 
 
+Factor = tuple[int, int]
+"""By what a number is multiplied, then divided: whole numbers lose no digit."""
+
 SHARE = "share"
 """The unit of a share: 0.5 is 50 %."""
 
-_KINDS: Mapping[str, Mapping[str, Fraction]] = {
+_KINDS: Mapping[str, Mapping[str, Factor]] = {
     "time": {
-        "ns": Fraction(1, 10**9),
-        "us": Fraction(1, 10**6),
-        "µs": Fraction(1, 10**6),
-        "ms": Fraction(1, 1000),
-        "s": Fraction(1),
-        "min": Fraction(60),
-        "h": Fraction(3600),
+        "ns": (1, 10**9),
+        "us": (1, 10**6),
+        "µs": (1, 10**6),
+        "ms": (1, 1000),
+        "s": (1, 1),
+        "min": (60, 1),
+        "h": (3600, 1),
     },
     "rate": {
-        "bit/s": Fraction(1),
-        "kbit/s": Fraction(10**3),
-        "Mbit/s": Fraction(10**6),
-        "Gbit/s": Fraction(10**9),
-        "bytes/s": Fraction(8),
-        "kB/s": Fraction(8 * 10**3),
-        "MB/s": Fraction(8 * 10**6),
+        "bit/s": (1, 1),
+        "kbit/s": (10**3, 1),
+        "Mbit/s": (10**6, 1),
+        "Gbit/s": (10**9, 1),
+        "bytes/s": (8, 1),
+        "kB/s": (8 * 10**3, 1),
+        "MB/s": (8 * 10**6, 1),
     },
     "size": {
-        "bytes": Fraction(1),
-        "kB": Fraction(10**3),
-        "MB": Fraction(10**6),
-        "GB": Fraction(10**9),
+        "bytes": (1, 1),
+        "kB": (10**3, 1),
+        "MB": (10**6, 1),
+        "GB": (10**9, 1),
     },
-    "share": {SHARE: Fraction(1), "%": Fraction(1, 100)},
+    "share": {SHARE: (1, 1), "%": (1, 100)},
 }
-"""How much of its kind's own unit each is."""
+"""How much of its kind's own unit each is, as a ratio."""
 _KIND = {unit: kind for kind, units in _KINDS.items() for unit in units}
 
 _COUNTED = ("packets", "segments", "datagrams")
 """Units of counts, which nothing else becomes."""
-
-Factor = tuple[int, int]
-"""By what a number is multiplied, then divided: whole numbers lose no digit."""
 
 
 def alike(first: str, second: str) -> bool:
@@ -74,8 +74,9 @@ def factor(unit: str, wanted: str) -> Factor:
             + (f"in {unit}" if unit != SHARE else "a share")
             + (f"; possible are {', '.join(fits)}" if fits else "")
         )
-    found = _KINDS[_KIND[unit]][unit] / _KINDS[_KIND[wanted]][wanted]
-    return found.numerator, found.denominator
+    (above, below), (of, by) = _KINDS[_KIND[unit]][unit], _KINDS[_KIND[wanted]][wanted]
+    common = gcd(above * by, below * of)
+    return above * by // common, below * of // common
 
 
 def converted(value: float, by: Factor) -> float:

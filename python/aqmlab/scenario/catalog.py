@@ -11,7 +11,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.named_links import link_names, named_link
+from aqmlab.scenario.link_files import link_names
 from aqmlab.scenario.vocabulary import WORDS
 
 __all__ = ["Catalog", "Entry", "scenario_files"]
@@ -47,6 +47,7 @@ class Catalog:
     """Everything that a scenario can name."""
 
     entries: Sequence[Entry]
+    """All of it apart from links, whose files are read when they are asked for."""
 
     @classmethod
     def load(cls) -> Catalog:
@@ -67,11 +68,12 @@ class Catalog:
                 Entry("words", word, f"{about.meaning}\nPage: {about.page}", [])
                 for word, about in WORDS.items()
             ]
-            + [_link_entry(name) for name in link_names()]
         )
 
     def summaries(self, kind: str) -> dict[str, str]:
         """Names and summaries of one kind."""
+        if kind == "links":
+            return {name: _link_entry(name).summary for name in link_names()}
         return {entry.name: entry.summary for entry in self.entries if entry.kind == kind}
 
     def find(self, name: str) -> list[Entry]:
@@ -89,7 +91,7 @@ class Catalog:
 
             last = {entry.name.rpartition(".")[2] for entry in self.entries}
             spellings = {name for about in WORDS.values() for name in about.others}
-            known = {entry.name for entry in self.entries} | last | spellings
+            known = {entry.name for entry in self.entries} | last | spellings | {*link_names()}
             names = sorted(known | {*SHORT_NAMES})
             close = difflib.get_close_matches(wanted, names, n=3)
             close = close or [one for one in names if len(wanted) > 2 and wanted in one][:3]
@@ -110,7 +112,7 @@ class Catalog:
             if entry.name == name
             or (entry.kind == "words" and name in WORDS[entry.name].others)
             or (entry.kind in _DOTTED and entry.name.rpartition(".")[2] == name)
-        ]
+        ] + [_link_entry(link) for link in link_names() if link == name]
 
 
 def _meaning(metric: Mapping[str, Any], about: str) -> str:
@@ -123,6 +125,8 @@ def _meaning(metric: Mapping[str, Any], about: str) -> str:
 
 def _link_entry(name: str) -> Entry:
     """A link that has a name: its numbers with their sources."""
+    from aqmlab.scenario.named_links import named_link  # it reads scenarios
+
     link = named_link(name)
     others = f"Others call it {', '.join(link.names)}. " if link.names else ""
     left = f"It leaves out {link.leaves_out}." if link.leaves_out else ""

@@ -18,13 +18,13 @@ from aqmlab._util.lazy import tomllib
 from aqmlab._util.shipped import SHIPPED
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
+from aqmlab.scenario.link_files import link_file, link_names
 from aqmlab.scenario.quantities import parsed_rate, parsed_time
 from aqmlab.scenario.scenario import Override, Scenario, inline
 
-__all__ = ["NamedLink", "link_names", "named_link"]
+__all__ = ["NamedLink", "named_link"]
 
 
-_FOLDER = Path(__file__).parent / "links"
 _TRACES = SHIPPED / "scenarios"
 """Where the traces are that links name."""
 _WAYS = ("forward", "reverse")
@@ -76,7 +76,7 @@ class NamedLink:
     @property
     def text(self) -> str:
         """The bottleneck as its file has it, for a scenario."""
-        source = _file(self.name).read_text(encoding="utf-8")
+        source = link_file(self.name).read_text(encoding="utf-8")
         start, end = source.index("[bottleneck]"), source.index("[sources]")
         return source[start:end].replace("[bottleneck", "[topology.bottleneck").strip() + "\n"
 
@@ -137,15 +137,6 @@ def _leaves(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
             yield before + key, value
 
 
-def _file(name: str) -> Path:
-    return _FOLDER / f"{name}.toml"
-
-
-def link_names() -> list[str]:
-    """The names of all links."""
-    return sorted(file.stem for file in _FOLDER.glob("*.toml"))
-
-
 def named_link(name: str) -> NamedLink:
     """A link by its name.
 
@@ -157,6 +148,6 @@ def named_link(name: str) -> NamedLink:
         raise AqmlabError(
             f'--link: found "{name[:40]}"; expected one of {", ".join(known)}{nearest(name, known)}'
         )
-    content = tomllib.loads(_file(name).read_text(encoding="utf-8"))
+    content = tomllib.loads(link_file(name).read_text(encoding="utf-8"))
     content["names"] = tuple(content.get("names", ()))
     return NamedLink(name=name, **content)

@@ -11,6 +11,7 @@ from aqmlab._util.console import print_json, show
 from aqmlab.cli import catalog_tables as tables
 from aqmlab.cli.options import Json
 from aqmlab.scenario.catalog import Catalog, scenario_files
+from aqmlab.scenario.link_files import link_names
 
 __all__ = ["command"]
 
@@ -81,8 +82,6 @@ def _names(kind: _Kind, catalog: Catalog) -> list[str]:
 
         return names()
     if kind is _Kind.links:
-        from aqmlab.scenario.named_links import link_names
-
         return link_names()
     return list(catalog.summaries(kind.value))
 

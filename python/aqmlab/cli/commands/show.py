@@ -13,7 +13,7 @@ from aqmlab.cli import tables
 from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format
 from aqmlab.cli.planning import kept
 from aqmlab.errors import AqmlabError
-from aqmlab.results import subscribers
+from aqmlab.results import subscriber_tables
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
 from aqmlab.results.sources import gather
@@ -73,7 +73,7 @@ def _tables(run: Run, by: str | None) -> list[str | TableModel]:
     """What a run measured; by plan or node, if asked for."""
     if by is None:
         return tables.run_tables(run)
-    found = subscribers.tables(run, by)
+    found = subscriber_tables.tables(run, by)
     if not found:
         raise AqmlabError(
             f"--by {by}: {run.label} has no tree of rates; `aqmlab init --kind isp` writes one"

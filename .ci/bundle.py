@@ -132,7 +132,8 @@ def addresses(text: str) -> Iterator[tuple[str, bool]]:
 
 def check_pages(folder: Path) -> int:
     """Nothing of the pages comes from the network, and no link leads nowhere; how many pages."""
-    pages = sorted(folder.rglob("*.html"))
+    # The theme leaves a template in `_static`.
+    pages = [page for page in sorted(folder.rglob("*.html")) if page.parent.name != "_static"]
     for page in pages:
         for address, fetched in addresses(page.read_text()):
             where = f"{page.relative_to(folder)}: {address}"

@@ -138,6 +138,15 @@ release-check: $(STAMPS)/venv  ## whether the version in Cargo.toml may be tagge
 sbom: $(STAMPS)/venv  ## what the wheel is made of and needs, in out/aqmlab.cdx.json (CycloneDX)
 	$(BIN)/python .ci/release.py --sbom out/aqmlab.cdx.json
 
+# The wheels and the site take in the page, so it comes first.
+.PHONY: release
+release:  ## everything that a release publishes, in dist, and each file checked apart from the checkout
+	$(MAKE) playground
+	$(MAKE) site wheels
+	$(MAKE) test-wheels
+	$(BIN)/python .ci/bundle.py make
+	$(BIN)/python .ci/bundle.py check
+
 .PHONY: lint
 lint: build structure prose $(STAMPS)/requirements-dev  ## formatters, linters, types and structure, as CI wants them
 	cargo fmt --check

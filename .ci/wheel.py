@@ -1,4 +1,4 @@
-"""Check the wheel in dist, or `make test-wheel`: everything works without the checkout.
+"""Check the wheel in dist, or one that is named (`make test-wheel`): it works without the checkout.
 
 It is installed into an empty environment with the versions of requirements.txt; then come the first
 steps of README.md, each in a folder that has nothing but what the steps before it left there. At
@@ -195,7 +195,8 @@ def not_shipped(wheel: Path) -> list[str]:
 
 def main() -> None:
     """Install and try it."""
-    wheels = sorted(DIST.glob("aqmlab-*.whl"), key=lambda file: file.stat().st_mtime)
+    made = sorted(DIST.glob("aqmlab-*.whl"), key=lambda file: file.stat().st_mtime)
+    wheels = [Path(name) for name in sys.argv[1:]] or made
     if not wheels:
         sys.exit(f"wheel: {DIST} holds none; make wheel makes it")
     wheel = wheels[-1]

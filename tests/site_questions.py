@@ -54,7 +54,7 @@ QUESTIONS = {
     "quic": ("how-to/quic",),
     "random loss": ("topologies", "how-to/cookbook"),
     "red tail latency": ("red-tail",),
-    "buffer size": ("how-to/buffers", "how-to/cookbook", "labs/sawtooth"),
+    "buffer size": ("how-to/cookbook", "labs/sawtooth"),
     "token bucket": ("disciplines/policer", "disciplines/shaper"),
     "shape subscribers": ("disciplines/htb", "how-to/access"),
     "pdf report": ("report",),

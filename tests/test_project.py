@@ -251,8 +251,9 @@ def test_numbers_of_trust_are_those_of_record(page: str) -> None:
         assert stated.format(*found.groups()) in text, f"{page} against {source}: {found[0]}"
 
 
-def test_readme_counts_what_there_is() -> None:
-    text = " ".join((ROOT / "README.md").read_text().split())
+@pytest.mark.parametrize("page", ["README.md", "paper/paper.md"])
+def test_pages_count_what_there_is(page: str) -> None:
+    text = " ".join((ROOT / page).read_text().split()).replace("Eighteen", "18")
     catalog = json.loads(_native.catalog())
     disciplines = set(catalog["disciplines"]) - {"plugin"}
     assert f"{len(disciplines)} queue disciplines" in text
@@ -261,3 +262,16 @@ def test_readme_counts_what_there_is() -> None:
     controls = {name for name in catalog["transports"] if name.startswith(control)}
     controls -= {f"{control}plugin", f"{control}external"}
     assert f"{len(controls)} congestion controls" in text
+    tools = (ROOT / "docs/other-tools.md").read_text()
+    assert f"| {len(disciplines)}, with ECN and L4S |" in tools
+    labs = (ROOT / "docs/labs/index.md").read_text()
+    number = {4: "four", 5: "five", 6: "six"}[len(re.findall(r"^\| \[", labs, re.MULTILINE))]
+    assert f"{number} laboratory classes" in text.lower()
+
+
+def test_trust_counts_the_bounds_of_todays_queues() -> None:
+    trust = (ROOT / "docs/trust.md").read_text()
+    record = (ROOT / "records/live-queues.md").read_text()
+    [(kept, of)] = re.findall(r"^(\d+) of (\d+) bounds are kept", record, re.MULTILINE)
+    assert f"{kept} of {of} bounds hold" in trust
+    assert f"{int(of) - int(kept)} of {of} bounds: " in trust

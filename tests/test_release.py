@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -167,3 +168,122 @@ def test_the_paper_is_as_long_as_a_journal_asks() -> None:
     assert cited == listed
     for picture in re.findall(r"\]\((\.\./\S+)\)", body):
         assert (ROOT / "paper" / picture).is_file()
+
+
+@pytest.fixture
+def bundle(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script that makes and checks what a release publishes."""
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    return importlib.import_module("bundle")
+
+
+def pages(folder: Path, body: str) -> Path:
+    """A site of two pages."""
+    (folder / "sub").mkdir(parents=True)
+    (folder / "index.html").write_text(f"<title>aqmlab playground</title>{body}")
+    (folder / "sub/a b.html").write_text('<a href="../index.html#top">up</a>')
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        (
+            '<a href="sub/a%20b.html">a</a> <a href="https://example.org">b</a> <a href="#c">c</a>',
+            None,
+        ),
+        ('<link rel="canonical" href="https://example.org/">', None),
+        ('<script src="data:text/javascript,1"></script>', None),
+        ('<a href="gone.html">a</a>', "index.html: gone.html: there is no such file"),
+        ('<img alt="" src="gone.svg">', "index.html: gone.svg: there is no such file"),
+        ('<a href="../../x.html">a</a>', "index.html: ../../x.html: leads out of the archive"),
+        ('<script src="https://example.org/a.js"></script>', "may load its own files only"),
+        ('<link href="//example.org/a.css" rel="stylesheet">', "may load its own files only"),
+    ],
+)
+def test_pages_of_a_release_stand_alone(
+    bundle: ModuleType, tmp_path: Path, body: str, wrong: str | None
+) -> None:
+    folder = pages(tmp_path / "site", body)
+    if wrong is None:
+        assert bundle.check_pages(folder) == 2
+        return
+    with pytest.raises(bundle.BundleError, match=re.escape(wrong)):
+        bundle.check_pages(folder)
+
+
+def test_an_archive_of_a_release_has_the_same_bytes_again(
+    bundle: ModuleType, tmp_path: Path
+) -> None:
+    folder = pages(tmp_path / "page", "")
+    file = tmp_path / "aqmlab-1.0.0-playground.tar.gz"
+    bundle.pack(folder, file)
+    first = file.read_bytes()
+    (folder / "index.html").touch()
+    bundle.pack(folder, file)
+    assert file.read_bytes() == first
+    assert "served" in bundle.check_page(file, tmp_path / "unpacked")
+    (folder / "index.html").write_text("another page")
+    bundle.pack(folder, file)
+    with pytest.raises(bundle.BundleError, match="is not the playground"):
+        bundle.check_page(file, tmp_path / "again")
+    with pytest.raises(bundle.BundleError, match=r"no index\.html"):
+        bundle.pack(tmp_path / "nothing", file)
+
+
+def test_sums_of_a_release_list_every_file(bundle: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "a.whl"
+    file.write_bytes(b"a")
+    (tmp_path / "SHA256SUMS").write_text(f"{bundle.digest(file)}  a.whl\n")
+    bundle.check_sums(tmp_path)
+    (tmp_path / "b.whl").write_bytes(b"b")
+    with pytest.raises(bundle.BundleError, match=r"b\.whl: not in"):
+        bundle.check_sums(tmp_path)
+    (tmp_path / "b.whl").unlink()
+    file.write_bytes(b"c")
+    with pytest.raises(bundle.BundleError, match=r"a\.whl: not the bytes"):
+        bundle.check_sums(tmp_path)
+    file.unlink()
+    with pytest.raises(bundle.BundleError, match=r"a\.whl: missing"):
+        bundle.check_sums(tmp_path)
+
+
+def test_wheels_of_another_version_are_not_published(bundle: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(bundle.BundleError, match="no wheel"):
+        bundle.make(tmp_path)
+    (tmp_path / "aqmlab-0.0.1-cp310-abi3-linux_x86_64.whl").write_bytes(b"")
+    with pytest.raises(bundle.BundleError, match="of another version"):
+        bundle.make(tmp_path)
+
+
+def test_a_bill_of_another_version_is_not_published(bundle: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "a.cdx.json"
+    found = bundle.bill()
+    file.write_text(json.dumps(found))
+    assert "crates" in bundle.check_bill(file, tmp_path)
+    found["metadata"]["component"]["version"] = "0.0.1"
+    file.write_text(json.dumps(found))
+    with pytest.raises(bundle.BundleError, match=r"version 0\.0\.1"):
+        bundle.check_bill(file, tmp_path)
+
+
+def test_the_source_distribution_has_every_crate_of_the_lock_file() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]
+    named = {
+        each["path"].split("/")[1] for each in settings["include"] if "crates/" in each["path"]
+    }
+    meta = json.loads(
+        subprocess.check_output(
+            ["cargo", "metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"],
+            cwd=ROOT,
+        )
+    )
+    packages = {each["name"]: each for each in meta["packages"]}
+    linked, waiting = set(), ["aqmlab-python"]
+    while waiting:
+        if (name := waiting.pop()) not in linked:
+            linked.add(name)
+            needs = packages[name]["dependencies"]
+            waiting += [each["name"] for each in needs if each.get("path")]
+    folder = {name: Path(each["manifest_path"]).parent.name for name, each in packages.items()}
+    assert {folder[name] for name in set(packages) - linked} == named

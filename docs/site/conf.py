@@ -113,7 +113,16 @@ def _name_toggles(
     context["generate_toctree_html"] = named
 
 
+def _without_source(app: Sphinx) -> list[tuple[str, dict[str, Any], str]]:
+    """Forgets modules that have no source to show, so that the list of sources has no dead link."""
+    modules = getattr(app.env, "_viewcode_modules", {})
+    for name in [name for name, entry in modules.items() if not entry]:
+        del modules[name]
+    return []
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.connect("html-collect-pages", _without_source, priority=100)
     app.connect("autodoc-process-docstring", _keep_colons, priority=400)
     app.connect("html-page-context", _name_toggles, priority=900)

@@ -82,7 +82,8 @@ def page() -> str:
     drawn = set.intersection(*figures)
     shared = {row for row, count in counts.items() if count >= _SHARED} - drawn
     head = [
-        f"## Common options\n\nA command names those that it takes.\n\n{_table(sorted(shared))}",
+        "## Common options\n\nEach command lists the options that it takes.\n",
+        _table(sorted(shared)),
         f"## Options of every figure\n\n{_table(sorted(drawn))}",
     ]
     sections = (

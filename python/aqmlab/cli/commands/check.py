@@ -49,8 +49,9 @@ def command(
     """Check your queue or control in small runs, TCP by scripts.
 
     In small runs a plug-in must lose no packet, hold its limit, obey ECN, and give the same bytes
-    for the same seed. With --trace it must also follow a worked trace. A packet script of
-    packetdrill is PASS, FAIL with line, expected and found, or not applicable and why.
+    for the same seed. With --trace it must also follow a worked trace. For a packet script of
+    packetdrill it prints PASS, FAIL with the line, what was expected and what was found, or why the
+    script does not apply.
     """
     if any(file.suffix in _SCRIPTS for file in files):
         _check_scripts(files, bool(parameters or trace or rate), as_json)

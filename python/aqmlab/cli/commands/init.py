@@ -117,7 +117,7 @@ def command(
 ) -> None:
     """Write a first scenario of your own link, with comments.
 
-    With --link it is a link that has a name, with the people of --kind.
+    --link takes the rates and delays of a named link, --kind the people.
     On a terminal and without options it asks a few questions. An office and a home have a call and
     an upload unless you say otherwise.
     """

@@ -75,7 +75,7 @@ def command(
         typer.Option(
             metavar="DOWN/UP",
             help="Longest wait in the present drop-tail queue in ms, such as 150/600; default: "
-            "what round trips grow by.",
+            "the growth of the round trips.",
         ),
     ] = None,
     what_if: Annotated[
@@ -105,9 +105,10 @@ def command(
     """Replay a capture with several queues and compare them.
 
     The command sends the applications' data again, not the packets, which still show the old queue.
-    The folder `replay` of --out keeps the scenario and its connection vectors, for changes of
-    yours. Standard error lists what is assumed and what is left out. A replay behind the present
-    queue that is far from the capture is an error: an assumption is wrong.
+    The folder `replay` of --out keeps the scenario and its connection vectors, so that you can
+    change them. Standard error lists what is assumed and what is left out. If the replay with the
+    present queue differs much from the capture, the command ends with an error: an assumption is
+    wrong.
 
     With --predict the command infers more from the capture and prints the ratio of new to old
     with a band, or says why it cannot.

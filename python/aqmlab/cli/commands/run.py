@@ -66,9 +66,9 @@ def command(
 ) -> None:
     """Run a scenario.
 
-    If the scenario states a load, the users that cause it are found first. The same scenario and
-    seed give the same results, so a finished run directory is used again. --link gives the scenario
-    another bottleneck and its classes another round trip; --set changes fields of it.
+    If the scenario states a load, the command first finds the users that cause it. The same
+    scenario and seed give the same results, so a finished run directory is used again. --link gives
+    the scenario another bottleneck and its classes another round trip; --set changes fields of it.
     """
     check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:

@@ -100,12 +100,12 @@ def command(
         str | None,
         typer.Option(
             metavar="RATE|FILE",
-            help="The download alone, or a trace file of mahimahi's: each line is a time in ms at "
+            help="Rate of the download, or a trace file of mahimahi: each line is a time in ms at "
             "which the link can send one packet of 1500 bytes.",
         ),
     ] = None,
     up: Annotated[
-        str | None, typer.Option(metavar="RATE|FILE", help="The upload alone, or a trace.")
+        str | None, typer.Option(metavar="RATE|FILE", help="Rate of the upload, or a trace file.")
     ] = None,
     rtt: Annotated[
         str | None,
@@ -151,7 +151,7 @@ def command(
         bool | None,
         typer.Option(
             "--ecn/--no-ecn",
-            help="Whether connections ask for ECN; default: as this kernel has it.",
+            help="Whether connections ask for ECN; default: this kernel's setting.",
             show_default=False,
         ),
     ] = None,
@@ -254,7 +254,10 @@ def command(
     ] = None,
     doctor: Annotated[
         bool,
-        typer.Option("--doctor", help="Say what this machine allows, with cures, and run nothing."),
+        typer.Option(
+            "--doctor",
+            help="Print what this machine allows and how to allow more, and run nothing.",
+        ),
     ] = False,
     directory: Annotated[
         Path | None,
@@ -267,8 +270,8 @@ def command(
 ) -> None:
     r"""Run any program with any queue: curl, a browser, a game.
 
-    The program runs unchanged, without root, in a network of its own over an emulated link. A
-    summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.
+    The program runs unchanged, without root, in a network of its own over an emulated link. When it
+    ends, the command prints a summary; `aqmlab show`, `compare` and `plot` read the run directory.
 
     See bufferbloat and its cure in a minute, without a program:
 
@@ -287,8 +290,8 @@ def command(
 
     The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
-    Exits with the status of the program; 0 if --for ended it; 2 if this line is wrong (an option,
-    the program's name); 125 if this machine cannot run it (--doctor says why).
+    Exits with the status of the program; 0 if --for ended it; 2 if the command line is wrong (an
+    option, the program's name); 125 if this machine cannot run it (--doctor says why).
 
     Ctrl-C and other signals go to the program; the second of them kills it.
     """

@@ -74,7 +74,7 @@ def _check(store: _Folder = STORE_ROOT, as_json: Json = False) -> None:
 
 @app.command("size")
 def _size(store: _Folder = STORE_ROOT, as_json: Json = False) -> None:
-    """Say how many runs there are, and how much room they take."""
+    """Print the number of runs and their size."""
     found = _opened(store)
     places = {"runs": list(found.runs()), "damaged": found.damaged()}
     numbers = {

@@ -83,10 +83,10 @@ def command(
     Divides the response times of runs with measure.breakdown = true into parts: distance, queues,
     timers, recovery. The parts add up to the response time exactly. Prints a table and a paragraph
     for each class and queue, and the differences between queues by part. Runs that differ only in
-    their seed form a group. For one response the run is made again, and each event on its path is
-    shown.
+    their seed form a group. For one response the command makes the run again and shows each event
+    on its path.
 
-    For a capture (pcap or pcapng) it shows what one place can know: handshake, time-outs,
+    For a capture (pcap or pcapng) the command shows what one place can know: handshake, time-outs,
     recovery, server and transfer of each request and its response.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)

@@ -79,8 +79,8 @@ def parameter(
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
-            response time, or the mean queueing delay without responses; with --series class of each
-            class, by default goodput.
+            response time, or the mean queueing delay without responses; with --series class: a
+            metric of each class, by default goodput.
         x: Parameter, or "subscribers": those of an access network, of all plans; default: the one
             with the most numeric values.
         series: Another parameter, with a curve for each of its values, or "class" for a curve for

@@ -29,9 +29,9 @@ def throughput_delay(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        delay: Metric to be small, such as p95 or links.bottleneck.reverse.sojourn_p99_s;
+        delay: Metric that should be small, such as p95 or links.bottleneck.reverse.sojourn_p99_s;
             default: the mean queueing delay at the busiest direction.
-        throughput: Metric to be large, such as goodput; default: throughput in that
+        throughput: Metric that should be large, such as goodput; default: throughput in that
             direction.
         link: Link; default: the busiest link.
         look: Width and theme.

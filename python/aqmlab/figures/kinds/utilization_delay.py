@@ -31,8 +31,9 @@ def utilization_delay(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        delay: Metric to be small; default: the mean queueing delay at the busiest direction.
-        utilization: Metric to be large; default: utilization in that direction.
+        delay: Metric that should be small; default: the mean queueing delay at the busiest
+            direction.
+        utilization: Metric that should be large; default: utilization in that direction.
         link: Link; default: the busiest link.
         look: Width and theme.
     """

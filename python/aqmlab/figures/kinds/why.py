@@ -79,8 +79,8 @@ def why(
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         traffic: Class of traffic; default: all classes together, or the class in the headlines.
-        band: One band; default: each of them, and slowest_10 along a parameter.
-        x: Parameter along which bars stand; default: the bars of a plot are the queues.
+        band: One band; default: all bands, or slowest_10 with --x.
+        x: Parameter on the horizontal axis; default: a bar for each queue.
         look: Width and theme.
     """
     found = configurations(runs, look.names)

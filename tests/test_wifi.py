@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from aqmlab import AqmlabError, Scenario
 from aqmlab.results.breakdown import Band, part
 from aqmlab.results.run import Run
-from conftest import SMALL, Cli
+from aqmlab.validation.checks import Validation, expected, validate
+from conftest import ROOT, SMALL, Cli
 
 FLAT = """
 title = "A flat"
@@ -246,3 +248,13 @@ def test_the_live_bed_refuses_wifi(aqmlab: Cli) -> None:
     answer = aqmlab("run", "flat.toml", "--on", "live")
     assert answer.status != 0
     assert "topology.wifi: found one, but the live bed has no Wi-Fi" in answer.err
+
+
+@pytest.mark.parametrize("name", ["wifi", "wifi-senders"])
+def test_the_rows_beside_references_come_as_the_file_says(name: str, tmp_path: Path) -> None:
+    """One seed of what `make validate ARGS="wifi wifi-senders"` runs."""
+    rows = replace(Validation.load(ROOT / f"validation/{name}.toml"), seeds=(1,))
+    verdicts, _ = validate(rows, tmp_path, jobs=2)
+    assert len(verdicts) == len(rows.checks)
+    wrong = [f"{it.statement}: {it.measured}" for it in verdicts if not expected(it)]
+    assert not wrong

@@ -9,7 +9,7 @@ from typing import Any
 
 import aqmlab
 import pytest
-from aqmlab import AqmlabError, Scenario
+from aqmlab import AqmlabError, Scenario, figures
 from aqmlab.results.breakdown import Band, part
 from aqmlab.results.run import Run
 from aqmlab.validation.checks import Validation, expected, validate
@@ -248,6 +248,30 @@ def test_the_live_bed_refuses_wifi(aqmlab: Cli) -> None:
     answer = aqmlab("run", "flat.toml", "--on", "live")
     assert answer.status != 0
     assert "topology.wifi: found one, but the live bed has no Wi-Fi" in answer.err
+
+
+def test_a_figure_shows_who_has_the_air(runs: dict[str, Run]) -> None:
+    chart = figures.airtime([runs["fifo"], runs["fair"]]).to_dict()
+    [bars] = [rows for rows in chart["datasets"].values() if rows and "stations" in rows[0]]
+    far = [row["share"] for row in bars if row["stations"] == "far"]
+    assert far == pytest.approx([100 * _airtime(runs[name], "far") for name in ("fifo", "fair")])
+    assert [row["high"] - row["low"] for row in bars] == pytest.approx(
+        [row["share"] for row in bars]
+    )
+    assert "cuts the time of far on the air from" in str(chart["title"])
+    down = figures.airtime(runs["fair"], way="down").to_dict()
+    [only] = [rows for rows in down["datasets"].values() if rows and "stations" in rows[0]]
+    wifi = runs["fair"].summary["wifi"]
+    shares = {name: 100 * wifi[name]["down"]["airtime_share"] for name in wifi}
+    assert {row["stations"]: row["share"] for row in only} == pytest.approx(shares)
+
+
+def test_a_figure_of_the_air_needs_one(aqmlab: Cli) -> None:
+    Path("small.toml").write_text(SMALL)
+    assert aqmlab("run", "small.toml", "--out", "small").status == 0
+    answer = aqmlab("plot", "airtime", "small")
+    assert answer.status == 2
+    assert "small: found no Wi-Fi; the scenario needs topology.wifi" in answer.err
 
 
 @pytest.mark.parametrize("name", ["wifi", "wifi-senders"])

@@ -182,12 +182,28 @@ def test_a_title_says_no_more_than_the_seeds_do() -> None:
 # --- Every kind -----------------------------------------------------------------------------------
 
 
+def on_wifi(found: list[Run]) -> list[Run]:
+    """The runs, as if each had a Wi-Fi with near stations and a far one."""
+
+    def ways(down: float, up: float) -> dict[str, Any]:
+        return {"down": {"airtime_share": down}, "up": {"airtime_share": up}}
+
+    return [
+        replace(
+            one, summary={**one.summary, "wifi": {"near": ways(0.2, 0.1), "far": ways(k, 0.05)}}
+        )
+        for one, k in zip(found, (0.6, 0.5, 0.55, 0.3, 0.31, 0.29), strict=False)
+    ]
+
+
 def chart_of(name: str, found: list[Run], swept: list[Run], look: figures.Look) -> Any:
     """A chart of a kind, of runs that it needs."""
     options: dict[str, dict[str, Any]] = {"heat-map": {"x": "discipline", "y": "limit"}}
     chosen = swept if name in {"parameter", "utilization-delay"} else found
     if name == "why":
         chosen = two_queues((1, 2, 3))
+    if name == "airtime":
+        chosen = on_wifi(found)
     if name == "heat-map":
         pytest.skip("has a sweep of its own below")
     return kinds.kind(name).draw(chosen, look=look, **options.get(name, {}))

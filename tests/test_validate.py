@@ -236,6 +236,6 @@ def test_what_ships_is_whole() -> None:
     for file in files:
         shipped = validation(file)
         assert shipped.plan()
-        page = (ROOT / f"docs/disciplines/{shipped.name}.md").read_text()
+        page = (ROOT / "docs" / shipped.page_of).read_text()
         assert f"(../images/disciplines/{shipped.name}.svg)" in page
         assert (ROOT / f"docs/images/disciplines/{shipped.name}.svg").exists()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aqmlab
 import pytest
-from aqmlab import AqmlabError, Scenario
+from aqmlab import AqmlabError, Scenario, figures
 from aqmlab.results.breakdown import Band, part
 from aqmlab.results.run import Run
-from conftest import SMALL, Cli
+from aqmlab.validation.checks import Validation, expected, validate
+from conftest import ROOT, SMALL, Cli
 
 FLAT = """
 title = "A flat"
@@ -161,6 +163,15 @@ def test_a_scenario_without_wifi_has_no_word_of_it() -> None:
         ("stations.0.frame_error", "1.0", r"frame_error: found 1; a probability from 0 to below 1"),
         ("ampdu.time", '"6 ms"', r"ampdu\.time: found 6 ms; at most 5\.484 ms"),
         ("ampdu.subframes", "65", r"ampdu\.subframes: found 65; expected 0 to 64"),
+        ("ampdu.bytes", '"0 bytes"', r"ampdu\.bytes: found 0 bytes; expected 1 to 1048575 bytes"),
+        ("stations", "[]", r"wifi\.stations: found none; expected at least one"),
+        ("stations.0.count", "0", r"stations\.0\.count: found 0; expected 1 to 2007 stations"),
+        ("stations.0.frame_error", "-0.1", r"frame_error: found -0\.1; a probability from 0"),
+        ("stations", "[{ count = 4 }]", r"stations\.0\.mcs: found nothing; ht20 has MCS 0 to 15"),
+        ("stations.0.class", '"call"', r"stations: found none for the class \"pages\"; expected"),
+        ("retries", "300", r"wifi\.retries: found 300; expected 0 to 255"),
+        ("fifo", '"0 packets"', r"wifi\.fifo: found 0 packets; at least 1 packets"),
+        ("queue", '"aql"', r"wifi\.queue: found \"aql\" \(allowed: mac80211, fifo\)"),
         (
             "discipline",
             '{ kind = "shaper", rate = "10 Mbit/s", leaf = "fq-codel" }',
@@ -246,3 +257,37 @@ def test_the_live_bed_refuses_wifi(aqmlab: Cli) -> None:
     answer = aqmlab("run", "flat.toml", "--on", "live")
     assert answer.status != 0
     assert "topology.wifi: found one, but the live bed has no Wi-Fi" in answer.err
+
+
+def test_a_figure_shows_who_has_the_air(runs: dict[str, Run]) -> None:
+    chart = figures.airtime([runs["fifo"], runs["fair"]]).to_dict()
+    [bars] = [rows for rows in chart["datasets"].values() if rows and "stations" in rows[0]]
+    far = [row["share"] for row in bars if row["stations"] == "far"]
+    assert far == pytest.approx([100 * _airtime(runs[name], "far") for name in ("fifo", "fair")])
+    assert [row["high"] - row["low"] for row in bars] == pytest.approx(
+        [row["share"] for row in bars]
+    )
+    assert "cuts the time of far on the air from" in str(chart["title"])
+    down = figures.airtime(runs["fair"], way="down").to_dict()
+    [only] = [rows for rows in down["datasets"].values() if rows and "stations" in rows[0]]
+    wifi = runs["fair"].summary["wifi"]
+    shares = {name: 100 * wifi[name]["down"]["airtime_share"] for name in wifi}
+    assert {row["stations"]: row["share"] for row in only} == pytest.approx(shares)
+
+
+def test_a_figure_of_the_air_needs_one(aqmlab: Cli) -> None:
+    Path("small.toml").write_text(SMALL)
+    assert aqmlab("run", "small.toml", "--out", "small").status == 0
+    answer = aqmlab("plot", "airtime", "small")
+    assert answer.status == 2
+    assert "small: found no Wi-Fi; the scenario needs topology.wifi" in answer.err
+
+
+@pytest.mark.parametrize("name", ["wifi", "wifi-senders"])
+def test_the_rows_beside_references_come_as_the_file_says(name: str, tmp_path: Path) -> None:
+    """One seed of what `make validate ARGS="wifi wifi-senders"` runs."""
+    rows = replace(Validation.load(ROOT / f"validation/{name}.toml"), seeds=(1,))
+    verdicts, _ = validate(rows, tmp_path, jobs=2)
+    assert len(verdicts) == len(rows.checks)
+    wrong = [f"{it.statement}: {it.measured}" for it in verdicts if not expected(it)]
+    assert not wrong

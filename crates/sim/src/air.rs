@@ -1,7 +1,7 @@
 //! Wi-Fi in a world: which station the packets of a host go to, or come from.
 
 use aqmlab_link::{Air, Way};
-use aqmlab_net::Role;
+use aqmlab_net::{Role, Time};
 use aqmlab_record::{AirTally, LinkStats, StationsOnAir};
 use aqmlab_scenario::Scenario;
 
@@ -11,6 +11,8 @@ use crate::route::Routes;
 /// The air, behind the last port.
 pub(crate) struct Wifi {
     pub(crate) air: Air<Event>,
+    /// Its next departure, as the event queue knows it.
+    pub(crate) departure: Time,
     /// By class of traffic: the stations that are its client hosts, in turn.
     dealt: Vec<Vec<u16>>,
     /// How many hosts come before the first client.
@@ -27,6 +29,7 @@ impl Wifi {
         let counts = wifi.stations.iter().map(|it| it.count);
         Some(Self {
             air: Air::new(wifi, scenario.seed, &scenario.measure),
+            departure: Time::NEVER,
             dealt: wifi.dealt(&classes),
             servers: scenario.topology.hosts().servers,
             alike: wifi.names().into_iter().zip(counts).collect(),

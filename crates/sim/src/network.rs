@@ -336,6 +336,7 @@ impl<E: Engine> Network<E> {
         }
         if let Some(wifi) = &mut self.wifi {
             wifi.air.close(self.span.end);
+            wifi.departure = Time::NEVER;
             self.event_queue
                 .set_departure(self.ports.len(), Time::NEVER);
         }
@@ -610,9 +611,13 @@ impl<E: Engine> Network<E> {
 
     /// Something has happened on the air, and what stands in the list from here on was dropped there.
     fn settle_air(&mut self, from: usize) {
-        let Some(wifi) = &self.wifi else { return };
+        let Some(wifi) = &mut self.wifi else { return };
         let departure = wifi.air.next_departure();
-        self.event_queue.set_departure(self.ports.len(), departure);
+        // Most arrivals move nothing: they wait while others send.
+        if departure != wifi.departure {
+            wifi.departure = departure;
+            self.event_queue.set_departure(self.ports.len(), departure);
+        }
         if E::Causes::ON {
             for Dropped { at, item, reason } in &self.dropped[from..] {
                 let port = self.ports.len() + usize::from(self.is_up(item));

@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from aqmlab.figures.altair_charts import (
         Chart,
+        airtime,
         ccdf,
         cdf,
         classes,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Chart",
     "Look",
+    "airtime",
     "ccdf",
     "cdf",
     "classes",

@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeAlias
 import altair as alt
 
 from aqmlab.figures.grammar import Chart as Plain
+from aqmlab.figures.kinds.airtime import airtime as _airtime
 from aqmlab.figures.kinds.ccdf import ccdf as _ccdf
 from aqmlab.figures.kinds.cdf import cdf as _cdf
 from aqmlab.figures.kinds.classes import classes as _classes
@@ -24,6 +25,7 @@ from aqmlab.figures.kinds.why import why as _why
 
 __all__ = [
     "Chart",
+    "airtime",
     "altair_chart",
     "ccdf",
     "cdf",
@@ -81,6 +83,7 @@ def _as_altair(draw: Callable[_Options, Plain]) -> Callable[_Options, Chart]:
     return drawn
 
 
+airtime = _as_altair(_airtime)
 ccdf = _as_altair(_ccdf)
 cdf = _as_altair(_cdf)
 classes = _as_altair(_classes)

@@ -4,6 +4,7 @@ A file reads like this::
 
     title = "PI holds its queue whatever the number of flows"
     scenario = "../scenarios/disciplines/many-flows.toml"
+    page = "how-to/wifi.md"                  # optional: its page, below docs
     seeds = [1]                              # a variant's value is the mean over them
     set = { "traffic.0.flows" = "$flows" }   # overrides of every run
     each = { flows = [50, 100, 200, 400] }   # optional: all variants, once for each value
@@ -171,6 +172,13 @@ class Validation:
     seeds: tuple[int, ...] = (1,)
     scenarios: Mapping[str, Path] = field(default_factory=dict)
     """Scenarios of variants that have one of their own, by the variant's name."""
+    page: str = ""
+    """The page about it, below ``docs``; empty: that of the discipline of this name."""
+
+    @property
+    def page_of(self) -> str:
+        """Where its page is, below ``docs``."""
+        return self.page or f"disciplines/{self.name}.md"
 
     @classmethod
     def load(cls, path: Path) -> Validation:

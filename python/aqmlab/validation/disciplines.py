@@ -92,8 +92,8 @@ def _lines(validation: Validation, verdicts: Sequence[Verdict]) -> str:
 
 
 def _link(validation: Validation, docs: str = "") -> str:
-    """A link to the page of the discipline."""
-    return f"[{validation.name}]({docs}disciplines/{validation.name}.md)"
+    """A link to the page of the discipline, or of what else is validated."""
+    return f"[{validation.name}]({docs}{validation.page_of})"
 
 
 def _missed(validation: Validation, verdicts: Sequence[Verdict]) -> list[str]:

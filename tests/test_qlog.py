@@ -318,3 +318,15 @@ def test_a_trace_that_matches_nothing_and_runs_of_one_name_are_refused(
     other = aqmlab.run(scenario, out_dir=tmp_path / "other" / "run")
     assert main(["export", str(run.path), str(other.path), "-o", str(tmp_path / "out")]) == 2
     assert "both give run-flow-1.sqlog" in capsys.readouterr().err
+
+
+def test_too_many_files_are_refused(
+    run: aqmlab.Run,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aqmlab.cli.commands.export._MOST", 1)
+    assert main(["export", str(run.path), "-o", str(tmp_path / "out")]) == 2
+    assert "2 traced connections; at most 1 files" in capsys.readouterr().err
+    assert main(["export", str(run.path), "-o", str(tmp_path / "out"), "--flow", "1"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,8 +13,9 @@ import aqmlab
 import pytest
 from aqmlab import figures, plugins
 from aqmlab._util.expressions import Expression
+from aqmlab.cards import case_files
 from aqmlab.cards.candidates import candidate, control
-from aqmlab.cards.cases import Case, Shown, are_cases, judged
+from aqmlab.cards.cases import Case, Shown, are_cases, judged, numbers
 from aqmlab.cards.generator import cells, scenario_of
 from aqmlab.cards.suites import chosen, rows
 from conftest import ROOT, Cli
@@ -203,3 +205,31 @@ def test_phases_are_a_strip_below_the_curves(aqmlab: Cli) -> None:  # noqa: ARG0
     assert strip["mark"]["type"] == "bar"
     assert strip["encoding"]["color"]["scale"]["domain"][:3] == ["startup", "drain", "probe-down"]
     assert len(figures.flows([traced("cubic")]).to_dict()["vconcat"]) == 3
+
+
+def test_files_of_cases_give_their_numbers_again(tmp_path: Path) -> None:
+    """The scenario of a row that waits for a phase has the time of the phase."""
+    found = chosen(rows("bbr-draft"), ["drain-time", "one-packet-bdp"])
+    queue, bbr3 = candidate("droptail"), control("bbr3")
+    made = judged(found, queue, bbr3, store=tmp_path / "store")
+    folder = tmp_path / "files"
+    files = [*case_files.written(made, queue, bbr3, folder)]
+    assert sorted(files) == sorted(folder.iterdir())
+    with (folder / case_files.TABLE).open() as file:
+        table = [*csv.DictReader(file)]
+    shown = [(case, one) for case in made for one in case.shown]
+    assert len(table) == len(shown) == 3
+    for line, (case, one) in zip(table, shown, strict=True):
+        assert (line["case"], line["section"]) == (case.row.id, case.row.section)
+        assert line["verdict"] == {True: "holds", False: "fails", None: "n/a"}[one.holds]
+        run = aqmlab.run(
+            folder / line["scenario"],
+            seed=int(line["seed"]),
+            out_dir=tmp_path / line["scenario"][:-5],
+        )
+        assert one.cell is not None
+        assert numbers(run, one.cell) == one.numbers
+        said = dict(part.split(" = ") for part in line["numbers"].split("; "))
+        assert {name: float(value) for name, value in said.items()} == pytest.approx(
+            {name: value for name, value in one.numbers.items() if value is not None}, rel=1e-5
+        )

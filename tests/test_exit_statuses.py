@@ -47,6 +47,7 @@ FINE = {
     "plot": ("plot", "cdf", "one", "-o", "cdf.svg"),
     "report": ("report", "one", "-o", "page.html"),
     "why": ("why", "one"),
+    "export": ("export", "one", "-o", "logs"),
     "explain": ("explain", "pie"),
     "list": ("list", "disciplines"),
     "init": ("init", "home.toml", "--kind", "home"),
@@ -66,6 +67,7 @@ WRONG = {
     "plot": ("plot", "cdf", "nothing"),
     "report": ("report", "nothing"),
     "why": ("why", "nothing"),
+    "export": ("export", "nothing"),
     "explain": ("explain", "nosuchword"),
     "list": ("list", "nosuchthing"),
     "init": ("init", "x.toml", "--kind", "castle"),
@@ -108,8 +110,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def prepare(name: str, aqmlab: Cli) -> None:
     """Runs that a command reads, or the plug-in that it checks."""
-    if name in ("show", "compare", "plot", "report", "why"):
-        more = ("--set", "measure.breakdown=true")
+    if name in ("show", "compare", "plot", "report", "why", "export"):
+        more = ("--set", "measure.breakdown=true", "--set", "measure.flow_trace={ flows = 1 }")
         for folder, seed in (("one", "1"), ("two", "2")):
             call = ("run", "small.toml", *QUICK, *more, "--set", f"seed={seed}", "--out", folder)
             assert aqmlab(*call).status == 0

@@ -64,6 +64,10 @@ MARKS = '{ kind = "codel", ecn = true }'
             {QUEUE: '{ kind = "pi", limit = "9000 packets" }', RATE: "1 Gbit/s"},
             f"{QUEUE}.q_ref: 50 packets, the default of pi, take 0.6 ms at 1 Gbit/s",
         ),
+        (
+            {"traffic.bulk.limit": "12 Mbit/s"},
+            "traffic.bulk.limit: 12 Mbit/s is above the rate of every link, 10 Mbit/s: ",
+        ),
     ],
 )
 def test_what_hardly_anybody_wants_is_one_line(overrides: dict[str, str], line: str) -> None:
@@ -79,6 +83,11 @@ def test_what_hardly_anybody_wants_is_one_line(overrides: dict[str, str], line: 
         {TCP: ECN, QUEUE: MARKS},
         {QUEUE: "fq-codel"},
         {QUEUE: "sfq"},
+        {"traffic.bulk.limit": "10 Mbit/s"},
+        {
+            "traffic.bulk.limit": "12 Mbit/s",
+            "topology.bottleneck.rate_changes": '[{ at = "2 s", rate = "20 Mbit/s" }]',
+        },
         {TCP: DCTCP, QUEUE: MARKS},
         {TCP: '{ profile = "linux", congestion_control = "vegas", ack_every = 1 }'},
     ],

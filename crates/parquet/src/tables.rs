@@ -274,7 +274,7 @@ columns! {
         /// What the congestion control is doing: `slow-start` or `avoidance`, of BBR its state; empty:
         /// the sender does not show it.
         phase: Words = control(row).map_or("", |it| it.phase),
-        /// Rate at which segments leave, headers included; empty: they are not paced.
+        /// Rate at which segments leave, headers included (QUIC: UDP payload); empty: they are not paced.
         pacing_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.pacing_rate)),
         /// Largest recent bandwidth that BBR has seen, of payload; else empty.
         max_bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.max_bw)),

@@ -31,7 +31,7 @@ pub(crate) struct Congestion {
     tokens: f64,
     refilled_at: Time,
     /// Bytes per second; none: as the window allows.
-    rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// In flight, and the window, when the acknowledgement at hand began.
     before: u64,
     reduced: bool,

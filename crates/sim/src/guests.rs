@@ -72,15 +72,24 @@ impl Guest {
         let end = &mut self.ends[role as usize];
         let timeout = end.deadline().saturating_sub(now);
         let state = end.state();
+        #[cfg(feature = "quic")]
+        let (control_state, recovers) = end
+            .inside()
+            .map_or((None, false), |it| (Some(it.control()), it.is_recovering()));
+        #[cfg(not(feature = "quic"))]
+        let (control_state, recovers) = (None, false);
         Probe {
             cwnd: state.cwnd,
             ssthresh: state.ssthresh.unwrap_or(u64::MAX),
             in_flight: state.in_flight,
             round_trip: Some(state.round_trip),
             timeout,
-            recovery_state: RecoveryState::Open,
+            recovery_state: match recovers {
+                true => RecoveryState::Recovery,
+                false => RecoveryState::Open,
+            },
             control: ControlMetrics::default(),
-            control_state: None,
+            control_state,
         }
     }
 }

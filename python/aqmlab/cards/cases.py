@@ -64,6 +64,8 @@ class Shown:
     """None: not applicable."""
     error: str | None = None
     """Why there is no run."""
+    cell: Cell | None = None
+    """What ran, with the changes at the times at which they came."""
 
 
 @dataclass(frozen=True)
@@ -150,13 +152,14 @@ def judged(
         if not isinstance(one.outcome, float):
             why = str(one.outcome) if isinstance(one.outcome, AqmlabError) else None
             absent = dict.fromkeys(_names(cell.row))
-            by_row[cell.row.id].append(Shown(cell.label, one.job.seed, absent, None, why))
+            by_row[cell.row.id].append(Shown(cell.label, one.job.seed, absent, None, why, cell))
     for one in made:
         cell = one.job.cell
         if isinstance(one.outcome, AqmlabError):
-            shown = Shown(cell.label, one.job.seed, {}, None, str(one.outcome))
+            shown = Shown(cell.label, one.job.seed, {}, None, str(one.outcome), cell)
         else:
-            shown = Shown(cell.label, one.job.seed, one.outcome, _holds(cell.row, one.outcome))
+            holds = _holds(cell.row, one.outcome)
+            shown = Shown(cell.label, one.job.seed, one.outcome, holds, cell=cell)
         by_row[cell.row.id].append(shown)
     return [Case(row, by_row[row.id]) for row in rows]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from aqmlab._util.console import Progress, print_json, show
+from aqmlab._util.console import Progress, print_json, say, show
+from aqmlab._util.files import check_output_folder
 from aqmlab._util.table import Cell, TableModel
-from aqmlab.cards import candidates, cases
+from aqmlab._util.words import counted
+from aqmlab.cards import candidates, case_files, cases
 from aqmlab.cards.suites import Row
 from aqmlab.errors import AqmlabError, RunError
 
@@ -25,17 +28,24 @@ def run_cases(
     seeds: Sequence[int] | None,
     allowed: Sequence[str],
     how: Mapping[str, Any],
+    folder: Path | None = None,
     *,
     as_json: bool,
 ) -> None:
-    """Runs the cases and prints them; a case that fails and is not allowed ends with status 1."""
+    """Runs the cases and prints them, and writes them to a folder if there is one.
+
+    A case that fails and is not allowed ends with status 1.
+    """
     if control is None:
         raise AqmlabError("--control: found none; the cases of this suite are about a control")
     found = candidates.with_ecn(candidates.control(control), ecn)
+    under_test = candidates.candidate(queue or candidates.DROPTAIL)
+    if folder is not None:
+        check_output_folder(folder)
     with Progress("evaluate") as progress:
         judged = cases.judged(
             rows,
-            candidates.candidate(queue or candidates.DROPTAIL),
+            under_test,
             found,
             seeds=seeds or (1,),
             progress=progress.task(found.name),
@@ -45,6 +55,9 @@ def run_cases(
         print_json({"control": found.name, "rows": [_to_json(case) for case in judged]})
     else:
         show(*_tables(judged))
+    if folder is not None:
+        files = [*case_files.written(judged, under_test, found, folder)]
+        say(f"cases and scenarios: {folder} ({counted(len(files), 'file')})")
     failed = [case.row.id for case in judged if case.verdict == "fails"]
     if wrong := [one.error for case in judged for one in case.shown if one.error]:
         raise RunError(f"{len(wrong)} runs failed; the first: {wrong[0]}")

@@ -52,9 +52,26 @@ def notes(data: Table) -> list[str]:
                 f"{path}.stop: {traffic['stop']} is not after measure.warm_up, "
                 f"{data['measure']['warm_up']}: nothing of the class is measured"
             )
+        found += _of_application(path, traffic, links)
     found += [line for path, stack, peer in stacks for line in _of_stack(path, stack, peer)]
     found += _of_marks(links, stacks, [traffic for _, traffic in classes])
     return list(dict.fromkeys(found))
+
+
+def _of_application(path: str, traffic: Table, links: Sequence[tuple[str, Table]]) -> Iterator[str]:
+    """An application that is to limit its sender, and writes faster than any link is."""
+    if traffic.get("kind") != "bulk" or "limit" not in traffic:
+        return
+    if any("trace" in link for _, link in links):  # its rate at a time is in a file
+        return
+    changes = [change for _, link in links for change in link.get("rate_changes", [])]
+    texts = [it["rate"] for it in (*(link for _, link in links), *changes) if "rate" in it]
+    fastest = max(texts, key=parsed_rate, default=None)
+    if fastest is not None and parsed_rate(traffic["limit"]) > parsed_rate(fastest):
+        yield (
+            f"{path}.limit: {traffic['limit']} is above the rate of every link, {fastest}: the "
+            "application never limits the sender"
+        )
 
 
 def _links(topology: Table) -> Iterator[tuple[str, Table]]:

@@ -9,7 +9,7 @@ mod transmit;
 use std::sync::Arc;
 
 use aqmlab_net::{Ecn, Role, Time};
-use aqmlab_tcp::Law;
+use aqmlab_tcp::{ControlState, Law};
 
 use crate::config::{CLIENT_HELLO, Config};
 use crate::congestion::Congestion;
@@ -210,6 +210,20 @@ impl Connection {
     /// Bytes in flight.
     pub fn in_flight(&self) -> u64 {
         self.congestion.in_flight
+    }
+
+    /// The inner state of the congestion control. The pace is of the datagrams' payload.
+    pub fn control(&self) -> ControlState {
+        let srtt = self.rtt.first_at.map(|_| self.rtt.smoothed);
+        ControlState {
+            pacing_rate: self.congestion.rate,
+            ..self.congestion.law.state(srtt)
+        }
+    }
+
+    /// Whether nothing that was sent after the last congestion has arrived.
+    pub fn is_recovering(&self) -> bool {
+        self.congestion.recovering
     }
 
     /// The smoothed round trip; the RFC's guess before the first sample.

@@ -164,7 +164,8 @@ def command(
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="Folder of the card; default: runs/cards/QUEUE, with --worst runs/worst/QUEUE.",
+            help="Folder of the card; default: runs/cards/QUEUE, with --worst runs/worst/QUEUE. "
+            "With --suite of cases: write cases.csv and the scenario of each run there.",
             show_default=False,
         ),
     ] = None,
@@ -261,7 +262,10 @@ def command(
     if suite is not None or write is not None:
         if against is not None:
             raise AqmlabError("--against: found it with a suite; only cards are compared")
-        _suite(suite, tier, words, queue, control, ecn, write, numbers, allow, how, as_json=as_json)
+        _suite(
+            *(suite, tier, words, queue, control, ecn, write, directory, numbers, allow, how),
+            as_json=as_json,
+        )
         return
     if queue is not None and control is not None:
         raise AqmlabError(
@@ -473,6 +477,7 @@ def _suite(
     control: str | None,
     ecn: str,
     write: Path | None,
+    directory: Path | None,
     seeds: Sequence[int] | None,
     allow: str | None,
     how: Mapping[str, Any],
@@ -483,7 +488,9 @@ def _suite(
     if suite is not None and write is None and cases.are_cases(suites.rows(suite)):
         chosen_rows = suites.chosen(suites.rows(suite), words)
         allowed = _allowed(allow, suites.rows(suite))
-        run_cases(chosen_rows, queue, control, ecn, seeds, allowed, how, as_json=as_json)
+        run_cases(
+            *(chosen_rows, queue, control, ecn, seeds, allowed, how, directory), as_json=as_json
+        )
         return
     under_test = candidates.candidate(queue or candidates.DROPTAIL)
     if ecn not in candidates.ECN:

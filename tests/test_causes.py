@@ -40,7 +40,6 @@ PLANTED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "not-ect": ("audit-light", {"light load": "of packets that may not be marked, 0 % of others"}),
     "jitter": ("audit-load", {"order": "after a later one of their flow"}),
     "reorder": ("audit-load", {"order": "after a later one of their flow"}),
-    "late": ("audit-long", {}),
     "late-drops": ("audit-slow", {"light load": "of packets after the first 30 s"}),
     "leak": ("audit-long", {"throughput": "of the link be used"}),
     "half-rate": ("audit-long", {"throughput": "of the link be used"}),
@@ -62,6 +61,17 @@ def test_planted_faults_have_their_cause(name: str) -> None:
     lines = [line for part in page.page(card) for line in str(part).splitlines()][1:10]
     named = {line.split("  ")[1].strip() for line in lines if line.startswith(FAIL)}
     assert named >= set(expected)
+
+
+def test_a_queue_that_obeys_the_seed_is_luck() -> None:
+    """It does nothing where the seed is even."""
+    only = ["a-base", "a-cubic", "a-mild"]
+    card = library.evaluate(str(FAULTS / "even-seeds.py"), only=only, progress=False)
+    [luck] = [one for one in card.findings if one.name == "luck"]
+    assert (luck.outcome, luck.text) == (
+        FAIL,
+        "waits of seeds differ by more than 3 times in 3 of 3 settings",
+    )
 
 
 # --- made counts ---

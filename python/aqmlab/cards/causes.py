@@ -178,7 +178,8 @@ def luck(numbers: Numbers, candidate: str) -> Iterator[Finding]:
     if not cells:
         return
     spread = sum(any(one) for one in cells.values())
-    text = f"waits of seeds differ by {SPREAD:.0f} times in {spread} of {len(cells)} settings"
+    where = f"{spread} of {len(cells)} settings"
+    text = f"waits of seeds differ by more than {SPREAD:.0f} times in {where}"
     yield judged("luck", text, fails=spread > max(2.0, CELLS * len(cells)))
 
 

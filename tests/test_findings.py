@@ -38,6 +38,7 @@ EXPECTED: Mapping[str, set[tuple[str, str]]] = {
     "one-rate": {("marks", FAIL)},
     "oscillate": {("light load", FAIL), ("swing", WARN)},
     "burst-tolerant": {("ECN share", FAIL)},
+    "late": {("steady", FAIL)},
 }
 """What the rows of kinds of packets show of each planted fault; docs/evaluate.md says why."""
 CONSEQUENCE = ("new flows", FAIL)

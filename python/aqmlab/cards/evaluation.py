@@ -12,13 +12,14 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted, lasting
-from aqmlab.cards import draw
+from aqmlab.cards import audit, draw
 from aqmlab.cards import sealed as sealing
 from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import (
     ALIKE,
     Job,
     Made,
+    Role,
     batch_of,
     jobs_in,
     make,
@@ -33,6 +34,7 @@ from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
 from aqmlab.cards.scoring import VERSION
+from aqmlab.cards.verdicts import PREFIX
 from aqmlab.engine import schedulers
 from aqmlab.engine.batch import Batch
 from aqmlab.engine.in_memory import simulate
@@ -125,14 +127,18 @@ def evaluate(
         else queue_roles(queue or DROPTAIL, baselines or BASELINES)
     )
     numbers = _numbers(seeds, tier)
-    tests = [word for word in only if word != sealing.AREA]
+    tests = [word for word in only if word not in (sealing.AREA, *audit.WORDS)]
     cells = tier_cells(tier, tests, kind) if tests or not only else []
     planned = jobs_in(cells, roles, numbers)
     word = ""
-    if isinstance(under_test, Candidate) and _is_sealed(only):
+    if isinstance(under_test, Candidate) and (not only or sealing.AREA in only):
         word = draw.word_of(under_test, VERSION, sealed)
         for cell, seed in draw.drawn(word):
             planned += jobs_in([cell], roles, [seed])
+    if isinstance(under_test, Candidate):
+        planned += _audits(audit.asked(only), roles)
+    if not planned:
+        raise AqmlabError(f'only: found "{", ".join(only)}", which is of queues; expected a test')
     runs_store = Store(Path(store) if store is not None else STORE_ROOT)
     runs_store.tidy()
     with (
@@ -186,9 +192,12 @@ def _with_a_repeat(
     return found
 
 
-def _is_sealed(only: Sequence[str]) -> bool:
-    """Whether sealed settings are run: with all tests, or asked for."""
-    return not only or sealing.AREA in only
+def _audits(cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]]) -> list[Job]:
+    """The candidate's runs whose packets are recorded, with one seed each."""
+    jobs = jobs_in(cells, roles, [1])
+    own = [job for job in jobs if job.queue == "candidate"]
+    record = {"measure.record": ["queue", "packets"]}
+    return [replace(job, scenario=job.scenario.with_overrides(record)) for job in own]
 
 
 def baseline_jobs(tier: str, only: Sequence[str] = ()) -> list[Job]:
@@ -257,6 +266,8 @@ def _taken(run: Run, cell: Cell) -> dict[str, float]:
     """What the card takes of a run."""
     if cell.row.area == sealing.AREA:
         return {sealing.MEASURE: run.summary["links"]["bottleneck"]["forward"]["sojourn_p95_s"]}
+    if cell.row.area == audit.AREA:
+        return {f"{PREFIX}{name}": value for name, value in audit.taken(run, cell.row.id).items()}
     gates = {f"gate:{name}": value for name, value in gate_values(run, cell).items()}
     return {**values(run, cell), **gates, **found_in(run, cell.row.id)}
 

@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from aqmlab.cards.numbers import Numbers, numbers_of
+from aqmlab.cards.causes import causes, luck
+from aqmlab.cards.numbers import Numbers
+from aqmlab.cards.verdicts import (
+    FAIL,
+    NOTE,
+    PASS,
+    PREFIX,
+    WARN,
+    Finding,
+    Pooled,
+    clearly,
+    judged,
+    percent,
+)
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_rate
@@ -22,16 +33,12 @@ from aqmlab.scenario.quantities import parsed_rate
 __all__ = ["FAIL", "NOTE", "PASS", "PREFIX", "WARN", "Finding", "findings", "taken"]
 
 
-PREFIX = "find:"
-"""What the names of the numbers begin with."""
-FAIL, WARN, NOTE, PASS = "FAIL", "WARN", "note", "pass"
-
 LIGHT = 0.001
 """Largest loss at a fifth of the load."""
 TIMES_LARGE, LEAST_LARGE = 10.0, 0.05
 """A kind that loses so many times as much as another, and so much more, fails."""
-TIMES, LEAST, APART = 3.0, 0.005, 2.0
-"""A kind that does so is named, if the square roots of both counts are so far apart."""
+TIMES, LEAST = 3.0, 0.005
+"""A kind that does so is named, if the counts differ clearly."""
 SYNS, SYN_TIMES = 0.04, 8.0
 """Largest share of SYNs sent again, and how many times the loss of small packets it may be."""
 SLOWER_DROPTAIL, SLOWER_WORST = 1.25, 1.1
@@ -55,30 +62,22 @@ ORDER = (
     "large packets",
     "low rates",
     "new connections",
+    "ACKs",
+    "first packets",
+    "delay by size",
+    "new flow delay",
+    "delay by flow",
     "order",
     "marks",
     "ECN share",
     "new flows",
+    "throughput",
     "steady",
+    "luck",
     "swing",
     "no effect",
 )
 """By harm: those that fail stand in this order, then those that warn."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a queue does, or does not do, to some packets."""
-
-    name: str
-    outcome: str
-    """:data:`FAIL`, :data:`WARN`, :data:`NOTE` or :data:`PASS`."""
-    text: str
-    """What was found; empty where nothing is wrong."""
-
-    def to_json(self) -> dict[str, Any]:
-        """For ``card.json``."""
-        return {"name": self.name, "outcome": self.outcome, "text": self.text}
 
 
 # --- numbers of a run ---
@@ -153,31 +152,6 @@ def _seconds(run: Run) -> dict[str, float]:
 # --- what they say ---
 
 
-class _Pooled:
-    """Sums over the seeds of the numbers of one queue."""
-
-    def __init__(self, numbers: Numbers, queue: str) -> None:
-        self._found: dict[tuple[str, str], list[float]] = {}
-        for row in numbers_of(numbers):
-            if row.queue == queue and row.measure.startswith(PREFIX):
-                name = row.measure.removeprefix(PREFIX)
-                self._found.setdefault((row.test, name), []).append(row.value)
-
-    def has(self, test: str) -> bool:
-        return any(one == test for one, _ in self._found)
-
-    def sum(self, test: str, name: str) -> float:
-        return math.fsum(self._found.get((test, name), []))
-
-    def mean(self, test: str, name: str) -> float:
-        values = self._found.get((test, name), [])
-        return math.fsum(values) / len(values) if values else math.nan
-
-    def share(self, test: str, part: str, whole: str) -> float:
-        total = self.sum(test, whole)
-        return self.sum(test, part) / total if total else 0.0
-
-
 def findings(
     numbers: Numbers,
     candidate: str,
@@ -195,85 +169,78 @@ def findings(
         waits: of the candidate and of drop-tail, in each number of the areas delay and stability
             that is a wait.
     """
-    own = _Pooled(numbers, candidate)
-    others = [_Pooled(numbers, name) for name in (droptail, *baselines)]
+    own = Pooled(numbers, candidate)
+    others = [Pooled(numbers, name) for name in (droptail, *baselines)]
     found = [
+        *causes(own),
         *(_kinds(own) if own.has("q-kinds") else ()),
         *(_light(own) if own.has("q-light") else ()),
         *(_new_flows(own, others[0], others[1:]) if own.has("q-kinds") else ()),
         *(_ecn(own) if own.has("q-ecn") else ()),
         *(_steady(own) if own.has("q-steady") else ()),
+        *luck(numbers, candidate),
         *_no_effect(waits),
     ]
     ranks = {FAIL: 0, WARN: 1, NOTE: 2, PASS: 3}
-    return sorted(found, key=lambda one: (ranks[one.outcome], ORDER.index(one.name)))
+    by_name: dict[str, Finding] = {}
+    for one in found:  # of two with one name the worse; packets name the cause, so they stand first
+        known = by_name.get(one.name)
+        if known is None or ranks[one.outcome] < ranks[known.outcome]:
+            by_name[one.name] = one
+    return sorted(by_name.values(), key=lambda one: (ranks[one.outcome], ORDER.index(one.name)))
 
 
-def _percent(share: float) -> str:
-    value = 100 * share
-    return f"{value:.0f} %" if value >= 9.95 else f"{value:.2g} %"
-
-
-def _light(own: _Pooled) -> Iterator[Finding]:
+def _light(own: Pooled) -> Iterator[Finding]:
     share = own.share("q-light", "dropped", "arrived")
-    text = f"drops {_percent(share)} of the packets when the link is one fifth full"
-    yield _judged("light load", text, fails=share > LIGHT)
+    text = f"drops {percent(share)} of the packets when the link is one fifth full"
+    yield judged("light load", text, fails=share > LIGHT)
 
 
-def _judged(name: str, text: str, *, fails: bool = False, warns: bool = False) -> Finding:
-    outcome = FAIL if fails else WARN if warns else PASS
-    return Finding(name, outcome, text if fails or warns else "")
-
-
-def _kinds(own: _Pooled) -> Iterator[Finding]:
+def _kinds(own: Pooled) -> Iterator[Finding]:
     test = "q-kinds"
     loss = {
         name: own.share(test, f"{name} lost", f"{name} sent")
         for name in ("small-fast", "large-slow", "large-fast", "small-slow")
     }
 
-    def clearly(more: str, less: str) -> bool:
-        counts = [own.sum(test, f"{name} lost") for name in (more, less)]
-        sent = [own.sum(test, f"{name} sent") for name in (more, less)]
-        # Of equally many packets: square roots of Poisson counts have a variance of 1/4.
-        expected = counts[1] * (sent[0] / sent[1] if sent[1] else 1.0)
-        return math.sqrt(counts[0]) - math.sqrt(expected) > APART
+    def counts(name: str) -> tuple[float, float]:
+        return own.sum(test, f"{name} lost"), own.sum(test, f"{name} sent")
 
     def exceeds(more: str, less: str, times: float, least: float) -> bool:
         large = loss[more] > times * loss[less] and loss[more] - loss[less] > least
-        return large and clearly(more, less)
+        return large and clearly(counts(more), counts(less))
 
     small, large, fast = "small-fast", "large-slow", "large-fast"
-    yield _judged(
+    yield judged(
         "small packets",
-        f"loses {_percent(loss[small])} of small packets (ACKs, SYNs, voice), "
-        f"{_percent(loss[large])} of large ones",
+        f"loses {percent(loss[small])} of small packets (ACKs, SYNs, voice), "
+        f"{percent(loss[large])} of large ones",
         fails=exceeds(small, large, TIMES_LARGE, LEAST_LARGE),
         warns=exceeds(small, large, TIMES, LEAST),
     )
-    yield _judged(
+    yield judged(
         "large packets",
-        f"loses {_percent(loss[large])} of large packets, {_percent(loss[small])} of small ones "
+        f"loses {percent(loss[large])} of large packets, {percent(loss[small])} of small ones "
         "at the same rate",
         warns=exceeds(large, small, TIMES, LEAST),
     )
-    yield _judged(
+    yield judged(
         "low rates",
-        f"loses {_percent(loss[large])} of a slow stream, {_percent(loss[fast])} of one six times "
+        f"loses {percent(loss[large])} of a slow stream, {percent(loss[fast])} of one six times "
         "as fast",
         fails=exceeds(large, fast, TIMES, LEAST),
     )
     begun = own.sum(test, "objects begun") + own.sum(test, "probes begun")
     again = own.sum(test, "objects SYNs") + own.sum(test, "probes SYNs")
     share = again / begun if begun else 0.0
-    yield _judged(
+    yield judged(
         "new connections",
         f"{100 * share:.0f} SYNs are sent again for 100 connections; other small packets lose "
-        f"{_percent(loss[small])}",
+        f"{percent(loss[small])}",
         fails=share > SYNS and share > SYN_TIMES * loss[small],
     )
     lost, resent = own.sum(test, "lost"), own.sum(test, "resent")
-    yield _judged(
+    yield judged(
         "order",
         f"{resent / max(lost, 1.0):.1f} retransmissions for each lost segment: packets change "
         "their order",
@@ -281,20 +248,20 @@ def _kinds(own: _Pooled) -> Iterator[Finding]:
     )
 
 
-def _new_flows(own: _Pooled, droptail: _Pooled, baselines: Sequence[_Pooled]) -> Iterator[Finding]:
+def _new_flows(own: Pooled, droptail: Pooled, baselines: Sequence[Pooled]) -> Iterator[Finding]:
     mine, plain = (one.mean("q-kinds", "object p95") for one in (own, droptail))
     worst = max((one.mean("q-kinds", "object p95") for one in baselines), default=math.nan)
     if math.isnan(mine):
-        yield _judged("new flows", "no transfer of 30 kB ends", fails=True)
+        yield judged("new flows", "no transfer of 30 kB ends", fails=True)
         return
     if math.isnan(plain) or math.isnan(worst):
         return
     text = f"30 kB need {mine:.2g} s (drop-tail {plain:.2g} s, worst baseline {worst:.2g} s)"
     slow = mine > SLOWER_DROPTAIL * plain and mine > SLOWER_WORST * worst
-    yield _judged("new flows", text, fails=slow)
+    yield judged("new flows", text, fails=slow)
 
 
-def _ecn(own: _Pooled) -> Iterator[Finding]:
+def _ecn(own: Pooled) -> Iterator[Finding]:
     test = "q-ecn"
     marked = own.share(test, "marked", "arrived")
     lost = own.share(test, "ect lost", "ect sent")
@@ -304,27 +271,27 @@ def _ecn(own: _Pooled) -> Iterator[Finding]:
         yield Finding(
             "marks",
             FAIL,
-            f"marks nothing with ECN on, drops {_percent(lost)} of ECN-capable packets",
+            f"marks nothing with ECN on, drops {percent(lost)} of ECN-capable packets",
         )
     else:
-        text = f"drops {_percent(lost)} of ECN-capable packets"
-        yield _judged("marks", text, warns=lost > ECT_LOST)
+        text = f"drops {percent(lost)} of ECN-capable packets"
+        yield judged("marks", text, warns=lost > ECT_LOST)
     rates = [own.sum(test, f"{name} rate") for name in ("with", "without")]
     ratio = rates[0] / rates[1] if rates[1] else math.inf
     text = f"flows with ECN get {ratio:.2g} times the rate of others"
     # A queue without ECN treats both alike: what differs is chance.
     fails = bool(own.sum(test, "can mark")) and not 1 / ECN_SHARE <= ratio <= ECN_SHARE
-    yield _judged("ECN share", text, fails=fails)
+    yield judged("ECN share", text, fails=fails)
 
 
-def _steady(own: _Pooled) -> Iterator[Finding]:
+def _steady(own: Pooled) -> Iterator[Finding]:
     test = "q-steady"
     first, last = own.mean(test, "first wait"), own.mean(test, "last wait")
     text = f"the queue grows from {1e3 * first:.0f} to {1e3 * last:.0f} ms under one load"
-    yield _judged("steady", text, fails=last > TREND * first + TREND_S)
+    yield judged("steady", text, fails=last > TREND * first + TREND_S)
     swing, mean = own.mean(test, "swing"), own.mean(test, "mean wait")
     text = f"the queue swings by {1e3 * swing:.0f} ms around {1e3 * mean:.0f} ms"
-    yield _judged("swing", text, warns=swing > SWING_S and swing > SWING * mean)
+    yield judged("swing", text, warns=swing > SWING_S and swing > SWING * mean)
 
 
 def _no_effect(waits: Sequence[tuple[float, float]]) -> Iterator[Finding]:
@@ -333,4 +300,4 @@ def _no_effect(waits: Sequence[tuple[float, float]]) -> Iterator[Finding]:
         return
     near = sum(abs(mine / plain - 1) <= NO_EFFECT for mine, plain in pairs)
     text = f"waits are drop-tail's in {near} of {len(pairs)} tests"
-    yield _judged("no effect", text, warns=near > len(pairs) / 2)
+    yield judged("no effect", text, warns=near > len(pairs) / 2)

@@ -1,0 +1,27 @@
+"""Fault: does nothing after 60 s."""
+
+from aqmlab.plugins import ADMIT, SIGNAL, Discipline, Time, Variable, chance
+
+
+class Late(Discipline):
+    """Fault: does nothing after 60 s."""
+
+    target: Time = "15 ms"
+    every: Time = "16 ms"
+    p: Variable[float] = 0.0
+    old: Variable[float] = 0.0
+
+    def start(self, event):
+        self.began = event.now
+        return event.now + self.every
+
+    def tick(self, event):
+        wait = event.bytes * 8.0 / event.rate
+        self.p += 0.3125 * (wait - self.target / 1e9) + 3.125 * (wait - self.old)
+        self.p, self.old = min(0.6, max(0.0, self.p)), wait
+        return event.now + self.every
+
+    def on_arrival(self, event):
+        if event.now - self.began > 60_000_000_000:
+            return ADMIT
+        return SIGNAL if chance(event, self.p * self.p) else ADMIT

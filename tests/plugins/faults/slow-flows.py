@@ -1,0 +1,35 @@
+"""Fault: drops 10 % of the packets of flows below 30 packets a second."""
+
+from aqmlab.plugins import ADMIT, DROP, SIGNAL, Discipline, Time, Variable, chance
+
+
+class SlowFlows(Discipline):
+    """Fault: drops 10 % of the packets of flows below 30 packets a second."""
+
+    target: Time = "15 ms"
+    every: Time = "16 ms"
+    p: Variable[float] = 0.0
+    old: Variable[float] = 0.0
+
+    def __init__(self):
+        self.seen = {}
+
+    def start(self, event):
+        self.began = event.now
+        return event.now + self.every
+
+    def tick(self, event):
+        wait = event.bytes * 8.0 / event.rate
+        self.p += 0.3125 * (wait - self.target / 1e9) + 3.125 * (wait - self.old)
+        self.p, self.old = min(0.6, max(0.0, self.p)), wait
+        return event.now + self.every
+
+    def on_arrival(self, event):
+        n = self.seen[event.flow] = self.seen.get(event.flow, 0) + 1
+        if (
+            event.now - self.began > 5_000_000_000
+            and n * 1e9 / (event.now - self.began) < 30
+            and chance(event, 0.1)
+        ):
+            return DROP
+        return SIGNAL if chance(event, self.p * self.p) else ADMIT

@@ -136,11 +136,92 @@ def test_a_circuit_has_one_parent(tmp_path: Path) -> None:
     assert ":4: Parent Node: found Relay, but circuit c1 is below AP 1" in refusal(tmp_path, rows)
 
 
+def test_a_row_is_what_quotes_and_line_ends_say(tmp_path: Path) -> None:
+    quoted = row("c2", "AP 1", "1,1,100,20").replace("Street 1, ", "Street 1,\u2028\n")
+    apart = row("c3", "AP 1", "1,1,100,20").replace('"Street 1, Town",', ' "Street 1, Town" ,')
+    tree, circuits = files(tmp_path, [row("c1", "AP 1", "1,1,100,20"), quoted, apart])
+    for path in (tree, circuits):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert [plan.count for plan in read_access(tree, circuits, LINK).plans] == [3]
+    open_quote = row("c1", "AP 1", "1,1,100,20").replace('Town"', "Town")
+    assert ":3: found a quote that does not end" in refusal(tmp_path, [open_quote])
+    huge = row("c1", "AP 1", "1,1,100,20").replace("Town", "x" * 200_000)
+    assert "a field of more than 128 kB" in refusal(tmp_path, [huge])
+
+
+def test_headers_are_refused_by_column(tmp_path: Path) -> None:
+    tree, circuits = files(tmp_path, [row("c1", "AP 1", "1,1,100,20")])
+    good = circuits.read_text()
+    for written, message in (
+        (good.replace("Upload Max Mbps,", ""), ":2: column Upload Max Mbps is missing"),
+        (good.replace("MAC", "Parent Node"), ":2: column Parent Node: found twice"),
+        (good.replace(",", ";"), ":2: found no comma"),
+        ("", "found no circuit"),
+    ):
+        circuits.write_text(written)
+        with pytest.raises(AqmlabError, match=message):
+            read_access(tree, circuits, LINK)
+    circuits.write_bytes(good.encode("utf-16"))
+    with pytest.raises(AqmlabError, match="expected text in UTF-8"):
+        read_access(tree, circuits, LINK)
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "nan", "inf", "1_0", "10 Mbps", "1e6", "\u0661", ""])
+def test_rates_are_plain_numbers(tmp_path: Path, rate: str) -> None:
+    said = refusal(tmp_path, [row("c1", "AP 1", f"1,1,{rate},20")])
+    assert f":3: Download Max Mbps: found {rate or 'nothing'}; expected Mbit/s" in said
+
+
+def test_addresses_are_looked_at(tmp_path: Path) -> None:
+    rates = "1,1,100,20"
+    other = row("c2", "AP 1", rates).replace("192.0.2.1, ", "300.0.2.1, ")
+    access = read_access(
+        *files(tmp_path, [row("c1", "AP 1", rates), row("c1", "AP 1", rates), other]), LINK
+    )
+    about = [it.partition(": ")[2] for it in access.warnings if "simulation uses none" in it]
+    assert about == [
+        "line 5: found an address that another circuit has; the simulation uses none",
+        "line 5: found text that is no IP address; the simulation uses none",
+    ]
+
+
+def test_names_that_differ_in_signs_only_stay_apart(tmp_path: Path) -> None:
+    network = {"Ä 1": node(9, 9), "Ö 1": node(9, 9)}
+    access = read_access(*files(tmp_path, [row("c1", "Ö 1", "1,1,9,9")], network), LINK, names=True)
+    assert ([it.name for it in access.nodes], access.plans[0].parent) == (["1", "1-2"], "1-2")
+
+
+def test_no_circuit_has_more_than_the_link(tmp_path: Path) -> None:
+    access = read_access(*files(tmp_path, [row("c1", "", "1,1,5000,20")]), LINK)
+    assert access.plans[0].speeds[0].ceil == LINK[0]
+
+
+def test_nodes_without_a_rate_have_their_parents(tmp_path: Path) -> None:
+    network = {"A": node(9, 9, children={"B": {"type": "AP"}, "C": node(0.5, 5)})}
+    access = read_access(*files(tmp_path, [row("c1", "B", "1,1,9,9")], network), LINK)
+    assert [it.speeds[0].ceil for it in access.nodes] == [9e6, 9e6, 9e6]
+    assert any(": B: state no rate; the parent's rate holds" in it for it in access.warnings)
+    assert any(": C: state less than 1 Mbit/s" in it for it in access.warnings)
+
+
 def test_wrong_networks_are_refused(tmp_path: Path) -> None:
     rows = [row("c1", "B", "1,1,9,9")]
     twice = {"A": node(9, 9, children={"B": node(9, 9)}), "B": node(9, 9)}
     assert "B: found twice" in refusal(tmp_path, rows, twice)
     assert "A.downloadBandwidthMbps" in refusal(tmp_path, rows, {"A": node(-1, 9)})
+    for wrong, message in (
+        ({"A": node(9, 9, virtual="no")}, 'A.virtual: found "no"; expected true or false'),
+        ({"A": node(9, 9, children=None)}, "A.children: found null; expected nodes by name"),
+        ({"A": node(float("inf"), 9)}, "A.downloadBandwidthMbps: found Infinity"),
+        ({"A": [1]}, "A: found [1]; expected a table"),
+        ({" ": node(9, 9)}, "found a node without a name"),
+        ({"Bb": node(9, 9)}, "Parent Node: found B; expected a node of the network, such as Bb"),
+    ):
+        assert message in refusal(tmp_path, rows, wrong)
+    tree, circuits = files(tmp_path, rows)
+    tree.write_text("[" * 100_000)
+    with pytest.raises(AqmlabError, match="too deep to read"):
+        read_access(tree, circuits, LINK)
     deep: dict[str, Any] = {}
     for level in range(8, 0, -1):
         deep = {f"N{level}": node(9, 9, children=deep)}

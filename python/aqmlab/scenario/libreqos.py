@@ -6,10 +6,13 @@ The rules are those of LibreQoS 2.0: what a node or a circuit may send, and whic
 from __future__ import annotations
 
 import csv
+import difflib
+import ipaddress
 import json
+import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,8 +39,14 @@ _LEAVES = {
 }
 _SLOW = ((1, 300), (2, 180), (3, 140), (4, 120))
 """CAKE's rtt in ms for rates up to so many Mbit/s."""
+_LONGEST = 10
+"""Lines that one row takes at most: a field in quotes can have line breaks."""
+_NAMED = 10
+"""So many lines or nodes are named in one message."""
 _FAST = 1000
 """From so many Mbit/s on the default is FQ-CoDel."""
+_MOST = 1e6
+"""Mbit/s are below this."""
 Pair = tuple[float, float]
 
 
@@ -69,12 +78,8 @@ def read_access(
     nodes = tree.nodes
     found, warnings = _read_circuits(circuits, tree)
     found = _bounded(found, tree)
-    warnings += _oversubscribed(found, tree)
-    called = {
-        name: _plain(name) if names else f"node-{number}" for number, name in enumerate(nodes, 1)
-    }
-    if len(set(called.values())) < len(called):
-        raise AqmlabError(f"{network}: found names that differ in signs only; leave out --names")
+    warnings += tree.warnings(network) + _oversubscribed(found, tree)
+    called = _called(nodes, names=names)
 
     def speed(ceil: float, rate: float, leaf: str | None = None) -> Speed:
         return Speed(ceil * _MBIT, None if fit else rate * _MBIT, leaf)
@@ -83,7 +88,7 @@ def read_access(
         Node(
             called[name],
             None if parent is None else called[parent],
-            (speed(down, max(down - 1, 0.01)), speed(up, max(up - 1, 0.01))),
+            (speed(down, _assured(down)), speed(up, _assured(up))),
         )
         for name, (parent, (down, up)) in nodes.items()
     )
@@ -108,9 +113,19 @@ def read_access(
     return Access(kept, plans, quantum="plan", warnings=tuple(warnings))
 
 
-def _plain(name: str) -> str:
-    """A name that a key of TOML can be."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "node"
+def _called(nodes: Iterable[str], *, names: bool) -> dict[str, str]:
+    """What each node is called: a number, or its name as a key of TOML can have it."""
+    if not names:
+        return {name: f"node-{number}" for number, name in enumerate(nodes, 1)}
+    called: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in nodes:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "node"
+        # Names that differ in other signs only get a number.
+        free = (plain, *(f"{plain}-{number}" for number in range(2, len(taken) + 3)))
+        called[name] = next(it for it in free if it not in taken)
+        taken.add(called[name])
+    return called
 
 
 @dataclass
@@ -121,77 +136,130 @@ class _Tree:
     """Each one's parent and ceilings in Mbit/s."""
     virtual: dict[str, str | None]
     """Nodes that vanish, and the nearest real node above each."""
+    link: Pair
+    """Mbit/s of the link, down and up."""
+    bare: list[str]
+    """Nodes that state no rate of a direction."""
+    cut: list[str]
+    """Nodes with a rate below 1 Mbit/s, which is cut to 0."""
+
+    def ceil(self, parent: str | None) -> Pair:
+        """The ceilings of a node, or of the link."""
+        return self.link if parent is None else self.nodes[parent][1]
+
+    def warnings(self, path: Path) -> list[str]:
+        """About the nodes that have the rate of their parent without a 0."""
+        why = ((self.bare, "state no rate"), (self.cut, "state less than 1 Mbit/s, which counts 0"))
+        return [
+            f"{path}: {_listed(names)}: {what}; the parent's rate holds"
+            for names, what in why
+            if names
+        ]
+
+
+def _listed(names: Sequence[object]) -> str:
+    """The first of many."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(str(name) for name in names[:_NAMED]) + more
 
 
 def _read_tree(path: Path, link: Pair) -> _Tree:
     """The nodes of a file before a link of these rates."""
     try:
-        read = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once(path))
+        read = json.loads(_text(path), object_pairs_hook=_once(path))
+        tree = _Tree({}, {}, link, [], [])
+        _add(str(path), tree, read, (None, link, 0))
+    except ValueError as error:
+        raise AqmlabError(f"{path}: found no JSON: {error}; expected nodes by name") from None
+    except RecursionError:
+        raise AqmlabError(
+            f"{path}: found nodes too deep to read; a tree has at most {_DEEPEST}"
+        ) from None
+    return tree
+
+
+def _text(path: Path) -> str:
+    """The text of a file, in UTF-8 with or without a byte order mark."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise AqmlabError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise AqmlabError(f"{path}: found no JSON: {error}") from None
-    tree = _Tree({}, {})
-    _add(path, tree, read, (None, link, 0))
-    return tree
+    except ValueError:
+        raise AqmlabError(f"{path}: found other bytes; expected text in UTF-8") from None
 
 
 def _once(path: Path) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     """What makes an object of pairs, each key of which comes once."""
 
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in made:
                 raise AqmlabError(f"{path}: {key}: found twice; names are unique in the whole file")
-        return dict(pairs)
+            made[key] = value
+        return made
 
-    return made
+    return once
 
 
-def _add(path: Path, tree: _Tree, children: object, above: tuple[str | None, Pair, int]) -> None:
+def _add(where: str, tree: _Tree, children: object, above: tuple[str | None, Pair, int]) -> None:
     """Takes in the nodes below one, of which `above` has the name, the ceilings and the depth."""
+    path = where.partition(": ")[0]
     if not isinstance(children, dict):
-        raise AqmlabError(f"{path}: found {json.dumps(children)[:40]}; expected nodes by name")
+        raise AqmlabError(f"{where}: found {json.dumps(children)[:40]}; expected nodes by name")
     parent, ceil, depth = above
-    for name, node in children.items():
+    for written, node in children.items():
+        name = written.strip()
+        if not name:
+            raise AqmlabError(f"{where}: found a node without a name; expected one")
         if name in tree.nodes or name in tree.virtual:
             raise AqmlabError(f"{path}: {name}: found twice; names are unique in the whole file")
         if not isinstance(node, dict):
-            raise AqmlabError(f"{path}: {name}: expected a table of its rates")
-        if node.get("virtual"):
+            found = json.dumps(node)[:40]
+            raise AqmlabError(f"{path}: {name}: found {found}; expected a table of its rates")
+        virtual = node.get("virtual", False)
+        if not isinstance(virtual, bool):
+            found = json.dumps(virtual)[:40]
+            raise AqmlabError(f"{path}: {name}.virtual: found {found}; expected true or false")
+        below, inside = f"{path}: {name}.children", node.get("children", {})
+        if virtual:
             tree.virtual[name] = parent
-            _add(path, tree, node.get("children", {}), above)
+            _add(below, tree, inside, above)
             continue
         if depth >= _DEEPEST:
             raise AqmlabError(
                 f"{path}: {name}: found at depth {depth + 1}; a tree has at most {_DEEPEST}"
             )
-        down = _ceil(f"{path}: {name}", node, "downloadBandwidthMbps", ceil[0])
-        up = _ceil(f"{path}: {name}", node, "uploadBandwidthMbps", ceil[1])
+        keys = ("downloadBandwidthMbps", "uploadBandwidthMbps")
+        stated = [_stated(f"{path}: {name}", node, key) for key in keys]
+        if not all(key in node for key in keys):
+            tree.bare.append(name)
+        if any(0 < rate < 1 for rate in stated):
+            tree.cut.append(name)
+        # Whole Mbit/s; the parent's if none is stated, or more than the parent's.
+        down, up = (
+            float(int(min(rate, most))) or most for rate, most in zip(stated, ceil, strict=True)
+        )
         tree.nodes[name] = (parent, (down, up))
-        _add(path, tree, node.get("children", {}), (name, (down, up), depth + 1))
+        _add(below, tree, inside, (name, (down, up), depth + 1))
 
 
-def _ceil(where: str, node: dict[str, Any], key: str, above: float) -> float:
-    """Whole Mbit/s; the parent's if none is stated, or more than the parent's."""
+def _stated(where: str, node: dict[str, Any], key: str) -> float:
+    """The Mbit/s that a node states; 0 if none."""
     found = node.get(key, 0)
-    if isinstance(found, bool) or not isinstance(found, (int, float)) or not found >= 0:
-        raise AqmlabError(f"{where}.{key}: found {json.dumps(found)[:40]}; expected Mbit/s")
-    whole = int(min(found, above))
-    return float(whole) if whole else above
+    number = isinstance(found, (int, float)) and not isinstance(found, bool)
+    if not number or not 0 <= found < _MOST:
+        raise AqmlabError(
+            f"{where}.{key}: found {json.dumps(found)[:40]}; expected Mbit/s, 0 for the parent's"
+        )
+    return float(found)
 
 
 def _read_circuits(path: Path, tree: _Tree) -> tuple[list[_Circuit], list[str]]:
     """The subscribers of a file, and what is worth a warning."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
-    except OSError as error:
-        raise AqmlabError(f"{path}: {error.strerror}") from None
-    except ValueError:
-        raise AqmlabError(f"{path}: found no text in UTF-8") from None
-    rows = _Rows(path, lines)
+    rows = _Rows(path, re.split(r"\r\n|\r|\n", _text(path)))
     circuits: dict[str, _Circuit] = {}
+    addresses = _Addresses()
     problems, warnings = [], []
     for line, row in rows:
         try:
@@ -199,27 +267,39 @@ def _read_circuits(path: Path, tree: _Tree) -> tuple[list[_Circuit], list[str]]:
         except _WrongError as wrong:
             problems.append(f"{path}:{line}: {wrong}")
             continue
+        addresses.add(line, row)
         known = circuits.get(circuit.name)
         if known is None:
             circuits[circuit.name] = circuit
             continue
         if known.parent != circuit.parent:
             problems.append(
-                f"{path}:{line}: Parent Node: found {circuit.parent}, but circuit {circuit.name} "
-                f"is below {known.parent}"
+                f"{path}:{line}: Parent Node: found {circuit.parent or 'nothing'}, but circuit "
+                f"{circuit.name} is below {known.parent or 'the link'}; expected one parent"
             )
             continue
         circuits[circuit.name] = replace(known, devices=known.devices + 1)
-        if replace(circuit, devices=known.devices) != known:
-            warnings.append(f"{path}:{line}: the first device of {circuit.name} decides")
+        other = [what for what, has in _COMPARED if has(circuit) != has(known)]
+        if other:
+            warnings.append(
+                f"{path}:{line}: {', '.join(other)}: the first device of {circuit.name} decides"
+            )
     problems += rows.problems
     if problems:
         first, *others = sorted(problems, key=_line)
-        more = ", ".join(str(_line(it)) for it in others)
+        more = _listed([_line(it) for it in others])
         raise AqmlabError(first + (f"; wrong, too: line {more}" if more else ""))
     if not circuits:
         raise AqmlabError(f"{path}: found no circuit; expected a line for each device")
-    return list(circuits.values()), warnings
+    return list(circuits.values()), warnings + addresses.warnings(path)
+
+
+_COMPARED: tuple[tuple[str, Callable[[_Circuit], object]], ...] = (
+    ("minimum", lambda it: it.least),
+    ("maximum", lambda it: it.most),
+    ("sqm", lambda it: it.leaves),
+)
+"""What the devices of a circuit have in common."""
 
 
 def _line(problem: str) -> int:
@@ -250,16 +330,9 @@ class _Rows:
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, str]]]:
         columns: list[str] | None = None
-        for number, line in self._lines:
-            fields = [field.strip() for field in next(csv.reader([line]))]
+        for number, fields in self._fields():
             if columns is None:
-                columns = [re.sub(r"[^a-z0-9]", "", field.lower()) for field in fields]
-                missing = [name for key, name in _COLUMNS.items() if key not in columns]
-                if missing:
-                    raise AqmlabError(
-                        f"{self._path}:{number}: column {missing[0]} is missing; "
-                        "expected the header of ShapedDevices.csv"
-                    )
+                columns = self._header(number, fields)
                 continue
             if len(fields) > len(columns):
                 self.problems.append(
@@ -268,6 +341,89 @@ class _Rows:
                 )
                 continue
             yield number, dict(zip(columns, fields, strict=False))
+
+    def _header(self, number: int, fields: list[str]) -> list[str]:
+        """The names of the columns: letters and digits only."""
+        where = f"{self._path}:{number}"
+        if len(fields) == 1 and re.search(r"[;\t]", fields[0]):
+            raise AqmlabError(f"{where}: found no comma; expected commas between fields")
+        columns = [re.sub(r"[^a-z0-9]", "", field.lower()) for field in fields]
+        for key, name in _COLUMNS.items():
+            if key not in columns:
+                raise AqmlabError(
+                    f"{where}: column {name} is missing; expected the header of ShapedDevices.csv"
+                )
+        for name in ("sqm", *_COLUMNS):
+            if columns.count(name) > 1:
+                shown = _COLUMNS.get(name, name)
+                raise AqmlabError(f"{where}: column {shown}: found twice; expected it once")
+        return columns
+
+    def _fields(self) -> Iterator[tuple[int, list[str]]]:
+        """The fields of each row. A field in quotes can go over lines."""
+        at = 0
+        while at < len(self._lines):
+            number, text = self._lines[at]
+            fields = _split(text)
+            taken = 1
+            while fields is None and taken < min(_LONGEST, len(self._lines) - at):
+                text += "\n" + self._lines[at + taken][1]
+                taken += 1
+                fields = _split(text)
+            if fields is None:
+                self.problems.append(
+                    f"{self._path}:{number}: found a quote that does not end or a field of more "
+                    "than 128 kB; expected quotes around whole fields"
+                )
+                taken = 1
+            else:
+                yield number, [field.strip() for field in fields]
+            at += taken
+
+
+def _split(text: str) -> list[str] | None:
+    """The fields of a row; None: a quote does not end in it."""
+    try:
+        # Blanks after a quote are let pass.
+        plain = re.sub(r'"[ \t]+(?=,|$)', '"', text)
+        return next(csv.reader([plain], strict=True, skipinitialspace=True))
+    except csv.Error:
+        return None
+
+
+class _Addresses:
+    """Which addresses circuits have. The simulation uses none; a real shaper goes by them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[object, str] = {}
+        """The circuit of each address."""
+        self._twice: list[int] = []
+        self._wrong: list[int] = []
+
+    def add(self, line: int, row: dict[str, str]) -> None:
+        """Takes in the addresses of a row."""
+        for text in re.split(r"[,\s]+", f"{row.get('ipv4', '')} {row.get('ipv6', '')}".strip()):
+            if not text:
+                continue
+            try:
+                address = ipaddress.ip_network(text, strict=False)
+            except ValueError:
+                self._wrong.append(line)
+                continue
+            if self._seen.setdefault(address, row["circuitid"]) != row["circuitid"]:
+                self._twice.append(line)
+
+    def warnings(self, path: Path) -> list[str]:
+        """A line for each kind of mistake."""
+        kinds = (
+            (self._twice, "an address that another circuit has"),
+            (self._wrong, "text that is no IP address"),
+        )
+        return [
+            f"{path}: line {_listed(sorted(set(lines)))}: found {what}; the simulation uses none"
+            for lines, what in kinds
+            if lines
+        ]
 
 
 def _circuit(row: dict[str, str], tree: _Tree) -> _Circuit:
@@ -281,7 +437,9 @@ def _circuit(row: dict[str, str], tree: _Tree) -> _Circuit:
     elif parent in tree.virtual:
         parent = tree.virtual[parent]
     elif parent is not None and parent not in tree.nodes:
-        raise _WrongError("Parent Node", f"found {parent}", "a node of the network")
+        near = difflib.get_close_matches(parent, [*tree.nodes, *tree.virtual], 1)
+        meant = f", such as {near[0]}" if near else ""
+        raise _WrongError("Parent Node", f"found {parent}", f"a node of the network{meant}")
     pairs = []
     for kind in ("min", "max"):
         pair = [_rate(row, f"{way}load{kind}mbps") for way in ("down", "up")]
@@ -302,12 +460,12 @@ def _circuit(row: dict[str, str], tree: _Tree) -> _Circuit:
 def _rate(row: dict[str, str], key: str) -> float:
     """A rate of a row."""
     text = row.get(key, "")
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0.0
-    if not 0.01 <= rate < 1e6:
-        raise _WrongError(_COLUMNS[key], f"found {text or 'nothing'}", "Mbit/s, at least 0.01")
+    # Not what float() takes beside: 1_000, nan, digits of other scripts.
+    plain = re.fullmatch(r"\+?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][+-]?[0-9]+)?", text)
+    rate = float(text) if plain else math.nan
+    if not 0.01 <= rate < _MOST:
+        found = f"found {text[:40] or 'nothing'}"
+        raise _WrongError(_COLUMNS[key], found, "Mbit/s, from 0.01 to below 1000000")
     return rate
 
 
@@ -320,9 +478,9 @@ def _bounded(circuits: list[_Circuit], tree: _Tree) -> list[_Circuit]:
         made = []
         for circuit in circuits:
             own, most = _least(circuit, side), circuit.most[side]
+            ceil = tree.ceil(circuit.parent)[side]
+            most = min(most, ceil)
             if circuit.parent is not None:
-                ceil = tree.nodes[circuit.parent][1][side]
-                most = min(most, ceil)
                 siblings = least[circuit.parent]
                 if sum(siblings) > ceil - 1:
                     own = 1.0 if len(siblings) <= ceil - 1 else 0.01
@@ -346,19 +504,31 @@ def _least(circuit: _Circuit, side: int) -> float:
 
 def _oversubscribed(circuits: list[_Circuit], tree: _Tree) -> list[str]:
     """A warning about each node whose children's assured rates exceed its own."""
+    return [
+        f"{name} is over-subscribed {share:.2f} times{way}: "
+        "its ceiling will not hold; --fit gives it assured rates that do"
+        for side, way in enumerate(("", " in the upload"))
+        for name, share in _sold(circuits, tree, side)
+        if share > 1
+    ]
+
+
+def _sold(circuits: list[_Circuit], tree: _Tree, side: int) -> Iterator[tuple[str, float]]:
+    """How many times each node's assured rate its children have."""
     sums = dict.fromkeys(tree.nodes, 0.0)
-    for parent, (down, _) in tree.nodes.values():
+    for parent, ceil in tree.nodes.values():
         if parent is not None:
-            sums[parent] += down - 1
+            sums[parent] += _assured(ceil[side])
     for circuit in circuits:
         if circuit.parent is not None:
-            sums[circuit.parent] += circuit.least[0]
-    return [
-        f"{name} is over-subscribed {total / (tree.nodes[name][1][0] - 1):.2f} times: "
-        "its ceiling will not hold; --fit gives it assured rates that do"
-        for name, total in sums.items()
-        if tree.nodes[name][1][0] > 1 and total > tree.nodes[name][1][0] - 1
-    ]
+            sums[circuit.parent] += circuit.least[side]
+    for name, total in sums.items():
+        yield name, total / _assured(tree.nodes[name][1][side])
+
+
+def _assured(ceil: float) -> float:
+    """What LibreQoS assures a node of this ceiling: a Mbit/s less."""
+    return max(ceil - 1, 0.01)
 
 
 def _leaf(sqm: str, most: float) -> str | None:

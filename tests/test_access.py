@@ -303,12 +303,33 @@ PLAN = "plans = { home = { count = 4, ceil = '10 Mbit/s' } }"
         ("unknown = 'gold'", "unknown: found gold; it must be"),
         ("leaf = { kind = 'cake', bandwidth = '1 Mbit/s' }", "leaf: found cake with a bandwidth"),
         ("leaf = 'gold'", "gold"),
+        ("leaf = 'htb'", "leaf: found htb; a leaf has no shaper of its own"),
+        ("leaf = 'shaper'", "leaf: found shaper; a leaf has no shaper of its own"),
+        ("quantum = '0 bytes'", "quantum: found 0 bytes; it must be at least 1 byte"),
+        (
+            "nodes = { a = { count = 4000000000, ceil = '1 Mbit/s' } }",
+            "nodes.a.count: found 4000000000; it must be at most 1000000",
+        ),
     ],
 )
 def test_wrong_trees_are_refused(keys: str, message: str) -> None:
     leaf = "" if keys.startswith("leaf") else "leaf = 'fq-codel', "
     with pytest.raises(ScenarioError, match=re.escape(message)):
         scenario(f"discipline = {{ kind = 'htb', {leaf}{keys}, {PLAN} }}")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("count = 4000000000", "plans.home.count: found 4000000000; it must be at most 1000000"),
+        ("count = 2000, hosts = 2000", "plans: found 4000000 hosts; the plans have at most"),
+        ("count = 4, quantum = '0 bytes'", "plans.home.quantum: found 0 bytes"),
+    ],
+)
+def test_wrong_plans_are_refused(keys: str, message: str) -> None:
+    plans = f"plans = {{ home = {{ {keys}, ceil = '10 Mbit/s' }} }}"
+    with pytest.raises(ScenarioError, match=re.escape(message)):
+        scenario(f"discipline = {{ kind = 'htb', leaf = 'fq-codel', {plans} }}")
 
 
 def test_plans_have_the_hosts_of_the_topology() -> None:

@@ -22,9 +22,15 @@ pub struct Leaf(pub Box<Discipline>);
 /// Where a name stands for a kind, what its required parameters are.
 const LIMIT: &str = "1000 packets";
 
+/// Why some disciplines are no leaves.
+const NO_SHAPER: &str = "a leaf has no shaper of its own: the rate of its node holds it";
+
 impl Leaf {
     /// A preset, or a kind with its defaults.
     pub(crate) fn named(name: &str) -> Result<Self, Located> {
+        if ["htb", "shaper"].contains(&name) {
+            return Err(Located::new(format!("found {name}; {NO_SHAPER}")));
+        }
         let table = Discipline::preset(name).unwrap_or_else(|| {
             let kind = Value::from(name);
             let limit = (name == "droptail").then(|| ("limit".to_owned(), Value::from(LIMIT)));
@@ -77,8 +83,7 @@ impl Leaf {
             _ => None,
         };
         if let Some(holds) = holds {
-            let right = "a leaf has no shaper of its own: the rate of its node holds it";
-            return check::problem(key, format!("found {holds}; {right}"));
+            return check::problem(key, format!("found {holds}; {NO_SHAPER}"));
         }
         aqmlab_declare::check::within(key, self.0.check())
     }

@@ -253,6 +253,13 @@ impl fmt::Display for Quantum {
 }
 
 impl Quantum {
+    fn check(self, field: &str) -> Result<(), Problem> {
+        match self {
+            Self::Stated(Bytes(0)) => problem(field, "found 0 bytes; it must be at least 1 byte"),
+            _ => Ok(()),
+        }
+    }
+
     fn bytes(self, rate: u64, ceil: u64, link: u64) -> u32 {
         const LARGEST: u64 = 60_000;
         match self {
@@ -536,6 +543,18 @@ fn named(params: &Network<'_>, name: &str) -> Option<usize> {
     params.plans.0.iter().position(|(plan, _)| plan == name)
 }
 
+/// Most nodes, subscribers and hosts of an entry: more would fill the memory.
+const MOST: u64 = 1_000_000;
+
+/// Refuses an entry that stands for too many.
+fn few(field: &str, key: &str, count: u64) -> Result<(), Problem> {
+    if count <= MOST {
+        return Ok(());
+    }
+    let message = format!("found {count}; it must be at most {MOST}");
+    problem(&format!("{field}.{key}"), message)
+}
+
 /// Refuses trees that cannot be.
 pub(super) fn check(params: &Network<'_>) -> Result<(), Problem> {
     const LEAST: u64 = 8_000;
@@ -559,7 +578,9 @@ pub(super) fn check(params: &Network<'_>) -> Result<(), Problem> {
         }
     };
     for (name, node) in &params.nodes.0 {
-        rates(&format!("nodes.{name}"), node.rate, node.ceil)?;
+        let field = format!("nodes.{name}");
+        rates(&field, node.rate, node.ceil)?;
+        few(&field, "count", node.count.into())?;
     }
     if params.plans.0.is_empty() {
         return problem(
@@ -574,6 +595,10 @@ pub(super) fn check(params: &Network<'_>) -> Result<(), Problem> {
             if count == 0 {
                 return problem(&format!("{field}.{key}"), "found 0; it must be at least 1");
             }
+            few(&field, key, count.into())?;
+        }
+        if let Some(quantum) = plan.quantum {
+            quantum.check(&format!("{field}.quantum"))?;
         }
         if plan.prio > 7 {
             let message = format!("found {}; it must be 0 to 7", plan.prio);
@@ -583,6 +608,13 @@ pub(super) fn check(params: &Network<'_>) -> Result<(), Problem> {
             leaf.check(&format!("{field}.leaf"))?;
         }
     }
+    let hosts = |plan: &Plan| u64::from(plan.count) * u64::from(plan.hosts);
+    let all: u64 = params.plans.0.iter().map(|(_, plan)| hosts(plan)).sum();
+    if all > MOST {
+        let message = format!("found {all} hosts; the plans have at most {MOST}");
+        return problem("plans", message);
+    }
+    params.quantum.check("quantum")?;
     let unknown = params.unknown;
     if !["pass", "drop"].contains(&unknown) && named(params, unknown).is_none() {
         let message =

@@ -326,7 +326,7 @@ def test_wrong_trees_are_refused(keys: str, message: str) -> None:
         ("count = 4, quantum = '0 bytes'", "plans.home.quantum: found 0 bytes"),
     ],
 )
-def test_wrong_plans_are_refused(keys: str, message: str) -> None:
+def test_wrong_plans_of_trees_are_refused(keys: str, message: str) -> None:
     plans = f"plans = {{ home = {{ {keys}, ceil = '10 Mbit/s' }} }}"
     with pytest.raises(ScenarioError, match=re.escape(message)):
         scenario(f"discipline = {{ kind = 'htb', leaf = 'fq-codel', {plans} }}")

@@ -49,7 +49,7 @@ rtt = { kind = "constant", rtt = "40 ms" }
 """
 
 # RecoveryMetricsUpdated: every field is optional; ms, bytes, bits per second.
-METRICS = {
+METRICS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance"), (int, float)),
     **dict.fromkeys(("congestion_window", "bytes_in_flight", "ssthresh"), int),
     **dict.fromkeys(("pto_count", "packets_in_flight", "pacing_rate"), int),

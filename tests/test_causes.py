@@ -9,7 +9,7 @@ from typing import Any
 import aqmlab as library
 import pyarrow as pa
 import pytest
-from aqmlab.cards import audit, causes, page
+from aqmlab.cards import audit, causes, packet_kinds, page
 from aqmlab.cards.findings import ORDER, findings
 from aqmlab.cards.verdicts import FAIL, WARN, Pooled
 from conftest import Cli
@@ -81,17 +81,17 @@ USUAL: Mapping[str, Mapping[str, float]] = {
         test: {
             "sent": 30_000,
             "lost": 0,
-            **{f"{name} sent": 3_000 for name in audit.GROUPS},
-            **{f"{name} lost": 0 for name in audit.GROUPS},
+            **{f"{name} sent": 3_000 for name in packet_kinds.GROUPS},
+            **{f"{name} lost": 0 for name in packet_kinds.GROUPS},
             "unlike flows": 1.0,
             "ect arrived": 2_000,
             "ect marked": 0,
             "left": 30_000,
             "out of order": 0,
         }
-        for test in audit.LIGHT
+        for test in packet_kinds.LIGHT
     },
-    audit.LOAD: {
+    packet_kinds.LOAD: {
         "left": 100_000,
         "out of order": 0,
         "bulk ACKs sent": 40_000,
@@ -109,7 +109,7 @@ USUAL: Mapping[str, Mapping[str, float]] = {
         "probes left": 4_000,
         "probes held back": 10,
     },
-    audit.LONG: {
+    packet_kinds.LONG: {
         **{f"{name} used": 0.98 for name in ("first", "middle", "last")},
         **{f"{name} sent": 40_000 for name in ("first", "middle", "last")},
         **{f"{name} lost": 800 for name in ("first", "middle", "last")},
@@ -187,7 +187,10 @@ def test_the_narrowest_kind_with_most_of_the_losses_is_the_cause() -> None:
     assert "3 % of packets above 100 bytes, 0 % of others" in failing(kinds)["light load"]
     narrow = kinds | {"audit-light old lost": 290, "audit-light old sent": 3_000}
     assert "9.7 % of packets of a flow after" in failing(narrow)["light load"]
-    random = {"audit-light lost": 300, **{f"audit-light {one} lost": 30 for one in audit.GROUPS}}
+    random = {
+        "audit-light lost": 300,
+        **{f"audit-light {one} lost": 30 for one in packet_kinds.GROUPS},
+    }
     assert "at random" in failing(random)["light load"]
     unlucky = random | {"audit-light unlike flows": 9.0}
     assert "some flows lose far more" in failing(unlucky)["light load"]

@@ -6,11 +6,13 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from aqmlab.scenario.quantities import parsed_rate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.rates import rates
@@ -330,8 +332,9 @@ def test_a_run_says_which_side_is_home(aqmlab: Cli, small: Path, direction: str)
     answer = aqmlab("replay", "original/capture.pcapng", "--rate", "2")
     assert answer.status == 0, answer.err
     assert "forward is the way home, as the file says" in answer.err
-    captured = answer.err.partition("captured: ")[2].split(" Mbit/s")
-    down, up = float(captured[0]), float(captured[1].rpartition(" ")[2])
+    captured = re.search(r"captured: (.+ .?bit/s) down and (.+ .?bit/s) up", answer.err)
+    assert captured is not None
+    down, up = map(parsed_rate, captured.groups())
     assert (down > 5 * up) is (direction == "forward")
     links = [json.loads(path.read_text()) for path in Path("runs").glob("*/summary.json")]
     assert len(links) == 2

@@ -125,6 +125,7 @@ def check_event(event: dict[str, Any]) -> None:
             assert set(data) <= set(METRICS)
             for key, value in data.items():
                 assert isinstance(value, METRICS[key])
+                assert isinstance(value, int | float)
                 assert value >= 0
         case "recovery:congestion_state_updated":
             # "congestion_state_updated": new is a text, old may be.

@@ -7,12 +7,15 @@ import io
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aqmlab import _native
 from aqmlab._util.files import check_output_folder, made_folder, write_text
 from aqmlab.cards.candidates import Candidate, Control
-from aqmlab.cards.cases import Case, Shown
 from aqmlab.cards.generator import FOLDER, Cell, files_of, toml_of
+
+if TYPE_CHECKING:
+    from aqmlab.cards.cases import Case, Shown
 
 __all__ = ["TABLE", "written"]
 

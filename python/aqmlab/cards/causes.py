@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from aqmlab.cards.audit import GROUPS, LIGHT, LOAD, LONG
 from aqmlab.cards.numbers import Numbers, numbers_of
+from aqmlab.cards.packet_kinds import GROUPS, LIGHT, LOAD, LONG
 from aqmlab.cards.verdicts import Finding, Pooled, clearly, judged, percent
 
 __all__ = ["causes", "luck"]

@@ -101,8 +101,11 @@ def stacked(
     chart = vconcat(*plots, spacing=spacing)
     if below is None:
         return chart
-    # Curves share their colours; what is below them has its own.
-    return vconcat(chart, below(x), spacing=spacing).scales(color="independent")
+    # Curves share their colours; what is below them has its own. Independent dashes keep colours
+    # and dashes of curves in one legend.
+    return vconcat(chart, below(x), spacing=spacing).scales(
+        color="independent", strokeDash="independent"
+    )
 
 
 def band_words(panels: Sequence[Panel]) -> str:

@@ -38,7 +38,7 @@ aqmlab_declare::tagged! {
         },
         /// A table: the first row with a cumulative probability at or above a uniform draw.
         Empirical {
-            /// Option<String>: CSV file with a header, sizes in the first column, cumulative
+            /// CSV file with a header, sizes in the first column, cumulative
             /// probabilities in the last. aqmlab reads it with the scenario and replaces it by
             /// `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]

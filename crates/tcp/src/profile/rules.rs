@@ -61,7 +61,7 @@ aqmlab_declare::tagged! {
         PerAck,
         /// The acknowledged bytes, up to a limit (RFC 5681, equation 2; RFC 3465).
         ByteCounting {
-            /// u32: Maximum number of segments per ACK (L of RFC 3465).
+            /// Maximum number of segments per ACK (L of RFC 3465).
             #[serde(default = "one")]
             limit: u32,
         },

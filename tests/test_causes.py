@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aqmlab as library
 import pyarrow as pa
 import pytest
+from aqmlab import Run
 from aqmlab.cards import audit, causes, packet_kinds, page
 from aqmlab.cards.findings import ORDER, findings
 from aqmlab.cards.verdicts import FAIL, WARN, Pooled
@@ -243,7 +244,7 @@ class Made:
 
 def counted(rows: list[dict[str, Any]], test: str = "audit-light") -> dict[str, float]:
     """The numbers of made packets."""
-    return audit.taken(Made(rows), test)  # type: ignore[arg-type]
+    return audit.taken(cast("Run", Made(rows)), test)
 
 
 def test_packets_are_counted_by_kind() -> None:

@@ -1,4 +1,4 @@
-"""The runs that record every packet, and the kinds of packets that are told apart in them."""
+"""Kinds of packets that a card compares, and the runs that record every packet."""
 
 from __future__ import annotations
 

@@ -92,11 +92,19 @@ test: test-rust test-python  ## every test, except those of the two targets belo
 test-rust:  ## the tests of the crates
 	@mkdir -p $(STAMPS); TIMEFORMAT='%R s (%U s of CPU)'; { time cargo test --locked --quiet 2>&3; } 3>&2 2>$(STAMPS)/test-rust
 
-# A file of tests stays in one process: its tests may share what takes long to make.
+# Tests in real time wait more than they compute: one after the other, beside all others. A file of
+# tests stays in one process: its tests may share what takes long to make. Status 5: no test is meant.
 APART := tests/test_extending.py tests/test_site.py
-PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile --durations 10
+REAL_TIME := tests/test_live.py tests/test_capture_field.py $(wildcard tests/test_shell*.py)
+PYTEST := $(BIN)/python -m pytest --durations 10
+OTHERS := --numprocesses logical --maxprocesses 8 --dist loadfile $(patsubst %,--ignore %,$(APART) $(REAL_TIME))
 test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python package and of the documentation
-	@TIMEFORMAT='%R s (%U s of CPU)'; { time $(PYTEST) $(APART:%=--ignore %) $(ARGS) 2>&3; } 3>&2 2>$(STAMPS)/test-python
+	@$(BIN)/python -m compileall -q python/aqmlab  # else each of hundreds of commands does so under PYTHONDONTWRITEBYTECODE
+	@TIMEFORMAT='%R s (%U s of CPU)'; { time { \
+		$(if $(findstring .py,$(ARGS)),true,$(PYTEST) $(REAL_TIME) $(ARGS)) >$(STAMPS)/real-time 2>&1 & status=0; \
+		nice -n 10 $(PYTEST) $(OTHERS) $(ARGS) 2>&3 || [ $$? = 5 ] || status=1; \
+		wait $$! || [ $$? = 5 ] || status=1; cat $(STAMPS)/real-time; (exit $$status); \
+	}; } 3>&2 2>$(STAMPS)/test-python
 
 .PHONY: test-extending test-site
 test-extending: build $(STAMPS)/requirements-dev  ## what docs/extending.md adds to a copy of the checkout, built and run
@@ -116,8 +124,12 @@ wheel: $(STAMPS)/requirements  ## the wheel in dist, with scenarios, papers, and
 wheel-pgo: $(STAMPS)/requirements  ## the wheel in dist, by the profile of some runs; needs rustup's llvm-tools
 	$(BIN)/python .ci/pgo.py
 
-test-wheel: wheel  ## the wheel in an empty environment, outside of the checkout
-	$(BIN)/python .ci/wheel.py
+# Of the profile of `make build`, whose crates are there; `make test-wheels` tries those of a release.
+TRIED := target/wheel
+test-wheel: build  ## a wheel in an empty environment, outside of the checkout
+	rm -rf $(TRIED)
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --profile $(PROFILE) --quiet --out $(TRIED)
+	$(BIN)/python .ci/wheel.py $(TRIED)/*.whl
 
 # For other systems, cross-built by zig.
 .PHONY: wheels test-wheels foreign
@@ -243,7 +255,7 @@ playground-tools:
 	cd web && npm install --no-save --no-audit --no-fund --silent
 
 test-playground: playground  ## its engine beside the native one, its stories, and the page in Chromium
-	cargo build --locked --release -p aqmlab-wasm --features more --examples
+	cargo build --locked --profile quick -p aqmlab-wasm --features more --examples
 	cd web && npm run --silent check && npm test --silent
 
 .PHONY: reproduce reproduce-quick
@@ -373,6 +385,10 @@ predict-worlds: build  ## predictions out of captures held against known worlds:
 .PHONY: capture-places
 capture-places: build  ## captures of one path from many places, as root: each must say what passed
 	$(BIN)/python tests/capture_places.py
+
+.PHONY: capture-field
+capture-field: build  ## captures by tcpdump and dumpcap of a link whose truth is known, as root
+	$(BIN)/python tests/capture_field.py
 
 .PHONY: clean
 clean:  ## remove what was built

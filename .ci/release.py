@@ -56,7 +56,7 @@ def stale() -> list[str]:
     """Why a wheel would make its first card slowly, a line each."""
     package, engine = ROOT / "python/aqmlab/cards", ROOT / "crates/sim/src/engine.txt"
     content = (package / "suites/baselines.parquet").read_bytes()
-    sources = [(package / name).read_bytes() for name in ("measures.py", "findings.py")]
+    sources = [(package / name).read_bytes() for name in ("measures.py", "counts.py")]
     formulas = hashlib.sha256(b"".join(sources)).hexdigest()
     if all(text.encode() in content for text in (engine.read_text().strip(), formulas)):
         return []

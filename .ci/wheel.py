@@ -196,7 +196,7 @@ def not_shipped(wheel: Path) -> list[str]:
 def main() -> None:
     """Install and try it."""
     made = sorted(DIST.glob("aqmlab-*.whl"), key=lambda file: file.stat().st_mtime)
-    wheels = [Path(name) for name in sys.argv[1:]] or made
+    wheels = [Path(name).resolve() for name in sys.argv[1:]] or made
     if not wheels:
         sys.exit(f"wheel: {DIST} holds none; make wheel makes it")
     wheel = wheels[-1]

@@ -98,6 +98,11 @@ SENDERS = [
     ("Prague, DualPI2, bursts of Linux", "prague", f"{L4S}, {BURSTS}", (DUALPI2,)),
 ]
 SENDERS_S = 5
+# Trees of rates beside one queue for all: what they cost at the root, and what the leaves are.
+ISP = "scenarios/isp.toml"
+TREES = (("FQ-CoDel", "fq-codel"), ("CAKE", "cake"))
+TREES_S = 2
+DIRECTIONS = ("forward", "reverse")
 
 
 @dataclass(frozen=True)
@@ -278,6 +283,22 @@ def print_senders(runner: Path) -> None:
         print(f"{name:<34} {each:>7,.0f} {each / cubic:>6.2f}")
 
 
+def print_trees(runner: Path) -> None:
+    """Prints instructions per packet of 400 subscribers: under one queue, and under a tree."""
+    if shutil.which("valgrind") is None:
+        sys.exit("bench: --trees counts instructions and needs valgrind")
+    print(f"\nInstructions per packet on {ISP}, {TREES_S} s")
+    print(f"{'':<12} {'one queue':>10} {'tree':>8} {'times':>6}")
+    for title, preset in TREES:
+        each = []
+        for key in ("discipline", "discipline.leaf"):
+            paths = (f"topology.bottleneck.{way}.{key}" for way in DIRECTIONS)
+            settings = tuple(f"{path}={preset}" for path in paths)
+            total, count = instructions(runner, Case(title, ISP, settings, 0, 0, TREES_S))
+            each.append(total / count)
+        print(f"{title:<12} {each[0]:>10,.0f} {each[1]:>8,.0f} {each[1] / each[0]:>6.2f}")
+
+
 def per_packet(runner: Path, name: str, settings: tuple[str, ...]) -> str:
     """Instructions per packet of web-100mbit with some settings."""
     total, count = instructions(runner, Case(name, "web-100mbit", settings, 0, 0))
@@ -383,6 +404,7 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="peak memory of a two-hour run")
     parser.add_argument("--laws", action="store_true", help="what each discipline costs")
     parser.add_argument("--senders", action="store_true", help="what today's senders cost")
+    parser.add_argument("--trees", action="store_true", help="what a tree of rates costs")
     parser.add_argument("--save", action="store_true", help="make benches/baseline.json anew")
     chosen = parser.parse_args()
     runner = build()
@@ -391,6 +413,9 @@ def main() -> None:
         return
     if chosen.senders:
         print_senders(runner)
+        return
+    if chosen.trees:
+        print_trees(runner)
         return
     if chosen.laws:
         print_laws(runner, 1 if chosen.quick else 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import signal
 import subprocess
@@ -81,6 +82,13 @@ def quiet() -> Iterator[None]:
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The calibration cache of all tests: not the user's."""
     return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of tests that make report cards: a baseline is run once, by whichever process."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cards"
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ Runs of the same users behind other queues are the truth that a prediction is he
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,11 +31,17 @@ class World:
     access: str = ""
     """Rate of each host's own link."""
     up_queue: str | None = None
+    changes: tuple[float, ...] = ()
+    """Mbit/s down in each second after the first."""
+    paths: tuple[str, ...] = ("main",)
+    """Each has clients of its own."""
+    others: tuple[str, ...] = ("fq-codel", "pie")
+    """Queues whose effect is predicted."""
 
 
-def classes(*texts: str) -> str:
+def classes(*texts: str, path: str = "main") -> str:
     """Each text is the body of a class."""
-    return "".join(f'\n[[traffic]]\npath = "main"\n{text}\n' for text in texts)
+    return "".join(f'\n[[traffic]]\npath = "{path}"\n{text}\n' for text in texts)
 
 
 PAGES = 'name = "pages"\nkind = "http2-web"\nobjects = 30\ntcp = "linux"\nrtt = MATRIX\n'
@@ -46,7 +53,7 @@ MEETINGS = (
     'name = "meetings"\nkind = "video-conference"\ndirection = "both"\n'
     'rtt = { kind = "constant", rtt = "30 ms" }\n'
 )
-SESSIONS = 'kind = "web-sessions"\ntcp = "linux"\nsessions = 1\nrtt = MATRIX\n'
+SESSIONS = 'kind = "web-sessions"\ntcp = "linux"\nrtt = MATRIX\n'
 
 WORLDS = {
     "home": World(
@@ -57,9 +64,9 @@ WORLDS = {
             'name = "film"\nkind = "abr-video"\nviewers = 1\nrtt = MATRIX\n'
             'tcp = { profile = "linux", congestion_control = "bbr1" }',
             CALLS,
-            SESSIONS + 'name = "files"\nthink_min = "2 s"\nthink_max = "8 s"\n'
+            SESSIONS + 'sessions = 1\nname = "files"\nthink_min = "2 s"\nthink_max = "8 s"\n'
             'transfer = { kind = "lognormal", median = "8 MB", sigma = 0.5 }',
-            SESSIONS + 'name = "photos"\ndirection = "reverse"\nthink_min = "1 s"\n'
+            SESSIONS + 'sessions = 1\nname = "photos"\ndirection = "reverse"\nthink_min = "1 s"\n'
             'think_max = "5 s"\ntransfer = { kind = "lognormal", median = "1 MB", sigma = 1.0 }',
         ),
         access="200 Mbit/s",
@@ -107,6 +114,46 @@ WORLDS = {
         ),
         clients=8,
     ),
+    "quic": World(
+        (20, 10),
+        'droptail", limit = "244 packets',
+        classes(
+            'name = "pages"\nkind = "http3-web"\nobjects = 30\nusers = 6\nthink = "4 s"\n'
+            "rtt = MATRIX",
+            SESSIONS + 'sessions = 1\nname = "files"\nthink_min = "2 s"\nthink_max = "8 s"\n'
+            'transfer = { kind = "lognormal", median = "8 MB", sigma = 0.5 }',
+            CALLS,
+        ),
+    ),
+    "two-homes": World(
+        (20, 10),
+        'droptail", limit = "163 packets',
+        classes(
+            SESSIONS + 'sessions = 6\nname = "greedy"\nthink_min = "0.2 s"\nthink_max = "1 s"\n'
+            'transfer = { kind = "lognormal", median = "3 MB", sigma = 0.5 }',
+            path="greedy",
+        )
+        + classes(
+            SESSIONS + 'sessions = 3\nname = "modest"\nthink_min = "0.5 s"\nthink_max = "1.5 s"\n'
+            'transfer = { kind = "constant", size = "600 kB" }',
+            path="modest",
+        ),
+        clients=1,
+        paths=("greedy", "modest"),
+        others=("fq-codel", "cake"),
+    ),
+    "radio": World(
+        (14, 10),
+        'droptail", limit = "300 packets',
+        classes(
+            PAGES + 'users = 5\nthink = "3 s"',
+            SESSIONS + 'sessions = 1\nname = "files"\nthink_min = "1 s"\nthink_max = "4 s"\n'
+            'transfer = { kind = "lognormal", median = "8 MB", sigma = 0.5 }',
+        ),
+        changes=tuple(
+            14 + 8 * math.sin(second / 7) + 4 * math.sin(second / 2.3) for second in range(1, 310)
+        ),
+    ),
     "light": World(
         (50, 10),
         'droptail", limit = "406 packets',
@@ -129,6 +176,14 @@ def scenario(
     own = queue or world.queue
     up = None if queue else world.up_queue
     down_rate, up_rate = world.rates
+    rows = (
+        f'{{ at = "{at} s", rate = "{mbps:.3f} Mbit/s" }}'
+        for at, mbps in enumerate(world.changes, 1)
+    )
+    paths = "".join(
+        f'\n[topology.paths.{path}]\nlinks = ["bottleneck", "edge"]\n' for path in world.paths
+    )
+    varied = f"\n[topology.links.bottleneck.forward]\nrate_changes = [{', '.join(rows)}]\n"
     return f"""\
 title = "{name}"
 seed = 1
@@ -144,10 +199,7 @@ kind = "network"
 hosts = {{ clients = {world.clients}, servers = 10{
         f', rate = "{world.access}"' if world.access else ""
     } }}
-
-[topology.paths.main]
-links = ["bottleneck", "edge"]
-
+{paths}
 [topology.links.edge]
 rate = "1 Gbit/s"
 discipline = {{ kind = "droptail", limit = "20000 packets" }}
@@ -155,7 +207,7 @@ discipline = {{ kind = "droptail", limit = "20000 packets" }}
 [topology.links.bottleneck]
 rate = "{down_rate:g} Mbit/s"
 discipline = {{ kind = "{own}" }}
-
+{varied if world.changes else ""}
 [topology.links.bottleneck.reverse]
 rate = "{up_rate:g} Mbit/s"
 {f'discipline = {{ kind = "{up}" }}' if up else ""}

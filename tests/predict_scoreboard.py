@@ -17,13 +17,12 @@ from aqmlab.traffic.inferred import Inferred
 from known_worlds import WORLDS, taken
 
 PAGE = Path(__file__).parents[1] / "records" / "predict.md"
-QUEUES = ("fq-codel", "pie")
 SECONDS = 310
 WARM_UP_S = 30
 HEAD = """\
 # Predictions held against known worlds
 
-`make predict-worlds` writes this page (about ten minutes on two free cores).
+`make predict-worlds` writes this page (about three minutes on two cores).
 
 The simulator writes a capture of each world behind its present queue: 300 s, begun in mid-traffic,
 with a tap in the house. `aqmlab replay --predict` reads the capture only. The truth is the same
@@ -43,9 +42,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="worlds-") as folder:
             place = Path(folder)
             old = taken(name, place, seconds=SECONDS)
-            truths = {queue: taken(name, place, seconds=SECONDS, queue=queue) for queue in QUEUES}
+            queues = WORLDS[name].others
+            truths = {queue: taken(name, place, seconds=SECONDS, queue=queue) for queue in queues}
             try:
-                found = foresee(old.path / "capture.pcapng", QUEUES)
+                found = foresee(old.path / "capture.pcapng", queues)
             except AqmlabError as error:
                 rows.append(f"| {name} | refused: {str(error).partition(': ')[2]} | | | | | |")
                 continue

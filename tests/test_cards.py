@@ -133,12 +133,6 @@ class Raises(Discipline):
 '''
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs of all tests here."""
-    return tmp_path_factory.mktemp("store")
-
-
 def card_of(queue: str, store: Path, *only: str, **options: object) -> package.Card:
     settings = {"seeds": "1..2", "store": store, "progress": False, **options}
     return package.evaluate(queue, only=only or ("a-base", "a-cubic"), **settings)  # type: ignore[arg-type]
@@ -166,6 +160,35 @@ def test_deployed_queues_do_well_by_delay(store: Path) -> None:
     for queue in ("fq-codel", "cake"):
         card = card_of(queue, store, *only, seeds="1..3")
         assert set(card.grade("delay")) <= set("AB-"), queue
+
+
+def test_over_wifi_a_queue_for_each_station_needs_a_short_one(store: Path) -> None:
+    card = card_of("fq-codel", store, "w-home", "w-stations", baselines=["pie"])
+    assert {test.id: test.area for test in card.tests} == {"w-home": "wi-fi", "w-stations": "wi-fi"}
+    assert all(test.score is not None for test in card.tests)
+    numbers = {(test.id, one.measure.measure): one for test in card.tests for one in test.measures}
+    for test in ("w-home", "w-stations"):
+        far, all_ = (numbers[test, name] for name in ("far wait p95", "wait p95"))
+        assert far.droptail > 20 * far.candidate, "the far station's own 1.5 MB take seconds"
+        assert all_.droptail < 0.1 * far.droptail, "others do not wait behind it"
+    assert card.parameters["flows"] == 1024, "those of the queue under test"
+    assert "without_place" not in card.to_json()
+
+
+def test_a_queue_that_cannot_stand_in_the_access_point_is_said_so(store: Path) -> None:
+    only = ("a-outage", "w-home")
+    card = card_of("cake: bandwidth 9 Mbit/s", store, *only, baselines=["fq-codel"])
+    assert set(card.columns["test"]) == {"a-outage"}
+    why = dict(card.not_tested)["w-home"]
+    assert why.startswith("cake (bandwidth 9 Mbit/s) cannot be the access point's queue: ")
+    assert why.endswith("because the air sets the rate")
+    assert all(gate.passed is not False for gate in card.gates)
+    shown = " ".join("\n".join(str(part) for part in page(card)).split())
+    assert f"Not run: w-home: {why}." in shown
+    schema = json.loads((ROOT / "docs/card.schema.json").read_text())
+    Path("card.json").write_text(json.dumps(card.to_json()))
+    jsonschema.validate(card.to_json(), schema)
+    assert package.Card.load("card.json").to_json() == card.to_json()
 
 
 def test_names_alone_change_nothing(store: Path) -> None:

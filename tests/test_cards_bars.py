@@ -15,12 +15,6 @@ import aqmlab as package
 import pytest
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs of all tests here."""
-    return tmp_path_factory.mktemp("store")
-
-
 def letters(card: package.Card) -> dict[str, set[str]]:
     """The letters of each area's grade."""
     return {area.name: {*area.grade} - {"-"} for area in card.areas}
@@ -69,8 +63,8 @@ def test_bbr1_loses_much_and_leaves_others_little(store: Path) -> None:
 
 def test_a_card_that_was_killed_goes_on(tmp_path: Path) -> None:
     def start() -> subprocess.Popen[bytes]:
-        words = ("evaluate", "codel", "--seeds", "1..12", "--jobs", "1", "--store", "store")
-        more = ("--only", "a-base,a-cubic,a-levels", "--json")
+        words = ("evaluate", "codel", "--seeds", "1..4", "--jobs", "1", "--store", "store")
+        more = ("--only", "a-base,a-cubic,a-levels", "--baseline", "fq-codel", "--json")
         return subprocess.Popen(
             [sys.executable, "-m", "aqmlab", *words, *more],
             cwd=tmp_path,
@@ -98,7 +92,8 @@ def test_a_card_that_was_killed_goes_on(tmp_path: Path) -> None:
     whole = package.evaluate(
         "codel",
         only=["a-base", "a-cubic", "a-levels"],
-        seeds="1..12",
+        baselines=["fq-codel"],
+        seeds="1..4",
         store=tmp_path / "whole",
         progress=False,
     )

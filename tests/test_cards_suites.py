@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from aqmlab.cards.audit import asked
-from aqmlab.cards.candidates import candidate, control
+from aqmlab.cards.candidates import CUBIC, candidate, control
 from aqmlab.cards.card import TIERS
 from aqmlab.cards.evaluation import SEEDS
 from aqmlab.cards.generator import cells, scenario_of, toml_of
@@ -20,6 +20,9 @@ from aqmlab.cards.suites import SUITES, chosen, measures, rows
 from aqmlab.cards.worst import TESTS
 from conftest import ROOT, Cli
 
+SUBJECTS = {"bbr-draft": control("bbr3")}
+"""The control whose phases the rows of a suite name."""
+
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_row_is_a_scenario_or_says_why_not(suite: str) -> None:
@@ -28,7 +31,7 @@ def test_every_row_is_a_scenario_or_says_why_not(suite: str) -> None:
         found = cells(row)
         assert bool(found) != bool(row.not_realised), row.id
         for cell in found:
-            scenario = scenario_of(cell, queue)
+            scenario = scenario_of(cell, queue, SUBJECTS.get(suite, CUBIC))
             assert scenario.title.startswith(row.id)
 
 
@@ -101,6 +104,23 @@ def test_every_queue_gets_the_same_buffer_in_bytes(queue: str) -> None:
     link = scenario_of(cell, candidate(queue)).data["topology"]["bottleneck"]["forward"]
     sizes = {link["discipline"].get("limit"), link["discipline"].get("memory")}
     assert "125000 bytes" in sizes
+
+
+@pytest.mark.parametrize("queue", ["droptail", "pie", "cake", "sfq"])
+def test_over_wifi_the_queue_is_the_access_points(queue: str) -> None:
+    found = [cell for cell in tier_cells("quick") if cell.row.wifi]
+    assert [cell.id for cell in found] == ["w-home", "w-stations"]
+    for cell in found:
+        topology = scenario_of(cell, candidate(queue)).data["topology"]
+        own = topology["wifi"]["discipline"]
+        assert own["kind"] == queue
+        assert "1500000 bytes" in (own.get("limit"), own.get("memory"))
+        assert topology["wifi"]["queue"] == "mac80211"
+        assert topology["wifi"]["station_queue"]["kind"] == "fq-codel"
+        assert topology["bottleneck"]["forward"]["discipline"]["kind"] == "droptail"
+        stations = topology["wifi"]["stations"]
+        assert sum(one["count"] for one in stations) == topology["hosts"]["clients"] == 4
+        assert [one.get("class") for one in stations] == [None, "far"]
 
 
 def test_the_buffer_is_that_of_the_longest_round_trip() -> None:
@@ -180,6 +200,14 @@ def test_a_suite_runs(aqmlab: Cli) -> None:
     assert "not run: r7928-4.6 (scheduling)" in answer.err
 
 
+def test_a_suite_leaves_out_where_the_queue_cannot_stand(aqmlab: Cli) -> None:
+    words = ("evaluate", "cake: bandwidth 9 Mbit/s", "--suite", "card", "--only", "w-home,a-outage")
+    answer = aqmlab(*words, "--write", "rows")
+    assert answer.status == 0
+    assert [path.name for path in Path("rows").glob("*.toml")] == ["a-outage.toml"]
+    assert "not run: w-home: cake (bandwidth 9 Mbit/s) cannot be the access" in answer.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -190,6 +218,16 @@ def test_a_suite_runs(aqmlab: Cli) -> None:
         (("evaluate", "pie: limit 50 packets"), "every queue gets the same buffer from the test"),
         (("evaluate", "pie: qdelay_ref soon"), "discipline.qdelay_ref"),
         (("evaluate", "none.py"), "none.py"),
+        (("evaluate", "shaper-10"), "which has no buffer of its own, but every queue gets the"),
+        (("evaluate", "pie", "--baseline", "htb"), "found htb, which has no buffer of its own"),
+        (
+            ("evaluate", "cake: bandwidth 9 Mbit/s", "--only", "w-home"),
+            "cake (bandwidth 9 Mbit/s) cannot be the access point's queue: topology.wifi.",
+        ),
+        (
+            ("evaluate", "cake: bandwidth 9 Mbit/s", "--suite", "card", "--only", "w-home"),
+            "cake (bandwidth 9 Mbit/s) cannot be the access point's queue: topology.wifi.",
+        ),
         (("evaluate", "pie", "--suite", "rfc7982"), 'did you mean "rfc7928"?'),
         (("evaluate", "pie", "--only", "a-bas"), 'did you mean "a-base"?'),
         (("evaluate", "pie", "--tier", "fast"), "expected one of quick, standard, full"),
@@ -225,7 +263,7 @@ def test_a_scenario_does_not_depend_on_those_made_first() -> None:
     for suite in SUITES:
         for row in rows(suite):
             for cell in cells(row):
-                scenario_of(cell, queue)
+                scenario_of(cell, queue, SUBJECTS.get(suite, CUBIC))
     assert [toml_of(cell, queue) for cell in tier_cells("standard")] == first
 
 

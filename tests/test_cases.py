@@ -208,7 +208,6 @@ def test_phases_are_a_strip_below_the_curves(aqmlab: Cli) -> None:  # noqa: ARG0
 
 
 def test_files_of_cases_give_their_numbers_again(tmp_path: Path) -> None:
-    """The scenario of a row that waits for a phase has the time of the phase."""
     found = chosen(rows("bbr-draft"), ["drain-time", "one-packet-bdp"])
     queue, bbr3 = candidate("droptail"), control("bbr3")
     made = judged(found, queue, bbr3, store=tmp_path / "store")

@@ -18,7 +18,7 @@ import pytest
 from aqmlab.papers import judge, noise, rule
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.rule import case
-from aqmlab.papers.scoreboard import Cell
+from aqmlab.papers.scoreboard import PaperCell
 
 PAPERS = Path(__file__).parents[1] / "papers"
 KEYS = ("christiansen2000", "le2005", "synctcp2005")
@@ -91,7 +91,7 @@ def test_noise_on_our_numbers_tells_what_one_run_leaves_to_chance() -> None:
     def shares(droptail: float, pi: float) -> dict[str, float]:
         ours = {"droptail_240 at 90": droptail, "pi_24_ecn at 90": pi, "pi_24 at 90": 1.2 * pi}
         cells = [
-            Cell("4.2", row, column, "", (number,))
+            PaperCell("4.2", row, column, "", (number,))
             for row, number in ours.items()
             for column in paper.table("4.2").columns
         ]

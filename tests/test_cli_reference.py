@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import aqmlab as package
 import pytest
+import typer
 from aqmlab.cli import commands
+from aqmlab.cli.loading import load, names
+from aqmlab.cli.options import Json, described
 from aqmlab.cli.reference import PAGE, page
 from conftest import ROOT, SMALL, Cli
 
@@ -22,6 +27,73 @@ def command(word: str) -> None:
     """Say a word."""
     out(word.upper())
 '''
+
+
+def test_a_docstring_declares_arguments_and_options() -> None:
+    @described
+    def command(
+        file: Path,
+        *,
+        tier: str = "quick",
+        directory: Path | None = None,
+        quiet: bool = False,
+        mode: Literal["a", "b"] = "a",
+        as_json: Json = False,
+    ) -> None:
+        """Do something.
+
+        At length.
+
+        Options:
+            file (FILE): What is
+                read.
+            tier (TIER): Which tests: quick (1 s) or full.
+            directory (-o, --out FOLDER): Where it goes.
+            quiet (--quiet): Say nothing.
+            mode: How.
+        """
+
+    assert command.__doc__ == "Do something.\n\nAt length."
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(command)
+    made: dict[str, Any] = {str(one.name): one for one in typer.main.get_command(app).params}
+    found = {name: (one.param_type_name, one.opts, one.metavar) for name, one in made.items()}
+    assert found == {
+        "file": ("argument", ["file"], "FILE"),
+        "tier": ("option", ["--tier"], "TIER"),
+        "directory": ("option", ["-o", "--out"], "FOLDER"),
+        "quiet": ("option", ["--quiet"], None),
+        "mode": ("option", ["--mode"], None),
+        "as_json": ("option", ["--json"], None),
+    }
+    assert made["file"].help == "What is read."
+    assert made["tier"].help == "Which tests: quick (1 s) or full."
+    assert made["file"].required
+    assert made["quiet"].is_flag
+
+
+def test_a_docstring_declares_no_other_options() -> None:
+    def command(*, word: str = "") -> None:
+        """Say a word.
+
+        Options:
+            word (WORD): It.
+            loud (--loud): Whether loudly.
+        """
+
+    with pytest.raises(TypeError, match=r"^loud: described, but no parameters"):
+        described(command)
+
+
+def test_every_argument_and_option_is_explained() -> None:
+    def unexplained(command: Any) -> Iterator[str]:
+        for inner in dict(getattr(command, "commands", {})).values():
+            yield from unexplained(inner)
+        yield from (
+            f"{command.name} {one.name}" for one in command.params if not (one.help or one.hidden)
+        )
+
+    assert [one for name in names() for one in unexplained(load(name))] == []
 
 
 def test_the_reference_page_is_current() -> None:

@@ -11,9 +11,9 @@ from aqmlab.scenario.catalog import Catalog
 from aqmlab.traffic.describe import (
     EXAMPLES,
     FOLLOWERS,
+    Described,
     Description,
     Memory,
-    Quantity,
     describe,
     example,
     memory,
@@ -22,7 +22,7 @@ from aqmlab.traffic.views import describe_figure, describe_tables
 from conftest import ROOT, Cli
 
 
-def quantity(description: Description, name: str) -> Quantity:
+def quantity(description: Description, name: str) -> Described:
     """The quantity of that name."""
     [found] = [it for it in description.quantities if it.name == name]
     return found
@@ -35,7 +35,7 @@ def hurst(found: Memory) -> tuple[float, float]:
     return found.hurst, found.standard_error
 
 
-def tail(found: Quantity) -> tuple[float, float]:
+def tail(found: Described) -> tuple[float, float]:
     """Tail index and standard error, which must be there."""
     assert found.tail is not None
     return found.tail
@@ -93,11 +93,11 @@ def test_the_hurst_parameter_of_known_series() -> None:
 
 def test_the_tail_index_of_a_pareto_sample() -> None:
     random = np.random.default_rng(2)
-    pareto = Quantity("size", "bytes", random.pareto(1.5, 100_000) + 1)
+    pareto = Described("size", "bytes", random.pareto(1.5, 100_000) + 1)
     index, error = tail(pareto)
     assert abs(index - 1.5) < 4 * error
-    assert Quantity("size", "bytes", np.ones(100_000)).tail is None
-    assert Quantity("size", "bytes", np.arange(100.0)).tail is None
+    assert Described("size", "bytes", np.ones(100_000)).tail is None
+    assert Described("size", "bytes", np.arange(100.0)).tail is None
 
 
 def test_bytes_are_kept_when_they_are_spread() -> None:

@@ -9,7 +9,7 @@ import pytest
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.measured import Asked, measure, quantities
-from aqmlab.papers.paper import Column, Paper, Row, Table
+from aqmlab.papers.paper import Paper, PaperColumn, PaperRow, Table
 from aqmlab.papers.plan import Plan
 from aqmlab.results import recorded
 from aqmlab.results.distributions import Distribution
@@ -97,9 +97,9 @@ def test_nothing_has_no_share() -> None:
 def test_runs_keep_nothing_of_what_tables_read(tmp_path: Path) -> None:
     """Else memory would grow with the number of runs."""
     run = execute(Scenario.from_toml(TWO_CLASSES), tmp_path / "run")
-    within = Column("le", "within 1 s", (Term("recorded.all.le.1s"),))
-    size = Column("size", "mean size", (Term("recorded.all.mean_bytes"),))
-    table = Table("1", "Table", (within, size), (Row("row", {"size": "7"}),), tmp_path)
+    within = PaperColumn("le", "within 1 s", (Term("recorded.all.le.1s"),))
+    size = PaperColumn("size", "mean size", (Term("recorded.all.mean_bytes"),))
+    table = Table("1", "Table", (within, size), (PaperRow("row", {"size": "7"}),), tmp_path)
     plan = Plan(Paper.load("le2005"), [1], rows={("1", "row"): ["run"]})
     measured = measure({"run": run}, quantities(plan, [table]))["run"]
     assert not {"responses", "distribution"} & vars(run).keys()

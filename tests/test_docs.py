@@ -4,6 +4,8 @@ What a block is follows from the language of its fence:
 
 ``sh``      Commands. Those of a page run in order, in a directory that looks like a checkout.
             Lines that begin with ``make`` are only looked up: continuous integration makes them.
+            A block of nothing but ``aqmlab`` is called in this process; bash runs the others.
+            A page that neither shows nor asserts what its runs give has short ones here.
 ``python``  A program, run there as well, in its place between the commands. After
             ``<!-- file: NAME -->`` it is a file that the commands find.
 ``text``    A picture, or output. After ``<!-- output -->`` it is the output of the block before;
@@ -23,18 +25,23 @@ the pages: the sentences around them are then to be read again.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from aqmlab import Scenario, Sweep
+from aqmlab.cli import app as cli
+from aqmlab.results import own_metrics, python_metrics
 from conftest import ROOT
 from screens import script_on_terminal
 from test_capture import CONNECTION, pcap
@@ -52,7 +59,11 @@ ON_TERMINAL = {"docs/tutorial.md"}
 COLUMNS = 88
 REWRITE = os.environ.get("AQMLAB_REWRITE") == "1"
 
-SHORT = "--set measure.duration='20 s' --set measure.warm_up='5 s'"
+WORD = r"""(?:[\w./:,+=@%^-]|'[^']*'|"[^"$`\\]*")+"""
+CALL = re.compile(rf"aqmlab(?: +{WORD})*(?: +#.*)?")
+"""A line that means the same without a shell."""
+RUNS = {"run", "compare", "sweep", "tune"}
+SHORT = ("--set", "measure.duration=8 s", "--set", "measure.warm_up=2 s")
 RATES = '"downloadBandwidthMbps": 200, "uploadBandwidthMbps": 100'
 COLUMNS_OF_DEVICES = (
     "Circuit ID,Parent Node,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps"
@@ -62,16 +73,16 @@ BEFORE = {
         echo '{{"Tower": {{{RATES}}}}}' > network.json
         printf '%s\\n' '{COLUMNS_OF_DEVICES}' 'c1,Tower,1,1,100,20' > ShapedDevices.csv
     """,
-    "docs/report.md": f"""
-        aqmlab run scenarios/quickstart.toml {SHORT} --out runs/a
-        aqmlab run scenarios/quickstart.toml {SHORT} --out runs/b \
+    "docs/report.md": """
+        aqmlab run scenarios/quickstart.toml --out runs/a
+        aqmlab run scenarios/quickstart.toml --out runs/b \
             --set topology.bottleneck.discipline=fq-codel
-        aqmlab sweep scenarios/sweeps/thresholds.toml {SHORT} --seeds 1
+        aqmlab sweep scenarios/sweeps/thresholds.toml --seeds 1
         aqmlab reproduce christiansen2000 B.1 --quick
     """,
-    "docs/traffic/describe.md": f"""
+    "docs/traffic/describe.md": """
         cp scenarios/synthetic.cvec mine.cvec
-        aqmlab run scenarios/quickstart.toml --set measure.capture=bottleneck --out run {SHORT}
+        aqmlab run scenarios/quickstart.toml --set measure.capture=bottleneck --out run
     """,
 }
 """What a reader of a page has at hand before its first command."""
@@ -110,6 +121,12 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 COMMANDS = list(dict.fromkeys(b.page for b in BLOCKS if b.language in {"sh", "python"}))
+SHOWN = {
+    block.page
+    for block in BLOCKS
+    if block.comment.startswith(("output", "picture: ")) or "assert " in block.text
+}
+"""Pages whose runs have to give what the page shows or asserts."""
 NOT_RUN = [block for block in BLOCKS if block.reason]
 
 
@@ -157,8 +174,31 @@ def pattern(output: str) -> str:
     return "".join(lines)
 
 
+def calls(text: str) -> list[list[str]] | None:
+    """The arguments of each call of aqmlab, if a script has nothing else."""
+    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if not all(map(CALL.fullmatch, lines)):
+        return None
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def called(arguments: list[str], is_short: bool) -> str:
+    """What a command writes, called in this process."""
+    if is_short and arguments and arguments[0] in RUNS and arguments[1].endswith(".toml"):
+        arguments = [*arguments, *SHORT]
+    written = io.StringIO()
+    with redirect_stdout(written), redirect_stderr(written):
+        status = cli.main(arguments)
+    own_metrics.forget()
+    python_metrics.forget()
+    assert status == 0, f"aqmlab {shlex.join(arguments)}\n{written.getvalue()}"
+    return written.getvalue()
+
+
 @pytest.mark.parametrize("page", COMMANDS)
-def test_commands_of_a_page(page: str, checkout: Path) -> None:
+def test_commands_of_a_page(page: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkout)
     prelude = (
         f"set -euo pipefail\nexport PATH={Path(sys.executable).parent}:$PATH\n"
         f'make() {{ command make --dry-run --no-print-directory -C {ROOT} "$@" >/dev/null; }}\n'
@@ -169,6 +209,8 @@ def test_commands_of_a_page(page: str, checkout: Path) -> None:
             status, output, said = script_on_terminal(prelude + text, COLUMNS, checkout)
             assert status == 0, f"{page}: {text}\n{output}{said}"
             return output
+        if (found := calls(text)) is not None:
+            return "".join(called(arguments, page not in SHOWN) for arguments in found)
         answer = subprocess.run(
             ["bash", "-c", prelude + text],
             cwd=checkout,
@@ -239,7 +281,7 @@ def test_numbers_of_the_tutorial_are_real() -> None:
     blocks = "".join(block.text for block in BLOCKS if ROOT / block.page == page)
     known = set(re.findall(r"\d[\d,.]*\d|\d", blocks))
     prose = re.sub(
-        r"`[^`]*`|\(.*?\)|^#.*$|Python 3\.\d+", "", FENCE.sub("", page.read_text()), flags=re.M
+        r"`[^`]*`|\(.*?\)|^#.*$|Python 3\.\d+|A4", "", FENCE.sub("", page.read_text()), flags=re.M
     )
     numbers = re.findall(r"\d[\d,.]*\d|\d", re.sub(r"95 % interval", "", prose))
     assert [number for number in numbers if number not in known] == []

@@ -20,6 +20,7 @@ from conftest import ROOT, Cli
         ("upload", "upload", "reverse in files, keys and --set"),
         ("Wi-Fi", "wi-fi", "docs/how-to/wifi.md"),
         ("wifi", "wi-fi", "docs/how-to/wifi.md"),
+        ("WMM", "edca", "docs/topologies.md#access-categories"),
         ("control", "control", "sender's window or rate"),
         ("metric", "metric", "docs/metrics.md"),
         ("upgrade", "upgrade", "docs/versioning.md"),

@@ -8,8 +8,8 @@ where:
 ``<!-- add to PATH, at its end -->``    It goes to the end of a page that the generator has begun.
 
 The copy and what is built of it stay in target/extending: in a folder that both share cargo takes
-the copy's crates for those of the checkout. `make test` leaves this file out; `make test-extending`
-runs it.
+the copy's crates for those of the checkout. What the tests of the crates have built of other crates
+is taken from there. `make test` leaves this file out; `make test-extending` runs it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -32,6 +33,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "extending.md"
 COPY = ROOT / "target" / "extending" / "checkout"
+BUILT = ROOT / "target" / "debug"
+OURS = re.compile(r"(lib)?(aqmlab[-_]|it-)")
 BLOCK = re.compile(
     r"^## (?P<section>[^\n]+)$|^<!-- (?P<comment>new file: [^>]+|add to [^>]+) -->\n"
     r"(?:<!-- not run: [^>]+ -->\n)?```\w+\n(?P<text>.*?)^```$",
@@ -205,6 +208,20 @@ def make_copy(files: dict[str, bytes]) -> None:
             path.write_bytes(content)
 
 
+def take_built(target: Path) -> None:
+    """Takes what is built of crates that are not ours: cargo finds the same names and times."""
+    for folder, names in (("deps", "lib*-*.*"), ("build", "*"), (".fingerprint", "*")):
+        place = target / "debug" / folder
+        place.mkdir(parents=True, exist_ok=True)
+        for path in (BUILT / folder).glob(names):
+            if OURS.match(path.name) or (place / path.name).exists():
+                continue
+            if path.is_dir():
+                shutil.copytree(path, place / path.name)
+            else:
+                (place / path.name).hardlink_to(path)
+
+
 def cargo(*arguments: str) -> str:
     """What a command of cargo in the copy prints."""
     answer = subprocess.run(
@@ -237,6 +254,7 @@ def extended() -> Extended:
         elif not block.is_end:
             files[block.path] = block.added_to(files[block.path].decode()).encode()
     make_copy(files | {name: text.encode() for name, text in PLAYER.items()})
+    take_built(COPY.parent / "target")
     (generate,) = COMMAND.findall(PAGE.read_text())
     _, run, *arguments = shlex.split(generate)
     cargo(run, "--quiet", *arguments)

@@ -14,9 +14,9 @@ from aqmlab.papers import fidelity
 from aqmlab.papers.claim import Claim, Claims
 from aqmlab.papers.judge import Alternative, ClaimScore, Judged
 from aqmlab.papers.names import names
-from aqmlab.papers.paper import Column, Interpretation, Paper
+from aqmlab.papers.paper import Interpretation, Paper, PaperColumn
 from aqmlab.papers.reproduction import FurtherRuns, Reproduction, Rows
-from aqmlab.papers.scoreboard import Cell, Power, Score, Scoreboard
+from aqmlab.papers.scoreboard import PaperCell, Power, Score, Scoreboard
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class Counted(Scoreboard):
     """By table."""
     known: Power = field(default_factory=lambda: Power(0, 0, 0, 0, 0, 0))
 
-    def of_table(self, table: str) -> list[Cell]:
+    def of_table(self, table: str) -> list[PaperCell]:
         """A cell that stands for those of the table."""
-        return [Cell(table, "", Column("", ""), "")]
+        return [PaperCell(table, "", PaperColumn("", ""), "")]
 
-    def count(self, cells: Iterable[Cell] | None = None) -> Score:
+    def count(self, cells: Iterable[PaperCell] | None = None) -> Score:
         """The score of a table, or of all."""
         named = None if cells is None else {cell.table for cell in cells}
         chosen = [one for name, one in self.scores.items() if named is None or name in named]
@@ -61,7 +61,7 @@ class Counted(Scoreboard):
             return Score(None, None, sum(one.total for one in chosen))
         return Score(*(sum(getattr(one, key) for one in chosen) for key in vars(chosen[0])))
 
-    def power(self, cells: Iterable[Cell] | None = None) -> Power:  # noqa: ARG002 - known
+    def power(self, cells: Iterable[PaperCell] | None = None) -> Power:  # noqa: ARG002 - known
         """What is known of all cells."""
         return self.known
 

@@ -11,11 +11,14 @@ import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from aqmlab.scenario.quantities import parsed_rate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.traffic.captures import from_capture
-from aqmlab.traffic.rates import rates
+from aqmlab.traffic.inferred import Inferred
+from aqmlab.traffic.rates import Arrivals, rates
+from aqmlab.traffic.segments import read_segments
 from aqmlab.traffic.tapped import read_exchanges
 from conftest import SMALL, Cli
 
@@ -237,10 +240,59 @@ def test_compressed_captures_are_read(aqmlab: Cli, pack: Any) -> None:
     first, second = (json.loads(answer.out)["responses"] for answer in answers)
     assert first == second
     assert aqmlab("traffic", "describe", "link.packed").status == 0
-    file(pack(plain(segs))[:-40], "broken")
+    file(pack(plain(segs))[:9], "broken")
     broken = aqmlab("traffic", "from-capture", "broken", "-o", "x.cvec")
     assert broken.status == 2
     assert "cannot be unpacked" in broken.err
+
+
+def test_a_compressed_file_that_is_cut_is_read_to_the_cut(aqmlab: Cli) -> None:
+    """`tcpdump -w - | gzip` that was killed."""
+    segs = talks(6)
+    whole = gzip.compress(plain(segs))
+    file(whole[: len(whole) * 3 // 4], "link.pcap.gz")
+    answer = aqmlab("traffic", "from-capture", "link.pcap.gz", "-o", "x.cvec", "--json")
+    assert answer.status == 0, answer.err
+    assert len(segs) / 2 < json.loads(answer.out)["packets"]["tcp"] < len(segs)
+    assert "the file is read to its cut: packet" in answer.err
+
+
+def test_describe_says_what_passed_each_way(aqmlab: Cli) -> None:
+    segs = talks(6)
+    answer = aqmlab("traffic", "describe", file(twice(segs, *TWICE["any"])))
+    assert answer.status == 0, answer.err
+    assert f"{len(segs)} packets are second sights" in answer.err
+    counts = [sum(1 for seg in segs if seg.out == out) for out in (False, True)]
+    for way, packets in zip(("towards home", "away from home"), counts, strict=True):
+        assert re.search(rf"{way} +{packets} ", answer.out), answer.out
+    # One packet has no rate, and no packet nothing to describe.
+    one = aqmlab("traffic", "describe", file(plain(segs[:1])))
+    assert one.status == 0
+    assert re.search(r"0 +0\.0 +1 *\n", one.out), one.out
+    none = aqmlab("traffic", "describe", file(plain([])))
+    assert none.status == 2
+    assert "holds no packet" in none.err
+
+
+def test_times_count_from_the_first_packet_of_any_kind() -> None:
+    """Bins of packets, segments and vectors have one origin, also behind ARP."""
+    segs = [seg._replace(at=seg.at + 1.5) for seg in talks(6)]
+    frames = [(seg.at, ether(packet(seg), seg.out), seg.size) for seg in segs]
+    capture = file(pcap([(0.0, ether(bytes(28), True, 0x806), 0), *frames]))
+    segments = read_segments(capture)
+    assert segments.time_s[0] == pytest.approx(1.5)
+    assert read_exchanges(capture).exchanges[0].start_s == pytest.approx(1.5)
+    step, packets, _ = Arrivals.read(capture, segments).over(0.01, 1)
+    assert np.flatnonzero(packets)[0] * step == pytest.approx(1.5)
+    assert Inferred.read(capture, (1e7, 1e7)).seconds == pytest.approx(segs[-1].at)
+
+
+def test_one_direction_has_no_response_times(aqmlab: Cli) -> None:
+    segs = [seg for seg in talks(12) if seg.out]
+    answer = aqmlab("replay", file(plain(segs)), "--rate", "10")
+    assert answer.status == 0, answer.err
+    assert "responses take" not in answer.err.partition("captured: ")[2].partition("\n")[0]
+    assert "one direction not seen" in answer.err
 
 
 def test_a_file_that_is_cut_is_read_to_the_cut(aqmlab: Cli) -> None:

@@ -44,11 +44,14 @@ EXPECTED: Mapping[str, set[tuple[str, str]]] = {
 CONSEQUENCE = ("new flows", FAIL)
 """New flows wait for many a fault."""
 
+NO_MARKS = ("evaluate", FAULTS / "no-marks.py", "--only", "q-ecn", "--seeds", "1,2")
+"""The card of a queue that marks nothing, in one test."""
+
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_planted_faults_are_named(name: str) -> None:
+def test_planted_faults_are_named(name: str, store: Path) -> None:
     """In the first lines of the page; the honest queue has none."""
-    card = library.evaluate(str(FAULTS / f"{name}.py"), only=ROWS, progress=False)
+    card = library.evaluate(str(FAULTS / f"{name}.py"), only=ROWS, store=store, progress=False)
     shown = found(card)
     assert shown - {CONSEQUENCE} == EXPECTED[name]
     assert name != "base" or not shown
@@ -58,19 +61,23 @@ def test_planted_faults_are_named(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "passed"), [("base", True), ("unrepeatable", False)])
-def test_a_plug_in_that_does_not_repeat_fails_a_gate(name: str, *, passed: bool) -> None:
+def test_a_plug_in_that_does_not_repeat_fails_a_gate(
+    name: str, *, passed: bool, store: Path
+) -> None:
     """It is one line of the first ten; the honest twin passes."""
-    card = library.evaluate(str(FAULTS / f"{name}.py"), only=["q-kinds"], progress=False)
+    card = library.evaluate(
+        str(FAULTS / f"{name}.py"), only=["q-kinds"], store=store, progress=False
+    )
     [gate] = [one for one in card.gates if one.rule.name == "repeats"]
     assert gate.passed is passed
     lines = [line for part in page.page(card) for line in str(part).splitlines()][1:10]
     assert any(line.startswith("FAIL  repeats") for line in lines) is not passed
 
 
-def test_settings_that_nobody_knows_show_what_was_made_for_one_rate() -> None:
+def test_settings_that_nobody_knows_show_what_was_made_for_one_rate(store: Path) -> None:
     """The fault serves 10 and 100 Mbit/s alone; its honest twin does well everywhere."""
     honest, cheat = (
-        library.evaluate(str(FAULTS / f"{name}.py"), only=["sealed"], progress=False)
+        library.evaluate(str(FAULTS / f"{name}.py"), only=["sealed"], store=store, progress=False)
         for name in ("base", "one-rate")
     )
     assert honest.sealed is not None
@@ -347,9 +354,9 @@ def test_a_yardstick_that_hardly_differs_from_drop_tail_scores_nothing() -> None
     assert -1 < (test.score or 0.0) < 0
 
 
-def test_the_exit_status_says_that_a_finding_fails(aqmlab: Cli) -> None:
+def test_the_exit_status_says_that_a_finding_fails(aqmlab: Cli, store: Path) -> None:
     """Unless it is allowed; an unknown name is an error."""
-    words = ("evaluate", FAULTS / "no-marks.py", "--only", "q-ecn", "--seeds", "1,2")
+    words = (*NO_MARKS, "--store", store)
     failed = aqmlab(*words)
     assert failed.status == 1
     assert "no-marks fails: marks" in failed.err
@@ -359,9 +366,11 @@ def test_the_exit_status_says_that_a_finding_fails(aqmlab: Cli) -> None:
     assert "is no gate and no finding" in refused.err
 
 
-def test_a_card_keeps_its_findings(tmp_path: Path) -> None:
+def test_a_card_keeps_its_findings(tmp_path: Path, store: Path) -> None:
     """They are in card.json, and are found again from its numbers."""
-    card = library.evaluate("pie", only=["q-ecn", "sealed"], seeds="1..2", progress=False)
+    card = library.evaluate(
+        "pie", only=["q-ecn", "sealed"], seeds="1..2", store=store, progress=False
+    )
     data = card.to_json()
     assert {one["name"] for one in data["findings"]} >= {"marks", "ECN share", "sealed"}
     assert len(data["sealed"]["settings"]) == 6
@@ -372,9 +381,9 @@ def test_a_card_keeps_its_findings(tmp_path: Path) -> None:
     assert again.findings == card.findings
 
 
-def test_a_card_for_a_teacher_has_names_points_and_grades(aqmlab: Cli) -> None:
+def test_a_card_for_a_teacher_has_names_points_and_grades(aqmlab: Cli, store: Path) -> None:
     """As JUnit XML, which graders read."""
-    words = ("evaluate", FAULTS / "no-marks.py", "--only", "q-ecn", "--seeds", "1,2")
+    words = (*NO_MARKS, "--store", store)
     assert aqmlab(*words, "--junit", "points.xml").status == 1
     from xml.etree import ElementTree
 

@@ -14,7 +14,7 @@ from aqmlab.papers.judge import judge, with_noise
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.rule import case
-from aqmlab.papers.scoreboard import Cell, Scoreboard, table_cells, with_references
+from aqmlab.papers.scoreboard import PaperCell, Scoreboard, table_cells, with_references
 
 SOURCE = Paper.load(str(Path(__file__).parents[1] / "papers" / "le2005"))
 ROWS = {"4.1": 168, "4.2": 168, "5.1": 54, "5.2": 54, "6.1": 81, "6.2": 81, "7.1": 81, "7.2": 81}
@@ -121,7 +121,7 @@ def test_fitted_settings_are_named() -> None:
 def test_informative_cells_tell_a_row_from_drop_tail() -> None:
     """From the paper's tables alone: without any effect of queue management they would fail."""
     cells = [
-        Cell(table.id, row.label, column, row.published.get(column.name, ""))
+        PaperCell(table.id, row.label, column, row.published.get(column.name, ""))
         for table in SOURCE.tables
         for row in table.rows
         for column in table.columns
@@ -154,9 +154,9 @@ def test_informative_cells_tell_a_row_from_drop_tail() -> None:
 
 def test_ours_is_on_the_right_side_or_not() -> None:
     column = SOURCE.table("4.2").columns[0]
-    droptail = Cell("4.2", "droptail_240 at 98", column, "0.200", (0.3,))
+    droptail = PaperCell("4.2", "droptail_240 at 98", column, "0.200", (0.3,))
     for ours, right in ((0.31, True), (0.29, False)):
-        cell = Cell("4.2", "x", column, "0.400", (ours,), reference=droptail)
+        cell = PaperCell("4.2", "x", column, "0.400", (ours,), reference=droptail)
         assert cell.informative
         assert cell.right_side == right
         assert not cell.by_value
@@ -164,11 +164,13 @@ def test_ours_is_on_the_right_side_or_not() -> None:
 
 def test_excluded_cells_are_shown_and_do_not_count() -> None:
     column = SOURCE.table("4.1").columns[0]
-    far = Cell("4.1", "a", column, "1.0", (9.0,))
+    far = PaperCell("4.1", "a", column, "1.0", (9.0,))
     board = Scoreboard({"4.1": "Table"}, scored=True, cells=[far])
     assert board.count().total == 1
     board = Scoreboard(
-        {"4.1": "Table"}, True, [far, Cell("4.1", "b", column, "1.0", (9.0,), excluded="broken")]
+        {"4.1": "Table"},
+        True,
+        [far, PaperCell("4.1", "b", column, "1.0", (9.0,), excluded="broken")],
     )
     assert board.count().total == 1
     assert "- 1 cells: broken." in board.to_markdown()

@@ -317,9 +317,9 @@ def marks_of(folder: Path) -> tuple[Run, dict[str, Watched]]:
     # way when it is counted.
     folder.mkdir()
     file = folder / "marks.toml"
-    file.write_text(bulk("0 s", "14 s", MARKING, 'size = "1 MB"\nstart = "5 s"', "true"))
+    file.write_text(bulk("0 s", "9 s", MARKING, 'size = "1 MB"\nstart = "3 s"', "true"))
     with started(file, folder / "run") as (process, _):
-        captures = {side: watch(process.pid, side, 14.5) for side in ("servers", "clients")}
+        captures = {side: watch(process.pid, side, 9.5) for side in ("servers", "clients")}
         said = {side: capture.communicate(timeout=60)[0] for side, capture in captures.items()}
         process.wait(60)
     found = {side: Watched(*map(int, text.split())) for side, text in said.items()}
@@ -516,10 +516,10 @@ def test_a_harmed_bed_makes_the_run_invalid(
     tmp_path: Path, side: str, harm: str, words: str
 ) -> None:
     file = tmp_path / "bulk.toml"
-    file.write_text(bulk(duration="5 s"))
+    file.write_text(bulk(duration="3 s"))
     with started(file, tmp_path / "run") as (process, _):
         inside = entering(process.pid, side)
-        time.sleep(2)
+        time.sleep(1)
         subprocess.run([*inside, "ip", "link", *harm.split()], check=True)
         assert process.wait(30) == 0
     reasons = Run.open(tmp_path / "run").invalid
@@ -529,9 +529,9 @@ def test_a_harmed_bed_makes_the_run_invalid(
 
 @live
 def test_a_full_disk_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:
-    # The samples of the queue, one every 20 us, are more than the file system has room for.
+    # The samples of the queue, one every microsecond, are more than the file system has room for.
     file, disk = tmp_path / "bulk.toml", tmp_path / "disk"
-    file.write_text(bulk(duration="20 s").replace('"20 ms"', '"20 us"'))
+    file.write_text(bulk(duration="3 s").replace('"20 ms"', '"1 us"'))
     disk.mkdir()
     small = f'mount -t tmpfs -o size=128k none {disk} && exec "$@"'
     look = f'"$@"; status=$?; ls -A {disk} >&2; exit $status'

@@ -197,3 +197,18 @@ def test_settings_of_the_simulation_alone_leave_live_runs_as_they_are(tmp_path: 
     run = live_compare.live_run(one, 2, tmp_path)
     assert run.path.name == "other-s2-live"
     assert run.scenario["measure"]["duration"] == "2 s"
+
+
+@pytest.mark.parametrize(
+    ("simulated", "live", "holds"),
+    [(0.001, 0.004, True), (0.001, 0.0061, False), (0.1, 0.11, True), (0.1, 0.12, False)],
+)
+def test_a_bound_may_be_of_the_difference_itself(
+    simulated: float, live: float, holds: bool
+) -> None:
+    """Within 15 % or half a point."""
+    score = Score("loss", (simulated,), (live,), 0.15, points=0.005)
+    assert score.holds is holds
+    assert "| 15 % or 0.5 points |" in row(score)
+    cases = load(ROOT / "validation/live/control-cases.toml")
+    assert {case.points["loss"] for case in cases.values()} == {0.005}

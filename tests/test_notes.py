@@ -103,6 +103,67 @@ WARNED = {
 """What is bad about the worst scenarios of some controls."""
 
 
+@pytest.mark.parametrize(
+    ("tree", "line"),
+    [
+        (
+            "quantum = '300 bytes', plans = { home = { count = 4, ceil = '5 Mbit/s' } }",
+            (
+                f"{QUEUE}.quantum: found 300 bytes, and a packet is charged up to 1514 bytes: "
+                "plans take turns in packets, not in bytes"
+            ),
+        ),
+        (
+            (
+                "plans = { home = { count = 3, ceil = '5 Mbit/s' }, "
+                "slow = { quantum = 'linux', rate = '100 kbit/s', ceil = '5 Mbit/s' } }"
+            ),
+            (
+                f"{QUEUE}.plans.slow.quantum: found linux, 1250 bytes, and a packet is charged up "
+                "to 1514 bytes: plans take turns in packets, not in bytes"
+            ),
+        ),
+        (
+            (
+                "nodes = { a = { ceil = '5 Mbit/s' }, spare = { count = 3, ceil = '5 Mbit/s' } }, "
+                "plans = { home = { parent = 'a', count = 3, ceil = '5 Mbit/s' }, "
+                "one = { parent = 'spare-2', ceil = '5 Mbit/s' } }"
+            ),
+            (
+                f"{QUEUE}.nodes.spare: found no subscriber below spare-1: name it as the parent of "
+                "a plan, or leave it out (and 1 more)"
+            ),
+        ),
+        (
+            (
+                "nodes = { site = { rate = '5 Mbit/s', ceil = '8 Mbit/s' }, "
+                "ap = { parent = 'site', count = 2, rate = '4 Mbit/s', ceil = '8 Mbit/s' } }, "
+                "plans = { home = { parent = 'ap', count = 4, ceil = '8 Mbit/s' } }"
+            ),
+            (
+                f"{QUEUE}.nodes.site.rate: over-subscribed 1.60 times: the ceiling of site will "
+                "not hold"
+            ),
+        ),
+        (
+            (
+                "nodes = { ap = { count = 2, ceil = '8 Mbit/s' } }, plans = { home = "
+                "{ parent = 'ap', count = 4, rate = '4 Mbit/s', ceil = '8 Mbit/s' } }"
+            ),
+            (
+                f"{QUEUE}.nodes.ap.rate: over-subscribed 1.60 times: the ceiling of ap-1 will "
+                "not hold (and 1 more)"
+            ),
+        ),
+    ],
+)
+def test_what_hardly_anybody_wants_of_a_tree_is_one_line(tree: str, line: str) -> None:
+    hosts = 'kind = "dumbbell"\nhosts = { clients = 4, servers = 1 }'
+    scenario = Scenario.from_toml(TEXT.replace('kind = "dumbbell"', hosts))
+    overrides = {QUEUE: f"{{ kind = 'htb', leaf = 'fq-codel', {tree} }}"}
+    assert scenario.with_overrides(overrides).notes == [line]
+
+
 def test_no_other_scenario_that_ships_is_warned_of() -> None:
     folders = [ROOT / "scenarios", ROOT / "papers"]
     files = [file for folder in folders for file in folder.rglob("*.toml")]

@@ -16,10 +16,10 @@ from aqmlab.papers import judge, noise, rule
 from aqmlab.papers.calibration import cases_of
 from aqmlab.papers.claim import Claim, Further
 from aqmlab.papers.judge import ClaimScore, Judged
-from aqmlab.papers.paper import Column, Paper
+from aqmlab.papers.paper import Paper, PaperColumn
 from aqmlab.papers.plan import Plan, further_seeds
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import Cell, Scoreboard
+from aqmlab.papers.scoreboard import PaperCell, Scoreboard
 from aqmlab.results import recorded
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps.file import Sweep
@@ -42,15 +42,15 @@ def paper(key: str) -> Paper:
     return Paper.load(str(PAPERS / key))
 
 
-def every_cell(source: Paper, ours: Sequence[float]) -> list[Cell]:
+def every_cell(source: Paper, ours: Sequence[float]) -> list[PaperCell]:
     """A cell for each row and column, all with the same numbers."""
     return [
-        Cell(table.id, row.label, column, "", tuple(ours))
+        PaperCell(table.id, row.label, column, "", tuple(ours))
         for table in source.tables
         for row in table.rows
         for column in table.columns
     ] + [
-        Cell(fit.id, row.label, fit.column, "", tuple(ours))
+        PaperCell(fit.id, row.label, fit.column, "", tuple(ours))
         for fit in source.fits
         for row in fit.rows
     ]
@@ -218,8 +218,8 @@ def judged(predicate: str, low: Sequence[float], high: Sequence[float]) -> rule.
     columns = source.table("table1").columns
     loss = next(column for column in columns if column.name == "loss_rate_pct")
     cells = [
-        Cell("table1", "sync_tcp", loss, "2.0", tuple(low)),
-        Cell("table1", "reno", loss, "3.9", tuple(high)),
+        PaperCell("table1", "sync_tcp", loss, "2.0", tuple(low)),
+        PaperCell("table1", "reno", loss, "3.9", tuple(high)),
     ]
     values = {(cell.table, cell.row, cell.column.name): cell.ours or None for cell in cells}
     return rule.decide(claim(rule=predicate), source, values)
@@ -442,8 +442,10 @@ def test_durations_by_what_was_sent_again() -> None:
 
 
 def test_columns_that_the_paper_does_not_print_stand_alone() -> None:
-    column = Column("busy", "busy (%)")
-    board = Scoreboard({"1": "Table"}, scored=True, cells=[Cell("1", "row", column, "", (97.25,))])
+    column = PaperColumn("busy", "busy (%)")
+    board = Scoreboard(
+        {"1": "Table"}, scored=True, cells=[PaperCell("1", "row", column, "", (97.25,))]
+    )
     assert board.to_json()["cells"] == {"within": 0, "by_value": 0, "total": 0}
     assert "| row | 97.25 |" in board.to_markdown()
     assert "The paper prints no numbers" in board.to_markdown()

@@ -10,7 +10,7 @@ import pytest
 from aqmlab import Scenario
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.validation import ns2, ns3, peers
-from aqmlab.validation.peers import METRICS, PEERS, Cell, Setting, judge, load, page
+from aqmlab.validation.peers import METRICS, PEERS, PeerCell, Setting, judge, load, page
 from aqmlab.validation.simulators import called, parsed
 from conftest import ROOT
 
@@ -150,7 +150,7 @@ def test_an_idle_queue_is_an_error() -> None:
 def test_means_are_judged_by_a_share_of_theirs(
     ours: tuple[float, ...], theirs: tuple[float, ...], within: bool
 ) -> None:
-    assert Cell("one", "loss", ours, theirs, 0.15).within is within
+    assert PeerCell("one", "loss", ours, theirs, 0.15).within is within
 
 
 def test_the_page_shows_every_cell_with_its_verdict(settings: dict[str, Setting]) -> None:

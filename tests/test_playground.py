@@ -15,7 +15,11 @@ from urllib.request import urlopen
 import pytest
 from aqmlab.cli import served_page
 from aqmlab.engine.execute import execute
+from aqmlab.errors import AqmlabError
+from aqmlab.reports.playground import fragment, fragment_of_link
 from aqmlab.results.page_words import words
+from aqmlab.scenario.link_files import link_names
+from aqmlab.scenario.named_links import named_link
 from aqmlab.scenario.scenario import Scenario
 from conftest import ROOT, SMALL, Cli
 
@@ -143,3 +147,61 @@ def test_the_page_says_why_in_the_words_of_the_command() -> None:
     if os.environ.get("AQMLAB_REWRITE"):
         file.write_text(text)
     assert file.read_text() == text, "AQMLAB_REWRITE=1 pytest tests/test_playground.py renews it"
+
+
+def over(name: str) -> Scenario:
+    """A scenario over a link that has a name, with the link's own queues."""
+    scenario = Scenario.from_toml(SHOWN)
+    return scenario.with_overrides(named_link(name).overrides(scenario))
+
+
+SHOWN_LINKS = [name for name in link_names() if name != "data-centre"]
+
+
+@pytest.mark.parametrize("name", SHOWN_LINKS)
+def test_a_named_link_opens_by_its_name(name: str) -> None:
+    address = fragment(over(name).data)
+    assert address is not None
+    assert {f"link={name}", "lane=own"} <= set(address.split("&"))
+    assert fragment_of_link(name) == f"link={name}"
+
+
+@pytest.mark.parametrize(("name", "limits"), [("dsl", (667, 42)), ("cellular", (463, 208))])
+def test_another_queue_has_the_buffers_of_the_link(name: str, limits: tuple[int, int]) -> None:
+    queues = [
+        (
+            f"topology.bottleneck.{way}.discipline",
+            f'{{ kind = "codel", limit = "{packets} packets" }}',
+        )
+        for way, packets in zip(("forward", "reverse"), limits, strict=True)
+    ]
+    address = fragment(over(name).with_overrides(queues).data)
+    assert address is not None
+    assert f"link={name}" in address.split("&")
+    assert "lane=codel%3B" in address
+    other = fragment(over(name).with_overrides(queues[:1]).data)
+    assert other is None, "the way back has another queue"
+
+
+def test_a_link_that_is_changed_or_too_fast_has_no_address(
+    aqmlab: Cli, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (
+        fragment(over("lossy").with_overrides([("topology.bottleneck.loss", "0.1")]).data) is None
+    )
+    assert fragment(over("data-centre").data) is None
+    monkeypatch.setattr(served_page, "PAGE", page)
+    fast = aqmlab("playground", "--link", "data-centre")
+    assert (fast.status, fast.err.count("\n")) == (2, 1)
+    assert "at most 200 Mbit/s" in fast.err
+    unknown = aqmlab("playground", "--link", "dls")
+    assert (unknown.status, unknown.err.count("\n")) == (2, 1)
+    assert "expected one of" in unknown.err
+
+
+def test_a_scenario_opens_over_another_link(tmp_path: Path) -> None:
+    Path("shown.toml").write_text(SHOWN)
+    address = served_page.fragment_of(Path("shown.toml"), [], "leo")
+    assert {"link=leo", "transfers=2%2Ccubic%2C40"} <= set(address.split("&"))
+    with pytest.raises(AqmlabError, match="--link: a scenario file takes it"):
+        served_page.fragment_of(tmp_path, [], "leo")

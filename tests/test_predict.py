@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
+from aqmlab import Run, Scenario, run
 from aqmlab.traffic.foreseen import Ratio, foresee
 from aqmlab.traffic.inferred import Inferred, write_vectors
+from aqmlab.traffic.played import Present, played_scenario, replayed
+from aqmlab.traffic.turns import response_times
 from conftest import Cli
-from known_worlds import taken
-from test_field import ether, file, packet, pcap, plain, talks
+from known_worlds import WORLDS, taken
+from test_field import FAR, HOME, ether, file, packet, pcap, plain, talks
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -112,10 +117,12 @@ def test_pauses_hold_no_queue(short: Path) -> None:
     found = Inferred.read(short / "many-short-present" / "capture.pcapng")
     folder = Path("vectors")
     folder.mkdir()
-    names = [one.name for one in write_vectors(found, folder)]
-    assert "short-forward" in names
+    files = [one.name for one in write_vectors(found, folder)]
+    files = [name for name in files if name.startswith("tcp-short-forward")]
+    assert len(files) == 8
     pauses, is_request = [], False
-    for line in (folder / "short-forward.cvec").read_text().splitlines():
+    lines = (line for name in files for line in (folder / f"{name}.cvec").read_text().splitlines())
+    for line in lines:
         if is_request and line.startswith("t "):
             pauses.append(int(line[2:]) / 1e6)
         is_request = line.startswith(">")
@@ -130,6 +137,133 @@ def test_round_trips_are_those_of_pairs(short: Path) -> None:
     right = [rtt + more for rtt in (12, 18, 25, 30, 36, 45, 60, 80, 110, 150) for more in range(3)]
     for one in known:
         assert min(abs(1e3 * one - rtt) for rtt in right) < 1.5
+
+
+@pytest.fixture(scope="module")
+def quic(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Pages over QUIC beside downloads over TCP, of six hosts."""
+    return taken("quic", tmp_path_factory.mktemp("worlds"), seconds=SECONDS)
+
+
+def test_response_times_of_quic_are_those_of_the_clients(quic: Run) -> None:
+    found = Inferred.read(quic.path / "capture.pcapng")
+    responses = quic.responses
+    assert responses is not None
+    is_page = np.array(responses["class"].to_pylist()) == "pages"
+    right = responses["response_s"].to_numpy()[is_page]
+    home, far = found.ways
+    times = response_times(found.quic.talks, (far, home), 30)[1]
+    # Connections from before the capture's warm-up, and cut ones, are left out.
+    assert 0.85 * len(right) < len(times) <= len(right)
+    assert np.median(times) == pytest.approx(np.median(right), rel=0.05)
+    assert np.quantile(times, 0.9) == pytest.approx(np.quantile(right, 0.9), rel=0.05)
+    assert found.passed.quic_share > 0.3
+    assert found.passed.judged > 0.98
+
+
+def test_handshakes_of_quic_show_the_queue(quic: Run) -> None:
+    """TCP alone is seen in a tenth of the time, and shows two thirds of this delay."""
+    found = Inferred.read(quic.path / "capture.pcapng")
+    assert quic.queue is not None
+    queue = quic.queue.filter(pc.field("direction") == "forward")
+    right = np.quantile(8 * queue["bytes"].to_numpy() / 20e6, 0.95)
+    assert found.delay(30) == pytest.approx(right, rel=0.1)
+    assert len(found.quic.loops.loop_s) > 100
+
+
+def test_quic_is_replayed_as_quic_and_hosts_stay_apart(quic: Run, tmp_path: Path) -> None:
+    found = Inferred.read(quic.path / "capture.pcapng")
+    files = write_vectors(found, tmp_path)
+    assert {file.host for file in files} == set(range(6))
+    text = played_scenario(
+        found, files, Present("droptail", (0.15, 0.15)), warm_up_s=10, controls=("cubic", "cubic")
+    )
+    played = run(Scenario.from_toml(text, folder=tmp_path), out_dir=tmp_path / "run")
+    measured = replayed(played, found.rates, 10)
+    times = found.responses(10)
+    for key, share in (("t50", 0.5), ("t90", 0.9)):
+        assert abs(math.log(measured[key] / np.quantile(times, share))) < math.log(1.5)
+    down, up = found.passed.loads_bps
+    assert measured["load_down"] == pytest.approx(down, rel=0.2)
+    assert measured["load_up"] == pytest.approx(up, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("first", "is_quic"), [("c300000001", True), ("0000000000", True), ("0400000009", False)]
+)
+def test_a_tunnel_is_no_quic_connection(first: str, is_quic: bool) -> None:
+    """A padded datagram and its answer: QUIC version 1, without payload, WireGuard."""
+    frames = [(seg.at, ether(packet(seg), seg.out), seg.size) for seg in talks(1)]
+    for at, is_out in ((0.001, True), (0.041, False), (0.042, True), (0.082, False)):
+        ends, ports = ((HOME, FAR), (50_000, 443)) if is_out else ((FAR, HOME), (443, 50_000))
+        udp = struct.pack(">HHHH", *ports, 1208, 0) + bytes.fromhex(first)
+        head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 1228, 0, 0x4000, 64, 17, 0, *ends)
+        frames.append((at, ether(head + udp, is_out), 1195))
+    found = Inferred.read(file(pcap(sorted(frames))), (1e7, 1e7))
+    assert bool(found.quic.talks) is is_quic
+    assert found.passed.quic_share == pytest.approx(4 * 1228 / sum(found.passed.octets) * is_quic)
+
+
+def test_a_host_with_many_flows_is_kept_apart(aqmlab: Cli, tmp_path: Path) -> None:
+    """CAKE shares the link between hosts, FQ-CoDel between flows; the truth is a run of each."""
+    old, *new = (
+        taken("two-homes", tmp_path, seconds=SECONDS, queue=queue)
+        for queue in (None, "fq-codel", "cake")
+    )
+    captures = [one.path / "capture.pcapng" for one in (old, *new)]
+    before, *after = (np.median(Inferred.read(one).responses(10)) for one in captures)
+    words = ("--predict", "fq-codel,cake", "--present", "droptail")
+    answer = aqmlab("replay", captures[0], *words, "--json")
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)["queues"]
+    for queue, median in zip(("fq-codel", "cake"), after, strict=True):
+        low, high = found[queue]["t50"]["band"]
+        assert low < median / before < high, (queue, median / before, found[queue]["t50"])
+    assert after[1] < 0.7 * after[0]
+    assert found["cake"]["t50"]["ratio"] < 0.7 * found["fq-codel"]["t50"]["ratio"]
+
+
+@pytest.fixture(scope="module")
+def radio(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A link whose rate changes each second, and the same users behind FQ-CoDel."""
+    folder = tmp_path_factory.mktemp("worlds")
+    for queue in (None, "fq-codel"):
+        taken("radio", folder, seconds=SECONDS, queue=queue)
+    return folder
+
+
+def test_a_rate_that_varies_is_read_while_a_queue_stands(radio: Path) -> None:
+    found = Inferred.read(radio / "radio-present" / "capture.pcapng")
+    down, up = found.rates
+    assert down.is_proven
+    assert not up.is_proven
+    assert down.series
+    begins, values = down.series
+    # The capture begins at 10 s.
+    known = np.array([WORLDS["radio"].rates[0], *WORLDS["radio"].changes])
+    right = 1e6 * known[(begins + 10.25).astype(int)]
+    off = np.abs(np.log(values / right))
+    assert np.median(off) < 0.01
+    assert np.quantile(off, 0.9) < 0.1
+    # 300 packets at the mean rate.
+    assert found.buffer_s(0) == pytest.approx(300 * 1538 * 8 / down.bps, rel=0.05)
+
+
+def test_a_rate_that_varies_is_replayed(aqmlab: Cli, radio: Path) -> None:
+    capture = radio / "radio-present" / "capture.pcapng"
+    words = ("--predict", "fq-codel", "--present", "droptail")
+    answer = aqmlab("replay", capture, *words, "--json")
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    assert "varies between" in found["rate_known_by"]["down"]
+    old, new = (
+        Inferred.read(radio / f"radio-{queue}" / "capture.pcapng").responses(10)
+        for queue in ("present", "fq-codel")
+    )
+    one = found["queues"]["fq-codel"]["t50"]
+    low, high = one["band"]
+    assert low < np.median(new) / np.median(old) < high
+    assert one["verdict"] != "worse"
 
 
 def test_few_responses_are_not_enough(aqmlab: Cli) -> None:

@@ -101,6 +101,27 @@ def test_datagrams_and_vectors_have_no_transport_to_choose(aqmlab: Cli, elsewher
     )
 
 
+def test_vectors_have_quic_without_their_windows(aqmlab: Cli, elsewhere: Path) -> None:
+    text = TRANSFERS.partition("[[traffic]]")[0] + (
+        '[[traffic]]\nkind = "vectors"\nfile = "one.cvec"\ncopies = 1\ntransport = "quic"\n'
+        'rtt = { kind = "constant", rtt = "40 ms" }\n'
+    )
+    (elsewhere / "one.cvec").write_text("SEQ 0 1 0 1\n> 300\nt 0\n< 90000\nt 0\n\n")
+    Path("vectors.toml").write_text(text)
+    answer = aqmlab("run", "vectors.toml")
+    assert answer.status == 2
+    assert answer.err == (
+        "aqmlab: traffic.vectors.transport: found quic, but vectors have the windows, segments and "
+        "losses of TCP connections; expected tcp, or windows = false and losses = false\n"
+    )
+    Path("vectors.toml").write_text(text + "windows = false\n")
+    answer = aqmlab("run", "vectors.toml", "--out", "out", "--set", 'measure.record=["responses"]')
+    assert answer.status == 0, answer.err
+    assert pq.read_table(elsewhere / "out/responses.parquet")["response_bytes"].to_pylist() == [
+        90_000
+    ]
+
+
 def test_the_sweep_of_five_queues_runs(aqmlab: Cli, elsewhere: Path) -> None:
     sweep = ROOT / "scenarios/sweeps/quic.toml"
     short = ("--set", "measure.warm_up=1 s", "--set", "measure.duration=4 s", "--seeds", "1")

@@ -11,7 +11,7 @@ import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.measured import rank
 from aqmlab.papers.paper import Paper, column
-from aqmlab.papers.scoreboard import Cell, Scoreboard
+from aqmlab.papers.scoreboard import PaperCell, Scoreboard
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.run import Run
 from aqmlab.results.terms import Percentile, Rank
@@ -46,11 +46,11 @@ def gap(share: float) -> list[float]:
     return [*np.linspace(0.1, 0.5, early), *np.linspace(1.0, 3.0, 1000 - early)]
 
 
-def cell(published: str, share: float) -> Cell:
+def cell(published: str, share: float) -> PaperCell:
     of_run = run(gap(share), [9.0] * 500)
     found = rank(MEDIAN, published, of_run)
     assert found is not None
-    return Cell("1", "row", MEDIAN, published, (float(np.median(gap(share))),), (found,))
+    return PaperCell("1", "row", MEDIAN, published, (float(np.median(gap(share))),), (found,))
 
 
 def test_the_column_knows_its_percentile() -> None:
@@ -109,27 +109,28 @@ def test_a_near_rank_on_a_steep_part_does_not_excuse() -> None:
     assert found is not None
     assert found.at == pytest.approx(44, abs=0.2)  # bins are a thousandth wide
     assert found.span_s == pytest.approx(0.012, abs=0.001)
-    judged = Cell("1", "row", MEDIAN, "0.25", (0.51,), (found,))
+    judged = PaperCell("1", "row", MEDIAN, "0.25", (0.51,), (found,))
     assert (judged.by_value, judged.by_rank) == (False, False)
 
 
 def test_seeds_are_judged_by_their_mean() -> None:
-    far = Cell("1", "row", MEDIAN, "0.9", (0.4,), (Rank(58, 1.0), Rank(50, 0.1)))
+    far = PaperCell("1", "row", MEDIAN, "0.9", (0.4,), (Rank(58, 1.0), Rank(50, 0.1)))
     assert (far.rank, far.by_rank) == (54, True)
-    short = Cell("1", "row", MEDIAN, "0.9", (0.4,), (Rank(58, 0.1), Rank(50, 0.1)))
+    short = PaperCell("1", "row", MEDIAN, "0.9", (0.4,), (Rank(58, 0.1), Rank(50, 0.1)))
     assert short.by_rank is False
 
 
 def test_runs_that_do_not_tell_are_judged_by_value() -> None:
     assert rank(MEDIAN, "0.9", run([], [1.0])) is None
     assert rank(MEDIAN, "", run(gap(0.5), [])) is None
-    assert Cell("1", "row", MEDIAN, "0.9", (0.9,)).by_rank is None
+    assert PaperCell("1", "row", MEDIAN, "0.9", (0.9,)).by_rank is None
 
 
 def test_both_verdicts_are_shown() -> None:
     cells = [cell("0.9", 0.52), cell("0.9", 0.48), cell("0.9", 0.30)]
     rows = [
-        Cell("1", f"{number}", *list(vars(one).values())[2:]) for number, one in enumerate(cells)
+        PaperCell("1", f"{number}", *list(vars(one).values())[2:])
+        for number, one in enumerate(cells)
     ]
     board = Scoreboard({"1": "Table"}, scored=True, cells=rows)
     assert board.to_json()["cells"] == {"within": 2, "by_value": 1, "total": 3}

@@ -10,7 +10,7 @@ from aqmlab.papers import judge
 from aqmlab.papers.claim import Claim
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.scoreboard import Cell
+from aqmlab.papers.scoreboard import PaperCell
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 from conftest import ROOT
 
@@ -79,10 +79,10 @@ def paper(tmp_path: Path) -> Paper:
     return Paper.load(str(tmp_path))
 
 
-def cells(paper: Paper, losses: Mapping[tuple[str, str], float]) -> list[Cell]:
+def cells(paper: Paper, losses: Mapping[tuple[str, str], float]) -> list[PaperCell]:
     """A cell for each table and row."""
     return [
-        Cell(table, row, paper.table(table).columns[0], "", ours=(loss,))
+        PaperCell(table, row, paper.table(table).columns[0], "", ours=(loss,))
         for (table, row), loss in losses.items()
     ]
 
@@ -243,7 +243,7 @@ terms = [{ key = "links.bottleneck.forward.queue_mean_packets" }]
     (tmp_path / "claims.toml").write_text(claims)
     paper = Paper.load(str(tmp_path))
     found = [
-        Cell(table, row, column, "", ours=(loss if column.name == "loss_pct" else 9.0,))
+        PaperCell(table, row, column, "", ours=(loss if column.name == "loss_pct" else 9.0,))
         for (table, row), loss in (FIRST | {("1-small", "red at 98"): 4.0}).items()
         for column in paper.table(table).columns
     ]

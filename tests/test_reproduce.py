@@ -14,10 +14,10 @@ import pytest
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import rule
-from aqmlab.papers.paper import Column, Paper
+from aqmlab.papers.paper import Paper, PaperColumn
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import Cell, Scoreboard
+from aqmlab.papers.scoreboard import PaperCell, Scoreboard
 from aqmlab.results import recorded
 from aqmlab.results.terms import Term, Tolerance, total
 from scipy.signal import find_peaks
@@ -107,12 +107,12 @@ def test_tolerances(tolerance: Tolerance, ours: float, published: float, admitte
     assert tolerance.admits(ours, published) is admitted
 
 
-LOSS = Column("loss", "loss (%)", tolerance=Tolerance(relative=0.35, absolute=1.0))
-QUEUE = Column("queue", "queue")
+LOSS = PaperColumn("loss", "loss (%)", tolerance=Tolerance(relative=0.35, absolute=1.0))
+QUEUE = PaperColumn("queue", "queue")
 
 
 def test_a_cell_is_judged_by_its_mean() -> None:
-    cell = Cell("B.1", "row", LOSS, "6.70", ours=(9.0, 9.2))
+    cell = PaperCell("B.1", "row", LOSS, "6.70", ours=(9.0, 9.2))
     assert cell.mean == pytest.approx(9.1)
     assert cell.spread == pytest.approx(0.2)
     assert cell.difference == pytest.approx(2.4)
@@ -123,10 +123,10 @@ def test_a_cell_is_judged_by_its_mean() -> None:
 
 def test_scores_count_scored_cells_only() -> None:
     cells = [
-        Cell("a", "one", LOSS, "2", ours=(2.5,)),
-        Cell("a", "two", LOSS, "2", ours=(4.0,)),
-        Cell("a", "three", LOSS, "2"),
-        Cell("a", "one", QUEUE, "10", ours=(99.0,)),
+        PaperCell("a", "one", LOSS, "2", ours=(2.5,)),
+        PaperCell("a", "two", LOSS, "2", ours=(4.0,)),
+        PaperCell("a", "three", LOSS, "2"),
+        PaperCell("a", "one", QUEUE, "10", ours=(99.0,)),
     ]
     board = Scoreboard({"a": "Table A"}, scored=True, cells=cells)
     assert board.to_json()["cells"] == {"within": 1, "by_value": 1, "total": 3}
@@ -139,7 +139,9 @@ def test_scores_count_scored_cells_only() -> None:
 
 
 def test_quick_boards_judge_nothing() -> None:
-    board = Scoreboard({"a": "A"}, scored=False, cells=[Cell("a", "one", LOSS, "2", ours=(9.0,))])
+    board = Scoreboard(
+        {"a": "A"}, scored=False, cells=[PaperCell("a", "one", LOSS, "2", ours=(9.0,))]
+    )
     assert board.to_json()["cells"] == {"within": None, "by_value": None, "total": 1}
     assert "not scored" in board.to_csv()
     assert "✗" not in board.to_markdown()

@@ -80,10 +80,11 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-DAMAGES: list[tuple[Callable[[Path], None], str]] = [
-    *((damage, name) for damage in (Path.unlink, flip, cut, empty) for name in FILES),
-    *((other_digit, name) for name in FILES if not name.endswith(".parquet")),
+DAMAGES: list[tuple[Callable[[Path], None], tuple[str, ...]]] = [
+    *((damage, FILES) for damage in (Path.unlink, flip, cut, empty)),
+    (other_digit, tuple(name for name in FILES if not name.endswith(".parquet"))),
 ]
+"""What happens, and to which files: to each of them in a run of its own."""
 
 
 def seed_of(run: package.Run) -> int:
@@ -96,36 +97,47 @@ def name_of(damage: Callable[[Path], None]) -> str:
     return damage.__name__
 
 
-@pytest.mark.parametrize(("damage", "name"), DAMAGES)
-def test_a_damaged_run_is_set_aside_and_made_again(
-    sweep_file: Path, damage: Callable[[Path], None], name: str
+def each_damaged(damage: Callable[[Path], None], names: tuple[str, ...]) -> list[Path]:
+    """As many runs of the store as there are files, each with another file damaged."""
+    runs = sorted(Path("store").glob("??/*"))[: len(names)]
+    for run, name in zip(runs, names, strict=True):
+        damage(run / name)
+    return runs
+
+
+@pytest.mark.parametrize(("damage", "names"), DAMAGES)
+def test_damaged_runs_are_set_aside_and_made_again(
+    sweep_file: Path, damage: Callable[[Path], None], names: tuple[str, ...]
 ) -> None:
     """With one bit changed too, wherever it is."""
-    run = sorted(Path("store").glob("??/*"))[3]
-    wanted = {path.name: path.read_bytes() for path in run.iterdir()}
-    damage(run / name)
+    wanted = {path: path.read_bytes() for path in Path("store").glob("??/*/*")}
+    runs = each_damaged(damage, names)
     with pytest.warns(DamagedRunWarning) as warned:
         package.sweep(sweep_file, jobs=1, out="again", store="store", verify=True)
-    [warning] = warned
-    assert str(run) in str(warning.message)
-    assert f"set aside as store/damaged/{run.name}" in str(warning.message)
+    messages = [str(one.message) for one in warned]
+    assert len(messages) == len(runs)
+    for run in runs:
+        [message] = [one for one in messages if str(run) in one]
+        assert f"set aside as store/damaged/{run.name}" in message
+        assert Path("store/damaged", run.name).is_dir()
     assert digest("again") == digest("whole")
-    for path in run.iterdir():
+    for path, content in wanted.items():
         if path.name not in ("manifest.json", "metadata.json"):
-            assert path.read_bytes() == wanted[path.name]
-    assert Path("store/damaged", run.name).is_dir()
+            assert path.read_bytes() == content, path
 
 
-@pytest.mark.parametrize(("damage", "name"), DAMAGES)
+@pytest.mark.parametrize(("damage", "names"), DAMAGES)
 def test_a_sweep_with_nothing_to_do_notices_what_was_written(
-    sweep_file: Path, damage: Callable[[Path], None], name: str
+    sweep_file: Path, damage: Callable[[Path], None], names: tuple[str, ...]
 ) -> None:
     """It trusts what the file system says of a run's files; no bytes are read."""
     package.sweep(sweep_file, jobs=1, out="whole", store="store")
-    before, run = digest("whole"), sorted(Path("store").glob("??/*"))[3]
-    damage(run / name)
-    with pytest.warns(DamagedRunWarning, match=rf"{run}: .*; set aside as"):
+    before, runs = digest("whole"), each_damaged(damage, names)
+    with pytest.warns(DamagedRunWarning) as warned:
         package.sweep(sweep_file, jobs=1, out="whole", store="store")
+    messages = sorted(str(one.message) for one in warned)
+    for run, message in zip(runs, messages, strict=True):
+        assert re.search(rf"{run}: .*; set aside as", message)
     assert digest("whole") == before
 
 

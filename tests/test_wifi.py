@@ -160,17 +160,22 @@ def test_a_scenario_without_wifi_has_no_word_of_it() -> None:
         ("stations.0.streams", "2", r"stations\.0\.streams: found 2; ht20 has those of its MCS"),
         ("stations.0.count", "4", r"wifi\.stations: found 5, but topology\.hosts\.clients is 4"),
         ("stations.1.class", '"tv"', r"stations\.1\.class: found \"tv\"; the classes of traffic"),
-        ("stations.0.frame_error", "1.0", r"frame_error: found 1; a probability from 0 to below 1"),
-        ("ampdu.time", '"6 ms"', r"ampdu\.time: found 6 ms; at most 5\.484 ms"),
+        ("stations.0.frame_error", "1.1", r"frame_error: found 1\.1; expected a probability"),
+        ("ampdu.time", '"6 ms"', r"ampdu\.time: found 6 ms; expected more than 0 s and at most 5"),
+        ("ampdu.time", '"0 s"', r"ampdu\.time: found 0 s; expected more than 0 s and at most 5\.4"),
         ("ampdu.subframes", "65", r"ampdu\.subframes: found 65; expected 0 to 64"),
         ("ampdu.bytes", '"0 bytes"', r"ampdu\.bytes: found 0 bytes; expected 1 to 1048575 bytes"),
         ("stations", "[]", r"wifi\.stations: found none; expected at least one"),
         ("stations.0.count", "0", r"stations\.0\.count: found 0; expected 1 to 2007 stations"),
-        ("stations.0.frame_error", "-0.1", r"frame_error: found -0\.1; a probability from 0"),
+        ("stations.0.frame_error", "-0.1", r"frame_error: found -0\.1; expected a probability"),
         ("stations", "[{ count = 4 }]", r"stations\.0\.mcs: found nothing; ht20 has MCS 0 to 15"),
         ("stations.0.class", '"call"', r"stations: found none for the class \"pages\"; expected"),
         ("retries", "300", r"wifi\.retries: found 300; expected 0 to 255"),
         ("fifo", '"0 packets"', r"wifi\.fifo: found 0 packets; at least 1 packets"),
+        ("trace", '{ file = "air.csv" }', r"wifi\.trace: found one, but .*; leave it out, or"),
+        ("stations.0.count", "2008", r"wifi\.stations\.0\.count: found 2008; expected 1 to 2007"),
+        ("edca", '"wmm"', r"wifi\.edca: found \"wmm\" \(allowed: off, rfc8325, precedence\)"),
+        ("edca", "true", r"wifi\.edca: found true"),
         ("queue", '"aql"', r"wifi\.queue: found \"aql\" \(allowed: mac80211, fifo\)"),
         (
             "discipline",
@@ -182,6 +187,49 @@ def test_a_scenario_without_wifi_has_no_word_of_it() -> None:
 def test_what_makes_no_sense_is_refused(key: str, value: str, message: str) -> None:
     with pytest.raises(AqmlabError, match=message):
         Scenario.from_toml(FLAT).with_overrides({f"topology.wifi.{key}": value})
+
+
+def test_802_11a_has_no_access_categories() -> None:
+    stations = '[{ count = 4, rate = "54 Mbit/s" }]'
+    with pytest.raises(
+        AqmlabError, match=r"wifi\.edca: found access categories, which 11a does not"
+    ):
+        Scenario.from_toml(FLAT).with_overrides(
+            {
+                "topology.wifi.phy": '"11a"',
+                "topology.wifi.stations": stations,
+                "topology.wifi.edca": '"rfc8325"',
+            }
+        )
+
+
+def test_calls_have_a_category_if_they_are_marked() -> None:
+    """Behind a FIFO their own category takes calls past the downloads."""
+    scenario = Scenario.from_toml(FLAT).with_overrides({"topology.wifi.queue": "fifo"})
+    settings: dict[str, dict[str, Any]] = {
+        "off": {"traffic.call.dscp": 46},
+        "unmarked": {"topology.wifi.edca": "rfc8325"},
+        "video": {"topology.wifi.edca": "precedence", "traffic.call.dscp": 46},
+        "voice": {"topology.wifi.edca": "rfc8325", "traffic.call.dscp": 46},
+    }
+    runs = {
+        name: aqmlab.run(scenario.with_overrides(overrides)) for name, overrides in settings.items()
+    }
+    for name in ("off", "unmarked"):
+        assert _delay(runs[name]) > 10 * _delay(runs["voice"]), name
+    assert _delay(runs["video"]) < 0.1 * _delay(runs["off"])
+    counts = {
+        name: [
+            ways[way].get("internal_collisions")
+            for ways in run.summary["wifi"].values()
+            for way in ("down", "up")
+        ]
+        for name, run in runs.items()
+    }
+    assert set(counts["off"]) == {None}
+    assert set(counts["unmarked"]) == {0}
+    assert sum(counts["voice"]) > 0
+    assert sum(counts["video"]) > 0
 
 
 def test_users_are_stated_and_packets_are_not_recorded() -> None:
@@ -196,8 +244,33 @@ def test_wifi_lies_in_a_dumbbell() -> None:
     text = FLAT.replace(
         'kind = "dumbbell"', 'kind = "network"\npaths = { home = { links = ["line"] } }'
     ).replace("[topology.bottleneck]", "[topology.links.line]")
-    with pytest.raises(AqmlabError, match=r"topology\.wifi: unknown key"):
-        Scenario.from_toml(text)
+    for kind in ("network", "parking-lot"):
+        message = rf"topology\.wifi: found it beside kind = \"{kind}\"; expected kind = \"dumb"
+        with pytest.raises(AqmlabError, match=message):
+            Scenario.from_toml(text.replace('"network"', f'"{kind}"'))
+
+
+def test_stations_that_understand_nothing_are_warned_of() -> None:
+    scenario = Scenario.from_toml(FLAT)
+    assert scenario.notes == []
+    for number, classes in enumerate(("pages, call, downloads", "far")):
+        key = f"topology.wifi.stations.{number}.frame_error"
+        assert scenario.with_overrides({key: 1.0}).notes == [
+            f"{key}: 1 spoils every packet, so nothing of {classes} gets through"
+        ]
+
+
+def test_an_access_point_has_up_to_2007_stations() -> None:
+    def of(count: int) -> Scenario:
+        text = FLAT.replace("clients = 4", f"clients = {count}")
+        return Scenario.from_toml(text.replace("count = 3", f"count = {count - 1}"))
+
+    assert of(399).notes == []
+    [note] = of(400).notes
+    assert note.startswith("topology.wifi.stations: 400 stations that always send take about 0.02")
+    assert len(of(2007).notes) == 1
+    with pytest.raises(AqmlabError, match=r"stations: found 2008; an access point has at most"):
+        of(2008)
 
 
 def test_every_phy_carries_packets() -> None:

@@ -2,6 +2,7 @@
 // neither modules nor fetch work.
 import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
+import { links } from "./profiles.ts";
 
 const MODULE = "pkg/aqmlab_bg.wasm";
 const MORE = "pkg/more/aqmlab_bg.wasm";
@@ -68,7 +69,7 @@ function classic(): Plugin {
 
 export default defineConfig({
   base: "./",
-  plugins: [engine(), more(), styles(), classic()],
+  plugins: [engine(), more(), links(), styles(), classic()],
   worker: { format: "iife" },
   build: {
     outDir: "../site/playground",

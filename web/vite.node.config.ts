@@ -1,7 +1,9 @@
 // The engine and the stories for tests in Node: build/headless.js.
 import { defineConfig } from "vite";
+import { links } from "./profiles.ts";
 
 export default defineConfig({
+  plugins: [links()],
   build: {
     ssr: "src/headless.ts",
     outDir: "build",

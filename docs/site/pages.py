@@ -257,6 +257,7 @@ _TITLES = {
     "topology": ("Topology", ""),
     "reordering": ("Reordering", ""),
     "rate_changes": ("Changes of the rate", ""),
+    "when": ("Changes at a phase", ""),
     "discipline": (
         "Queue disciplines",
         "What each does is explained on its [page](../disciplines/index.md).\n\n",

@@ -14,6 +14,15 @@ def engine() -> str:
 def parse(text: str, base_dir: str, overrides: Sequence[tuple[str, str]]) -> str:
     """Effective scenario of a scenario's text."""
 
+def content(text: str) -> str | None:
+    """What a text of TOML says, as JSON, before anything is checked; None: it is no TOML."""
+
+def tree_notes(discipline: str, rate: str, packet: int) -> list[tuple[str, str]]:
+    """What a tree of rates, given as JSON, may be and hardly anybody wants: fields and messages.
+
+    `rate` is the link's, `packet` are the IP bytes of the largest packet.
+    """
+
 def to_json(effective: str) -> str:
     """A scenario as JSON."""
 
@@ -166,22 +175,28 @@ def capture_arrivals(
     bin_s: float,
     by_direction: bool = False,
     progress: Callable[[int], object] | None = None,
-) -> tuple[float, list[tuple[bytes, bytes]]]:
+) -> tuple[float, list[tuple[bytes, bytes]], str]:
     """Packets and bytes of each interface of a capture in bins of time, and the bins' width.
 
     Or of each direction: 0 towards home, 1 away from it, 2 not known.
 
-    Columns of little-endian doubles. Bins are wider than asked for if there would be too many.
+    Columns of little-endian doubles. Bins are wider than asked for if there would be too many. Last
+    what was put right in front of this, as JSON.
     """
 
 def capture_segments(
     capture: str, progress: Callable[[int], object] | None = None
-) -> tuple[bytes, str]:
-    """The TCP segments of a capture, and as JSON what was put right in front of that.
+) -> tuple[tuple[bytes, bytes, bytes], int, str]:
+    """TCP segments and UDP datagrams, the time of the first packet, and what was put right.
+
+    The time is in nanoseconds since 1970, of a packet of any kind. What was put right is JSON.
 
     Seven little-endian words of 64 bits for each segment: nanoseconds since 1970, the connection,
     the sender (0: who opened it), sequence number, acknowledgement number, payload times 256 plus
-    control bits, and the pair of addresses times 4 plus the way (0 unknown, 1 home, 2 away).
+    control bits, and the pair of addresses times 4 plus the way (0 unknown, 1 home, 2 away). Five
+    words for each datagram: nanoseconds, the flow, the sender (0: who sent first), payload times
+    2 and 1 if it may begin a QUIC connection, and pair and way. One word for each pair: the number
+    of its address at home.
     """
 
 def plugin_records() -> dict[str, Any]:

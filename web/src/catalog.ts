@@ -71,7 +71,7 @@ export function bounds({ type }: Parameter): { min?: number; max?: number; whole
  * tenths of the link, and a tenth of a second of them at once.
  */
 export function starting(kind: string, buffer: number, rate: number): Record<string, string> {
-  const part = (share: number) => `${Math.max(2, Math.round(buffer * share))} packets`;
+  const part = (share: number, least: number) => `${Math.max(least, Math.round(buffer * share))} packets`;
   const shares: Record<string, number> = {
     limit: 1,
     min_th: 1 / 6,
@@ -79,11 +79,15 @@ export function starting(kind: string, buffer: number, rate: number): Record<str
     threshold: 1 / 6,
     q_ref: 1 / 6,
   };
+  // A buffer of few packets has room for both thresholds.
+  const least: Record<string, number> = { max_th: 3 };
   const others: Record<string, string> = {
     rate: `${Math.round(900 * rate)} kbit/s`,
     burst: `${Math.max(3_000, Math.round(11_250 * rate))} bytes`,
     leaf: "fq-codel",
   };
   const needed = parametersOf(kind).filter(({ name, required }) => required || name === "limit");
-  return Object.fromEntries(needed.map(({ name }) => [name, others[name] ?? part(shares[name] ?? 1 / 4)]));
+  return Object.fromEntries(
+    needed.map(({ name }) => [name, others[name] ?? part(shares[name] ?? 1 / 4, least[name] ?? 2)]),
+  );
 }

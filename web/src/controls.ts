@@ -3,17 +3,21 @@ import { DISCIPLINES, KINDS, parametersOf, shortName } from "./catalog.js";
 import { byId, h } from "./dom.js";
 import { check, choice, parameterField, slider, whole } from "./fields.js";
 import { mbit, ms } from "./format.js";
+import { LINKS, type Link, linkNamed, numbersOf, OWN } from "./links.js";
 import { GROUPS, stated } from "./scenario.js";
 import {
   bufferPackets,
   CONTROL_NAMES,
   CONTROLS,
+  chooseLink,
   isLimitedUp,
+  kindOf,
   lane,
   MOST_LANES,
   RANGES,
   type State,
   type Transfers,
+  unfit,
 } from "./state.js";
 import { LETTERS } from "./view.js";
 
@@ -29,6 +33,26 @@ export interface Edit {
 
 const LINK = "bottleneck.forward";
 const WAY_BACK = "bottleneck.reverse";
+
+/** What a link is, and its numbers with their sources. */
+function described(link: Link): HTMLElement[] {
+  const { title, names = [], leaves_out: without } = link;
+  const others = names.length === 0 ? "" : ` Others call it ${names.join(", ")}.`;
+  const left = without === undefined ? "" : ` It leaves out ${without}.`;
+  const numbers = numbersOf(link).flatMap(([key, value, source]) => [
+    h(
+      "dt",
+      {},
+      h("span", {}, key === "rtt" ? "round trip" : key.replaceAll(/[._]/g, " ")),
+      h("span", {}, value),
+    ),
+    h("dd", {}, source),
+  ]);
+  return [
+    h("p", { id: "link-about" }, `${title}.${others}${left}`),
+    h("dl", { id: "link-numbers" }, ...numbers),
+  ];
+}
 
 export class Controls {
   constructor(
@@ -50,6 +74,17 @@ export class Controls {
   }
 
   #link(): HTMLElement[] {
+    const { link } = this.state();
+    const names = LINKS.map((one) => [one.name, `${one.name}: ${one.title}`, unfit(one)] as const);
+    const which = choice("Which link", [["", "your own, by sliders"], ...names], link, (value) => {
+      chooseLink(this.state(), value);
+      this.edited({ form: true });
+    });
+    const chosen = linkNamed(link);
+    return [which, ...(chosen === undefined ? this.#sliders() : described(chosen))];
+  }
+
+  #sliders(): HTMLElement[] {
     const state = this.state();
     const buffer = slider(
       "Buffer",
@@ -63,7 +98,7 @@ export class Controls {
         const now = this.state();
         now.buffer = value;
         const back: [string, string][] = isLimitedUp(now)
-          ? [[`${WAY_BACK}.discipline.limit`, `${bufferPackets(now, now.up)} packets`]]
+          ? [[`${WAY_BACK}.discipline.limit`, `${bufferPackets(now, "reverse")} packets`]]
           : [];
         this.edited({ live: [[`${LINK}.discipline.limit`, `${bufferPackets(now)} packets`], ...back] });
       },
@@ -145,9 +180,14 @@ export class Controls {
     });
     return [
       ...state.transfers.map((group, index) => this.#transfers(group, index)),
-      h("fieldset", {}, h("legend", {}, "People"), web, rtt, video, call, why),
+      h("fieldset", {}, h("legend", {}, "People"), web, this.#hasRtt() ? rtt : null, video, call, why),
       seed,
     ];
+  }
+
+  /** Whether users have round trips of their own: a link that has a name states one for all. */
+  #hasRtt(): boolean {
+    return this.state().link === "";
   }
 
   #transfers(group: Transfers, index: number): HTMLElement {
@@ -209,7 +249,8 @@ export class Controls {
       },
     );
     const title = `Transfers ${index + 1}, without end`;
-    return h("fieldset", {}, h("legend", {}, title), flows, over, control, way, rtt, ecn);
+    const trip = this.#hasRtt() ? rtt : null;
+    return h("fieldset", {}, h("legend", {}, title), flows, over, control, way, trip, ecn);
   }
 
   /** The directions of the link that have the lane's discipline. */
@@ -237,9 +278,11 @@ export class Controls {
     const { lanes } = this.state();
     const one = lanes[index] ?? lane("droptail");
     const names = KINDS.map((kind) => [kind, shortName(kind)] as const);
+    const profile = linkNamed(this.state().link);
+    const own = profile && ([OWN, `${shortName(profile.forward.kind)}, as the link has it`] as const);
     const kind = choice(
       "Queue discipline",
-      names.toSorted(([, a], [, b]) => a.localeCompare(b)),
+      [...(own ? [own] : []), ...names.toSorted(([, a], [, b]) => a.localeCompare(b))],
       one.kind,
       (value) => {
         this.state().lanes[index] = lane(value);
@@ -285,8 +328,8 @@ export class Controls {
       { class: "lane-form", "data-lane": index },
       h("legend", { style: `color: var(--lane-${index})` }, `Lane ${LETTERS[index]}`),
       kind,
-      h("p", { class: "quiet" }, DISCIPLINES[one.kind]?.purpose ?? ""),
-      h("details", {}, h("summary", {}, `Parameters (${shown.length})`), ...shown),
+      h("p", { class: "quiet" }, DISCIPLINES[kindOf(this.state(), one)]?.purpose ?? ""),
+      shown.length > 0 ? h("details", {}, h("summary", {}, `Parameters (${shown.length})`), ...shown) : null,
       h("div", { class: "buttons" }, without, lanes.length > 1 ? remove : null),
     );
   }

@@ -47,10 +47,11 @@ export class Engine {
     return this.#glue.engine();
   }
 
-  load(scenario: string): Ready {
+  /** A new world; `file` is the text of the file that the scenario names, if any. */
+  load(scenario: string, file?: string): Ready {
     this.#lab?.free();
     this.#lab = null;
-    const lab = new this.#glue.Lab(scenario, false);
+    const lab = new this.#glue.Lab(scenario, false, file);
     this.#lab = lab;
     this.#ready = {
       classes: lab.classes(),
@@ -137,9 +138,9 @@ export class Engine {
   }
 
   /** Runs a scenario to its end. The world under way is put aside meanwhile. */
-  report(scenario: string): string {
+  report(scenario: string, file?: string): string {
     const aside = this.#lab === null ? null : this.#copy();
-    const lab = new this.#glue.Lab(scenario, false);
+    const lab = new this.#glue.Lab(scenario, false, file);
     try {
       return lab.finish();
     } finally {

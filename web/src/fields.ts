@@ -70,13 +70,15 @@ export function slider(
 
 export function choice(
   label: string,
-  options: readonly (readonly [value: string, said: string])[],
+  options: readonly (readonly [value: string, said: string, reasonAgainst?: string])[],
   value: string,
   onChange: (value: string) => void,
 ): HTMLElement {
   const select = h("select", { change: () => onChange(select.value) });
-  for (const [name, said] of options)
-    select.append(h("option", { value: name, selected: name === value }, said));
+  for (const [name, said, against = ""] of options) {
+    const text = against === "" ? said : `${said} (${against})`;
+    select.append(h("option", { value: name, selected: name === value, disabled: against !== "" }, text));
+  }
   return h("label", { class: "field" }, h("span", {}, label), select);
 }
 

@@ -4,6 +4,7 @@ import { KINDS } from "./catalog.js";
 import { Controls, type Edit } from "./controls.js";
 import { byId, h, say } from "./dom.js";
 import { clock } from "./format.js";
+import { linkNamed } from "./links.js";
 import { compiled, more } from "./modules.js";
 import { drawNetwork, Numbers } from "./numbers.js";
 import { Player } from "./player.js";
@@ -170,7 +171,8 @@ class Page {
 
   /** The most that the classes may receive: the top of the axis of throughput, Mbit/s. */
   #top(): number {
-    const { rate, up, transfers } = this.state;
+    const { link, up, transfers } = this.state;
+    const rate = linkNamed(link)?.peak ?? this.state.rate;
     return transfers.some((group) => group.up && group.flows > 0)
       ? Math.max(rate, Math.min(up, 10 * rate))
       : rate;

@@ -1,6 +1,7 @@
 // The table of numbers, and the gauges in the drawing of the network.
 import { byId, h, say } from "./dom.js";
 import { mbit, ms, percent } from "./format.js";
+import { linkNamed } from "./links.js";
 import type { Player } from "./player.js";
 import { LINK } from "./protocol.js";
 import { CLASSES, laneNames } from "./scenario.js";
@@ -148,7 +149,9 @@ export function drawNetwork(state: State): void {
     byId("numbers-of"),
     `of the last 10 s and of one run: other seeds than ${state.seed} give other numbers`,
   );
-  say(byId("rate-now"), showUp ? mbit(up) : mbit(rate));
+  const peak = linkNamed(state.link)?.peak ?? rate;
+  const varies = peak > rate ? `, at times ${mbit(peak)}` : "";
+  say(byId("rate-now"), showUp ? mbit(up) : `${mbit(rate)}${varies}`);
   say(byId("delay-of"), showUp ? "from" : "to");
   say(byId("from"), showUp ? "Users" : "Servers");
   say(byId("to"), showUp ? "Servers" : "Users");

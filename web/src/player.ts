@@ -2,8 +2,8 @@
 
 import { LaneData } from "./data.js";
 import { LaneClient } from "./lane_client.js";
-import type { EngineKind, Frame, Pair, Ready } from "./protocol.js";
-import { LONGEST, scenario } from "./scenario.js";
+import type { EngineKind, Frame, Named, Pair, Ready } from "./protocol.js";
+import { LONGEST, named } from "./scenario.js";
 import { type Change, engineOf, type State } from "./state.js";
 
 /** Milliseconds that a lane may simulate between two frames of the page. */
@@ -101,7 +101,7 @@ export class Player {
     return this.#alone(async () => {
       const lanes = state.lanes.map(async (lane, index) => {
         const client = await this.#client(index, engineOf(state));
-        const ready = await client.ask("load", { scenario: scenario(state, lane) });
+        const ready = await client.ask("load", named(state, lane));
         return new LaneRun(client, ready, lane.changes);
       });
       this.lanes = await Promise.all(lanes);
@@ -168,11 +168,11 @@ export class Player {
   }
 
   /** The run of a scenario from its beginning to its end, apart from what the lane does. */
-  report(index: number, text: string): Promise<string> {
+  report(index: number, scenario: Named): Promise<string> {
     return this.#alone(async () => {
       const lane = this.lanes[index];
       if (lane === undefined) throw new Error("there is no such lane");
-      return lane.client.ask("report", { scenario: text });
+      return lane.client.ask("report", scenario);
     });
   }
 
@@ -183,8 +183,7 @@ export class Player {
     try {
       if (lane === undefined) throw new Error("there is no such lane");
       await client.ask("engine", { module: await this.modules.more(), kind: "more" });
-      const text = scenario({ ...state, why: true }, lane);
-      const data = LaneData.of(await client.ask("load", { scenario: text }));
+      const data = LaneData.of(await client.ask("load", named({ ...state, why: true }, lane)));
       for (let time = 0; time < to; ) {
         const frame = await client.ask("advance", { to, budget: BUDGET });
         data.append(frame);

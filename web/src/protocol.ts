@@ -40,11 +40,17 @@ export interface World {
 /** A key and its value from some moment on. */
 export type Pair = [key: string, value: string];
 
+/** A scenario, and the text of the file that it names, if any. */
+export interface Named {
+  scenario: string;
+  file: string | undefined;
+}
+
 export interface Requests {
   /** Compiles the engine. */
   engine: { ask: { module: WebAssembly.Module; kind: EngineKind }; answer: string };
   /** A new world at time 0. */
-  load: { ask: { scenario: string }; answer: Ready };
+  load: { ask: Named; answer: Ready };
   /** Simulates up to `to`, or as far as `budget` milliseconds last. */
   advance: { ask: { to: number; budget: number }; answer: Frame };
   /** Gives keys other values from now on: one change. */
@@ -56,7 +62,7 @@ export interface Requests {
   /** Goes on from a copy. */
   adopt: { ask: { world: World }; answer: Ready };
   /** Runs a scenario apart from the world under way: its summary. */
-  report: { ask: { scenario: string }; answer: string };
+  report: { ask: Named; answer: string };
 }
 
 export type Name = keyof Requests;

@@ -1,6 +1,17 @@
 // A lane's scenario: the same text for the engine in the page and for `aqmlab run`.
 import { parametersOf, shortName, starting } from "./catalog.js";
-import { bufferPackets, type Control, isLimitedUp, type Lane, type State, type Transfers } from "./state.js";
+import { bottleneck, linkNamed, OWN, WAYS, type Way } from "./links.js";
+import type { Named } from "./protocol.js";
+import {
+  bufferPackets,
+  type Control,
+  isLimitedUp,
+  kindOf,
+  type Lane,
+  rateOf,
+  type State,
+  type Transfers,
+} from "./state.js";
 
 /** The page's runs end after so many simulated seconds. */
 export const LONGEST = 1800;
@@ -45,25 +56,42 @@ function isChangeable(lane: Lane, key: string): boolean {
   return traffic !== null && Object.hasOwn(CLASSES, traffic[1] ?? "");
 }
 
-/** All parameters of a lane's discipline that the scenario states, of a direction with this rate. */
-export function stated(state: State, lane: Lane, rate = state.rate): Record<string, string> {
-  return { ...starting(lane.kind, bufferPackets(state, rate), rate), ...lane.parameters };
+/** All parameters of a lane's discipline that the scenario states, of a direction. */
+export function stated(state: State, lane: Lane, way: Way = "forward"): Record<string, string> {
+  return { ...starting(lane.kind, bufferPackets(state, way), rateOf(state, way)), ...lane.parameters };
 }
 
 /** The way from the users: never full, or with the lane's discipline and a buffer as long in time. */
 function wayBack(state: State, lane: Lane): string {
   const kind = isLimitedUp(state)
-    ? discipline(lane, stated(state, lane, state.up))
+    ? discipline(state, lane, "reverse")
     : '{ kind = "droptail", limit = "10000 packets" }';
   const never = isLimitedUp(state) ? "" : "# The way back is never the bottleneck.\n";
   return `${never}[topology.bottleneck.reverse]\nrate = "${state.up} Mbit/s"\ndiscipline = ${kind}`;
 }
 
-function discipline(lane: Lane, values: Record<string, string>): string {
+function discipline(state: State, lane: Lane, way: Way): string {
   const known = new Set(parametersOf(lane.kind).map(({ name }) => name));
-  const pairs = Object.entries(values).filter(([name]) => known.has(name));
+  const pairs = Object.entries(stated(state, lane, way)).filter(([name]) => known.has(name));
   const fields = [["kind", lane.kind], ...pairs].map(([name, value]) => `${name} = ${toml(value ?? "")}`);
   return `{ ${fields.join(", ")} }`;
+}
+
+/** The bottleneck: that of the link's profile with the lane's queues, or what the sliders say. */
+function link(state: State, lane: Lane): string {
+  const named = linkNamed(state.link);
+  if (named !== undefined) {
+    const queues = lane.kind === OWN ? [] : WAYS.map((way) => [way, discipline(state, lane, way)]);
+    return bottleneck(named, Object.fromEntries(queues));
+  }
+  return `[topology.bottleneck]
+rate = "${state.rate} Mbit/s"
+discipline = ${discipline(state, lane, "forward")}
+
+[topology.bottleneck.forward]
+delay = "${state.delay} ms"
+
+${wayBack(state, lane)}`;
 }
 
 /** Controls that count marks: what they need of their stack. */
@@ -81,8 +109,10 @@ function transport({ control, ecn, quic }: Transfers): string {
 }
 
 function classes(state: State): string[] {
+  const named = linkNamed(state.link);
   // The link's delay is part of a round trip.
-  const constant = (rtt: number) => `rtt = { kind = "constant", rtt = "${rtt + state.delay} ms" }`;
+  const constant = (rtt: number) =>
+    `rtt = { kind = "constant", rtt = "${named?.rtt ?? `${rtt + state.delay} ms`}" }`;
   const parts = state.transfers.flatMap((group, index) =>
     group.flows === 0
       ? []
@@ -108,7 +138,8 @@ export function scenario(state: State, lane: Lane, end: number = LONGEST): strin
   const changes = lane.changes
     .filter(({ at, key }) => at < end && isChangeable(lane, key))
     .map(({ at, key, value }) => `[[changes]]\nat = "${at} s"\nkey = ${toml(key)}\nvalue = ${toml(value)}\n`);
-  return `title = "${shortName(lane.kind)} at ${state.rate} Mbit/s, from the playground"
+  const at = state.link || `${state.rate} Mbit/s`;
+  return `title = "${shortName(kindOf(state, lane))} at ${at}, from the playground"
 seed = ${state.seed}
 
 [measure]
@@ -118,16 +149,14 @@ ${state.why ? "breakdown = true\n" : ""}
 [topology]
 kind = "dumbbell"
 
-[topology.bottleneck]
-rate = "${state.rate} Mbit/s"
-discipline = ${discipline(lane, stated(state, lane))}
-
-[topology.bottleneck.forward]
-delay = "${state.delay} ms"
-
-${wayBack(state, lane)}
+${link(state, lane)}
 
 ${[...classes(state), ...changes].join("\n")}`;
+}
+
+/** The scenario of a lane with the file that it names. */
+export function named(state: State, lane: Lane, end: number = LONGEST): Named {
+  return { scenario: scenario(state, lane, end), file: linkNamed(state.link)?.file?.text };
 }
 
 /** The lanes' names: their disciplines, and of those that occur twice what tells them apart. */
@@ -139,6 +168,7 @@ export function laneNames(state: State): string[] {
     const apart = keys
       .slice(0, 2)
       .map((key) => `${key.replaceAll("_", " ")} ${own[key]?.replace(" packets", "")}`);
-    return apart.length === 0 ? shortName(lane.kind) : `${shortName(lane.kind)}, ${apart.join(", ")}`;
+    const name = `${shortName(kindOf(state, lane))}${lane.kind === OWN ? " of the link" : ""}`;
+    return apart.length === 0 ? name : `${name}, ${apart.join(", ")}`;
   });
 }

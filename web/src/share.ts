@@ -1,7 +1,8 @@
 // Ways out of the page: a scenario for the command line, with the numbers that it will print.
 import { ms, percent } from "./format.js";
+import { linkNamed } from "./links.js";
 import type { Player } from "./player.js";
-import { scenario } from "./scenario.js";
+import { named } from "./scenario.js";
 import type { State } from "./state.js";
 import { LETTERS } from "./view.js";
 
@@ -40,15 +41,17 @@ function save(file: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** A file for each lane, up to the moment that is shown. */
+/** A file for each lane, up to the moment that is shown, and the file that they name. */
 export async function saveLanes(begun: State, player: Player, tell: (text: string) => void): Promise<void> {
   const time = Math.max(1, Math.ceil(player.time));
   for (const [index, lane] of begun.lanes.entries()) {
     const letter = LETTERS[index] ?? "";
     const file = `lane-${letter.toLowerCase()}-${lane.kind}.toml`;
-    const text = scenario(begun, lane, time);
+    const text = named(begun, lane, time);
     tell(`Running lane ${letter} for ${time} s …`);
-    save(file, head(file, await player.report(index, text)) + text);
+    save(file, head(file, await player.report(index, text)) + text.scenario);
   }
+  const beside = linkNamed(begun.link)?.file;
+  if (beside !== undefined) save(beside.name, beside.text);
   tell(`Saved ${begun.lanes.length} scenarios.`);
 }

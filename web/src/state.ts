@@ -1,6 +1,7 @@
 // What the page shows, and how its address says it: every field of a state is a field of the address.
 
 import { FURTHER_KINDS } from "./catalog.js";
+import { type Link, linkNamed, OWN, reasonAgainst, type Way } from "./links.js";
 import type { EngineKind } from "./protocol.js";
 
 /** A value of the running engine that changed. */
@@ -46,6 +47,8 @@ export const CONTROL_NAMES: Readonly<Record<Control, string>> = {
 };
 
 export interface State {
+  /** A link by its name, which has rates, delays, buffers and round trips of its own; empty: the sliders. */
+  link: string;
   /** Mbit/s. */
   rate: number;
   /** The rate of the way back, from the users: Mbit/s; the highest is never full. */
@@ -101,6 +104,7 @@ export function transfers(
 
 export function start(): State {
   return {
+    link: "",
     rate: 10,
     up: RANGES.up[1],
     buffer: 500,
@@ -128,22 +132,73 @@ export function isLimitedUp(state: State): boolean {
   return state.up < RANGES.up[1];
 }
 
+/** The discipline of a lane. */
+export function kindOf(state: State, { kind }: Lane): string {
+  return kind === OWN ? (linkNamed(state.link)?.forward.kind ?? "droptail") : kind;
+}
+
 /** Which engine a state needs. */
 export function engineOf(state: State): EngineKind {
   const hasQuic = state.transfers.some(({ flows, quic }) => quic && flows > 0);
-  const isFurther = state.lanes.some(({ kind }) => FURTHER_KINDS.has(kind));
+  const isFurther = state.lanes.some((one) => FURTHER_KINDS.has(kindOf(state, one)));
   return state.why || hasQuic || isFurther ? "more" : "first";
 }
 
-/** Packets of 1500 bytes that the buffer holds of a direction whose rate this is. */
-export function bufferPackets(state: State, rate = state.rate): number {
-  return Math.max(2, Math.round((rate * 1e6 * state.buffer) / 1000 / (1500 * 8)));
+/** The rate of a direction, Mbit/s. */
+export function rateOf(state: State, way: Way): number {
+  return way === "forward" ? state.rate : state.up;
 }
 
-const number = (text: string | null, [low, high]: readonly [number, number], otherwise: number) => {
+/** Packets of 1500 bytes that the buffer of a direction holds. */
+export function bufferPackets(state: State, way: Way = "forward"): number {
+  const lasting = (rateOf(state, way) * 1e6 * state.buffer) / 1000 / (1500 * 8);
+  return linkNamed(state.link)?.[way].packets ?? Math.max(2, Math.round(lasting));
+}
+
+const within = ([low, high]: readonly [number, number], value: number) =>
+  Math.min(high, Math.max(low, value));
+
+const number = (text: string | null, range: readonly [number, number], otherwise: number) => {
   const value = text === null ? Number.NaN : Number(text);
-  return Number.isFinite(value) ? Math.min(high, Math.max(low, value)) : otherwise;
+  return Number.isFinite(value) ? within(range, value) : otherwise;
 };
+
+/** Why the page does not show a link; empty if it does. */
+export function unfit(link: Link): string {
+  return reasonAgainst(link, RANGES.rate[1]);
+}
+
+/** Gives a state the numbers of its link. An unknown link, or one that the page does not show, is none. */
+function takeNumbers(state: State): void {
+  const link = linkNamed(state.link);
+  if (link === undefined || unfit(link) !== "") {
+    state.link = "";
+    return;
+  }
+  const { forward, reverse, rttMs, delayMs } = link;
+  Object.assign(state, { rate: forward.rate, up: reverse.rate, delay: delayMs, webRtt: rttMs - delayMs });
+  if (forward.packets !== undefined) state.buffer = (forward.packets * 12) / forward.rate;
+  for (const group of state.transfers) group.rtt = rttMs - delayMs;
+}
+
+/** The lanes of a state whose link has just been chosen: the first has the link's own queues. */
+function ownFirst(lanes: Lane[]): Lane[] {
+  return lanes.some(({ kind }) => kind === OWN) ? lanes : [lane(OWN), ...lanes.slice(1)];
+}
+
+/** Chooses a link by its name. With none the sliders begin near the numbers of the link that was. */
+export function chooseLink(state: State, name: string): void {
+  if (name === "") {
+    state.lanes = state.lanes.map((one) => (one.kind === OWN ? lane(kindOf(state, one)) : one));
+    for (const key of ["rate", "up", "delay", "buffer"] as const)
+      state[key] = within(RANGES[key], state[key]);
+    for (const group of state.transfers) group.rtt = within(RANGES.rtt, group.rtt);
+    state.webRtt = within(RANGES.rtt, state.webRtt);
+  }
+  state.link = name;
+  takeNumbers(state);
+  if (state.link !== "") state.lanes = ownFirst(state.lanes);
+}
 
 /** What a group of transfers has or has not. */
 const FLAGS = ["ecn", "up", "quic"] as const;
@@ -180,10 +235,8 @@ function readLane(text: string, kinds: readonly string[]): Lane | null {
 /** The state as the part of an address behind its `#`. */
 export function toAddress(state: State): string {
   const fields = new URLSearchParams();
-  fields.set("rate", String(state.rate));
-  fields.set("up", String(state.up));
-  fields.set("buffer", String(state.buffer));
-  fields.set("delay", String(state.delay));
+  if (state.link !== "") fields.set("link", state.link);
+  for (const key of ["rate", "up", "buffer", "delay"] as const) fields.set(key, String(state[key]));
   for (const group of state.transfers) fields.append("transfers", writeTransfers(group));
   fields.set("web", String(state.web));
   fields.set("web-rtt", String(state.webRtt));
@@ -208,8 +261,8 @@ export function fromAddress(text: string, kinds: readonly string[]): State {
   const ranged = (name: string, range: readonly [number, number], otherwise: number) =>
     number(fields.get(name), range, otherwise);
   const [first, second] = fields.getAll("transfers");
-  const lanes = fields.getAll("lane").flatMap((one) => readLane(one, kinds) ?? []);
   const read: State = {
+    link: fields.get("link") ?? "",
     rate: ranged("rate", RANGES.rate, state.rate),
     up: ranged("up", RANGES.up, state.up),
     buffer: ranged("buffer", RANGES.buffer, state.buffer),
@@ -221,11 +274,16 @@ export function fromAddress(text: string, kinds: readonly string[]): State {
     call: fields.has("call") ? fields.get("call") === "1" : state.call,
     video: Math.round(ranged("video", RANGES.video, state.video)),
     why: fields.get("why") === "1",
-    lanes: lanes.length > 0 ? lanes.slice(0, MOST_LANES) : state.lanes,
+    lanes: [],
     seed: Math.round(ranged("seed", [0, 2 ** 53 - 1], state.seed)),
     speed: ranged("speed", [0, 1000], state.speed),
     story: fields.get("story") ?? "",
   };
+  takeNumbers(read);
+  const known = read.link === "" ? kinds : [...kinds, OWN];
+  const lanes = fields.getAll("lane").flatMap((one) => readLane(one, known) ?? []);
+  if (lanes.length > 0) read.lanes = lanes.slice(0, MOST_LANES);
+  else read.lanes = read.link === "" ? state.lanes : ownFirst(state.lanes);
   for (const change of fields.getAll("change")) {
     const [index, at, key, value] = change.split(";");
     const of = read.lanes[Number(index)];

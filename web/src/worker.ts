@@ -15,7 +15,7 @@ function answer(request: Ask): unknown {
       engine = new Engine(request.ask.module, request.ask.kind);
       return engine.name;
     case "load":
-      return running().load(request.ask.scenario);
+      return running().load(request.ask.scenario, request.ask.file);
     case "advance":
       return running().advance(request.ask.to, request.ask.budget);
     case "set":
@@ -27,7 +27,7 @@ function answer(request: Ask): unknown {
     case "adopt":
       return running().adopt(request.ask.world);
     case "report":
-      return running().report(request.ask.scenario);
+      return running().report(request.ask.scenario, request.ask.file);
   }
 }
 

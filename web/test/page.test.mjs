@@ -220,6 +220,62 @@ test("a story plays and tells", { skip }, async (context) => {
   assert.match(await page.textContent("#story"), /short round trips get/);
 });
 
+/** Waits until lane A, which begins anew, has this name. */
+const lanesOf = (page, name) =>
+  page.waitForFunction((said) => document.querySelector("#cards h2").textContent === `Lane A: ${said}`, name);
+
+test("a named link sets the link, and says what it is and where its numbers are from", {
+  skip,
+}, async (context) => {
+  const page = await open(context, { viewport: { width: 390, height: 900 } });
+  const which = page.getByLabel("Which link");
+  await which.selectOption("dsl");
+  await lanesOf(page, "Drop-tail of the link");
+  await reach(page, 3);
+  await pause(page);
+  assert.match(await page.textContent("#link-about"), /^DSL at home\. It leaves out interleaving/);
+  const numbers = await page.textContent("#link-numbers");
+  assert.match(numbers, /forward rate16 Mbit\/sthis project's choice, suite access/);
+  assert.match(numbers, /reverse disciplinedroptail, limit 62500 bytes/);
+  assert.equal(await page.locator("#link input").count(), 0, "no slider is left");
+  assert.equal(await page.getByLabel("Round trip without queue").count(), 0);
+  assert.equal(await page.textContent("#rate-now"), "16.0 Mbit/s");
+  assert.match(await page.evaluate(() => location.hash), /^#link=dsl&/);
+  await accessible(page);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= 390, `the page is ${wide} px wide`);
+  const other = await open(context, { hash: await page.evaluate(() => location.hash) });
+  await reach(other, 3);
+  assert.deepEqual(await samples(other, 2.9), await samples(page, 2.9));
+  await which.selectOption("");
+  await page.waitForFunction(() => globalThis.playground.begun.link === "");
+  assert.equal(await page.evaluate(() => globalThis.playground.begun.rate), 16);
+  assert.equal(await page.locator("#link input").count(), 4);
+});
+
+test("a link that the page does not show says why; a trace and a policer run", { skip }, async (context) => {
+  const page = await open(context);
+  const refused = page.locator("#link option", { hasText: "data-centre" });
+  assert.equal(await refused.isDisabled(), true);
+  assert.match(await refused.textContent(), /\(faster than the 200 Mbit\/s of this page\)/);
+  const received = () =>
+    page.evaluate(() => {
+      const { links } = globalThis.playground.player.lanes[0].data;
+      return links.at(links.length - 1, links.columns - 3);
+    });
+  for (const [name, queue, loaded] of [
+    ["cellular", "Drop-tail of the link", 0],
+    ["policed", "Policer of the link", 1],
+  ]) {
+    await page.getByLabel("Which link").selectOption(name);
+    await lanesOf(page, queue);
+    await reach(page, 3);
+    assert.ok((await received()) > 500_000, name);
+    assert.equal((await scripts(page)).length, loaded, name);
+    assert.equal(await page.locator("#problem").isVisible(), false);
+  }
+});
+
 /** The files of engines that the page has loaded besides the first. */
 const scripts = (page) =>
   page.evaluate(() => [...document.querySelectorAll("head script[src*=more]")].map(({ src }) => src));

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 export const PAGE = `file://${root}site/playground/index.html`;
 export const wasm = readFileSync(new URL("../pkg/aqmlab_bg.wasm", import.meta.url));
 export const second = readFileSync(new URL("../pkg/more/aqmlab_bg.wasm", import.meta.url));
-export const NATIVE = process.env.AQMLAB_NATIVE ?? `${root}target/release/examples/native`;
+export const NATIVE = process.env.AQMLAB_NATIVE ?? `${root}target/quick/examples/native`;
 export const AQMLAB = process.env.AQMLAB ?? `${root}.venv/bin/aqmlab`;
 export const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
   (path) => path !== undefined && existsSync(path),
@@ -52,11 +52,13 @@ export function furtherScenarios() {
   });
 }
 
-/** What the native engine records of a scenario, and its summary. */
-export function native(text) {
+/** What the native engine records of a scenario that names a file or none, and its summary. */
+export function native(text, beside) {
   const folder = mkdtempSync(join(tmpdir(), "playground-"));
   const [file, out] = [join(folder, "scenario.toml"), join(folder, "run")];
   writeFileSync(file, text);
-  execFileSync(NATIVE, [file, out]);
+  const more = beside === undefined ? [] : [join(folder, "beside")];
+  for (const path of more) writeFileSync(path, beside);
+  execFileSync(NATIVE, [file, out, ...more]);
   return { rows: readFileSync(`${out}.rows`), summary: readFileSync(`${out}.json`, "utf8") };
 }

@@ -10,11 +10,33 @@ pub trait Context {
     fn details(&self) -> Option<Details> {
         None
     }
+
+    /// The client host of the details: it takes less time than all of them.
+    fn client(&self) -> Option<u32> {
+        self.details()?.client
+    }
 }
 
 impl<F: FnMut() -> f64> Context for F {
     #[inline]
     fn draw(&mut self) -> f64 {
+        self()
+    }
+}
+
+/// What can be found out of a packet. A closure finds out everything at once.
+pub trait Known {
+    /// All of it.
+    fn details(&self) -> Details;
+
+    /// The client host of the details.
+    fn client(&self) -> Option<u32> {
+        self.details().client
+    }
+}
+
+impl<F: Fn() -> Details> Known for F {
+    fn details(&self) -> Details {
         self()
     }
 }

@@ -1,6 +1,7 @@
 //! A tree of rates with a queue for each subscriber: the hierarchical token bucket, as Linux's `sch_htb`
 //! keeps it. Departures: [`Parameters::ABOUT`].
 
+mod notes;
 mod plans;
 mod ring;
 mod scheduler;
@@ -8,7 +9,7 @@ mod scheduler;
 mod tests;
 mod tree;
 
-use aqmlab_net::Bytes;
+use aqmlab_net::{Bytes, Rate};
 
 use crate::check::Problem;
 use crate::counters::Reason;
@@ -118,6 +119,11 @@ impl Params {
             first += hosts;
         }
         None
+    }
+
+    /// What the tree may be and hardly anybody wants: fields and messages.
+    pub(crate) fn notes(&self, link: Rate, packet: u32) -> Vec<Problem> {
+        notes::notes(&self.network(), link, packet + self.overhead)
     }
 
     /// Rates of nodes and plans, which can change during a run.

@@ -34,11 +34,11 @@ mod registry;
 #[cfg(test)]
 mod worked;
 
-use aqmlab_net::{Packet, QueueSize, Time};
+use aqmlab_net::{Packet, QueueSize, Rate, Time};
 
 pub use aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 pub use bypass::Room;
-pub use context::{Ack, Context, Details};
+pub use context::{Ack, Context, Details, Known};
 pub use counters::{Counters, Reason};
 pub use fifo_queue::FifoQueue;
 pub use link::{Backlog, LinkFacts};
@@ -181,6 +181,20 @@ impl Discipline {
             #[cfg(feature = "shapers")]
             Self::Htb(tree) => tree.plan(name),
             _ => None,
+        }
+    }
+
+    /// What may be said of a tree of rates and hardly anybody wants, before a link and with packets of
+    /// at most so many IP bytes: fields and messages.
+    #[cfg_attr(
+        not(feature = "shapers"),
+        expect(unused_variables, reason = "there are no trees")
+    )]
+    pub fn notes(&self, link: Rate, packet: u32) -> Vec<(String, String)> {
+        match self {
+            #[cfg(feature = "shapers")]
+            Self::Htb(tree) => tree.notes(link, packet),
+            _ => Vec::new(),
         }
     }
 

@@ -159,13 +159,14 @@ impl<T> Stats<T> {
         other: &mut Self,
         reason: impl Fn(Reason) -> Reason,
     ) -> (u64, u64) {
-        let dropped = self.dropped.len() as u64;
-        for (queued, why) in self.dropped.drain(..) {
-            other.drop(queued, reason(why));
+        let marked: u64 = self.counters.marked.iter().sum();
+        if marked > 0 {
+            // All that can be marked is a signal.
+            other.counters.marked[Reason::EARLY.index()] += marked;
+            self.counters.marked = Default::default();
         }
-        // All that can be marked is a signal.
-        let marked: u64 = std::mem::take(&mut self.counters.marked).iter().sum();
-        other.counters.marked[Reason::EARLY.index()] += marked;
+        let dropped = self.dropped.len() as u64;
+        self.hand_back(|queued, why| other.drop(queued, reason(why)));
         (dropped, marked)
     }
 
@@ -258,13 +259,14 @@ pub trait Scheduler<T> {
         None
     }
 
-    /// Which of its parts held that packet longest, if one did.
+    /// Which of its parts held that packet longest, if one did and somebody
+    /// [watches](Self::watch_holders).
     fn last_holder(&self) -> Option<Holder> {
         None
     }
 
-    /// The names of its parts, by their numbers.
-    fn holders(&self) -> Vec<String> {
+    /// The names of its parts, by their numbers. From now on it notes which of them held a packet.
+    fn watch_holders(&mut self) -> Vec<String> {
         Vec::new()
     }
 
@@ -552,9 +554,9 @@ impl<T> Queue<T> {
         self.scheduler.last_holder()
     }
 
-    /// The names of its parts, by their numbers.
-    pub fn holders(&self) -> Vec<String> {
-        self.scheduler.holders()
+    /// The names of its parts, by their numbers. From now on it notes which of them held a packet.
+    pub fn watch_holders(&mut self) -> Vec<String> {
+        self.scheduler.watch_holders()
     }
 
     /// Names of the discipline's inner variables.

@@ -250,7 +250,7 @@ macro_rules! disciplines {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn backlog(&self) -> Backlog {
                 with_scheduler!(self, it => it.backlog())
             }
@@ -263,7 +263,7 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.parts(now))
             }
 
-            #[inline]
+            #[inline(always)]
             fn last_cell(&self) -> Option<u16> {
                 with_scheduler!(self, it => it.last_cell())
             }
@@ -272,8 +272,8 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.last_holder())
             }
 
-            fn holders(&self) -> Vec<String> {
-                with_scheduler!(self, it => it.holders())
+            fn watch_holders(&mut self) -> Vec<String> {
+                with_scheduler!(self, it => it.watch_holders())
             }
 
             fn probe_names(&self) -> &'static [&'static str] {

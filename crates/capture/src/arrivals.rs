@@ -6,7 +6,7 @@ use aqmlab_net::Time;
 
 use crate::error::CaptureError;
 use crate::reader::PROGRESS;
-use crate::tidy::{Plan, Tidy};
+use crate::tidy::{Notes, Plan, Tidy};
 
 /// More bins of an interface than this are put together two by two: a longer capture has wider ones.
 const MOST_BINS: usize = 1 << 23;
@@ -23,6 +23,8 @@ pub struct Arrivals {
     pub interfaces: Vec<Series>,
     /// How many bins they have.
     bins: u64,
+    /// What the pass in front of this has found.
+    pub notes: Notes,
 }
 
 /// The arrivals at an interface.
@@ -116,6 +118,9 @@ pub fn arrivals(
         }
     }
     found.finish();
+    found.notes = plan.notes.clone();
+    found.notes.second_sights = reader.second_sights;
+    found.notes.cut = reader.cut().map(str::to_owned);
     Ok(found)
 }
 

@@ -10,6 +10,7 @@ use crate::error::CaptureError;
 use crate::extract::{Extractor, Options};
 use crate::reader::PROGRESS;
 use crate::report::Report;
+use crate::sides::Shown;
 use crate::sort::Sorter;
 use crate::tidy::{Plan, Tidy};
 
@@ -98,7 +99,8 @@ pub fn convert<S: Read + Write + Seek>(
     let mut hand_over = |extractor: &mut Extractor| {
         extractor.ready_with_ends().try_for_each(|(vector, ends)| {
             let [initiator, acceptor] = ends.map(|end| end.address);
-            let comes = plan.sides.leaves(initiator, acceptor) == Some(false);
+            let comes = plan.sides.shown != Shown::Nothing
+                && plan.sides.leaves(initiator, acceptor) == Some(false);
             opened_outside += u64::from(comes);
             let text = |text: &mut Vec<u8>| write(text, &vector, format);
             match comes && splits {

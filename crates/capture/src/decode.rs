@@ -174,6 +174,7 @@ impl Serialize for Skipped {
 }
 
 pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
 
 /// The TCP header of a packet whose captured bytes are `data`.
 #[inline]
@@ -229,27 +230,45 @@ fn tcp(
 }
 
 impl SynOptions {
-    /// Reads what has been captured of a SYN's options; stops at what makes no sense.
-    fn read(mut options: &[u8]) -> Self {
+    /// Reads what has been captured of a SYN's options.
+    fn read(bytes: &[u8]) -> Self {
         let mut found = Self::default();
-        loop {
-            match *options {
-                [1, ref rest @ ..] => options = rest,
-                [2, 4, high, low, ref rest @ ..] => {
-                    found.segment_size = Some(u16::from_be_bytes([high, low]));
-                    options = rest;
-                }
-                [3, 3, scale, ref rest @ ..] => {
-                    found.window_scale = Some(scale.min(14));
-                    options = rest;
-                }
-                [2..=255, len @ 2..=255, ..] if options.len() > usize::from(len) => {
-                    options = &options[usize::from(len)..];
-                }
-                _ => return found,
+        for option in options(bytes) {
+            match *option {
+                [2, 4, high, low] => found.segment_size = Some(u16::from_be_bytes([high, low])),
+                [3, 3, scale] => found.window_scale = Some(scale.min(14)),
+                _ => {}
             }
         }
+        found
     }
+}
+
+/// The sender's clock in the time stamp of a captured segment.
+#[inline]
+pub(crate) fn ticks(segment: &[u8]) -> Option<u32> {
+    let end = usize::from(segment.get(12)? >> 4) * 4;
+    let bytes = segment.get(20..end.min(segment.len()))?;
+    options(bytes).find_map(|option| match *option {
+        [8, 10, a, b, c, d, ..] => Some(u32::from_be_bytes([a, b, c, d])),
+        _ => None,
+    })
+}
+
+/// The options of a TCP header, as far as they are captured; stops at what makes no sense.
+#[inline]
+fn options(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        while let [1, rest @ ..] = bytes {
+            bytes = rest;
+        }
+        let [2..=255, len @ 2..=255, ..] = *bytes else {
+            return None;
+        };
+        let (option, rest) = bytes.split_at_checked(usize::from(len))?;
+        bytes = rest;
+        Some(option)
+    })
 }
 
 /// Of a header whose length has been checked.

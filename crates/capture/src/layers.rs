@@ -20,6 +20,8 @@ pub(crate) struct Datagram<'a> {
     pub(crate) payload: &'a [u8],
     /// How long that is on the wire.
     pub(crate) len: usize,
+    /// Length of the frame on its link, if a mirror sent it in packets of its own.
+    pub(crate) mirrored: Option<usize>,
 }
 
 const IPV4: u16 = 0x0800;
@@ -62,36 +64,69 @@ pub(crate) fn datagram(link: u16, data: &[u8], original: u32) -> Result<Datagram
 #[inline]
 fn inside<'a>(outer: &Datagram<'a>) -> Option<Datagram<'a>> {
     let data = outer.payload;
-    let (protocol, offset) = match outer.protocol {
-        IP_IN_IP => (IPV4, 0),
-        IPV6_IN_IP => (IPV6, 0),
-        GRE => gre(data)?,
-        UDP => over_udp(data)?,
+    let frame = match outer.protocol {
+        GRE => erspan(data),
+        UDP => tzsp(data),
+        _ => None,
+    };
+    let (protocol, offset) = match (frame, outer.protocol) {
+        (Some(offset), _) => behind(data, ETHERNET, offset).ok()?,
+        (_, IP_IN_IP) => (IPV4, 0),
+        (_, IPV6_IN_IP) => (IPV6, 0),
+        (_, GRE) => gre(data)?,
+        (_, UDP) => over_udp(data)?,
         _ => return None,
     };
     let packet = data.get(offset..)?;
-    ip(protocol, packet, outer.len.checked_sub(offset)?).ok()
+    let mut found = ip(protocol, packet, outer.len.checked_sub(offset)?).ok()?;
+    found.mirrored = frame.map_or(outer.mirrored, |offset| outer.len.checked_sub(offset));
+    Some(found)
+}
+
+/// Where a mirrored frame begins behind GRE and the header of ERSPAN, whose first version has none.
+fn erspan(data: &[u8]) -> Option<usize> {
+    let (flags, protocol) = (u16_at(data, 0).ok()?, u16_at(data, 2).ok()?);
+    let has_number = flags & 0x1000 != 0;
+    match protocol {
+        0x88be => Some(gre_len(flags) + if has_number { 8 } else { 0 }),
+        0x22eb => Some(gre_len(flags) + 12),
+        _ => None,
+    }
+}
+
+/// Where a mirrored frame begins in a packet of TaZmen's sniffer protocol, which MikroTik's
+/// routers send to port 37008: four bytes, then tags up to the one that ends them.
+fn tzsp(data: &[u8]) -> Option<usize> {
+    const HEAD: usize = 12;
+    let ethernet = [1, 0, 0, 1];
+    if u16_at(data, 2).ok()? != 37008 || data.get(8..HEAD)? != ethernet {
+        return None;
+    }
+    let mut at = HEAD;
+    for _ in 0..MOST_TAGS {
+        match *data.get(at)? {
+            0 => at += 1,
+            1 => return Some(at + 1),
+            _ => at += 2 + usize::from(*data.get(at + 1)?),
+        }
+    }
+    None
 }
 
 /// Generic routing encapsulation (RFC 2784, 2890), with point-to-point packets (RFC 2637) too.
 fn gre(data: &[u8]) -> Option<(u16, usize)> {
     let (flags, protocol) = (u16_at(data, 0).ok()?, u16_at(data, 2).ok()?);
+    behind(data, protocol, gre_len(flags)).ok()
+}
+
+/// Length of a GRE header with these flags.
+fn gre_len(flags: u16) -> usize {
     let has = |bit: u16| usize::from(flags & bit != 0) * 4;
-    let mut offset = 4 + has(0x8000) + has(0x2000) + has(0x1000);
-    if flags & 7 == 1 {
-        offset += has(0x0080);
+    let len = 4 + has(0x8000) + has(0x2000) + has(0x1000);
+    match flags & 7 {
+        1 => len + has(0x0080),
+        _ => len,
     }
-    // ERSPAN: mirrored frames behind a header of its own, whose first version has none.
-    let offset = match protocol {
-        0x88be => offset + if flags & 0x1000 != 0 { 8 } else { 0 },
-        0x22eb => offset + 12,
-        _ => offset,
-    };
-    let protocol = match protocol {
-        0x88be | 0x22eb => ETHERNET,
-        other => other,
-    };
-    behind(data, protocol, offset).ok()
 }
 
 /// VXLAN (RFC 7348), Geneve (RFC 8926) and GTP-U, by the port that they are sent to.
@@ -362,6 +397,7 @@ fn ipv4(packet: &[u8], on_wire: usize) -> Result<Datagram<'_>, Skip> {
         ttl: header[8],
         payload: packet.get(header_len..).unwrap_or_default(),
         len: total - header_len,
+        mirrored: None,
     })
 }
 
@@ -388,6 +424,7 @@ fn ipv6(packet: &[u8], on_wire: usize) -> Result<Datagram<'_>, Skip> {
         ttl: header[7],
         payload: packet.get(offset..).unwrap_or_default(),
         len: end.checked_sub(offset).ok_or(Skip::Malformed)?,
+        mirrored: None,
     })
 }
 

@@ -2,9 +2,9 @@
 
 use aqmlab_net::Time;
 
-use crate::decode::{Endpoint, SYN, Skip, TcpHeader, transport};
-use crate::hash::step;
-use crate::layers::datagram;
+use crate::decode::{Endpoint, SYN, Skip, TcpHeader, UDP, ticks, transport};
+use crate::hash::{Map, step};
+use crate::layers::{datagram, u16_at};
 use crate::record::Record;
 
 /// A packet with its headers read.
@@ -26,6 +26,12 @@ pub struct Packet {
     pub(crate) place: u64,
     /// Mark of what stays on the way: identification, length, options.
     pub(crate) content: u64,
+    /// The sender's clock in a TCP segment's time stamp (RFC 7323).
+    pub(crate) ticks: Option<u32>,
+    /// Bytes behind the IP headers, on the wire.
+    pub(crate) carried: u32,
+    /// Whether it may be the first datagram of a QUIC connection.
+    pub(crate) may_begin_quic: bool,
     /// Whether it has an identification, which a retransmission does not share.
     pub(crate) is_numbered: bool,
 }
@@ -43,6 +49,9 @@ impl Packet {
             outward: record.outward.or_else(|| cooked_direction(record)),
             place: 0,
             content: 0,
+            ticks: None,
+            carried: 0,
+            may_begin_quic: false,
             is_numbered: false,
         };
         let found = match datagram(record.link, record.data, record.original) {
@@ -53,11 +62,19 @@ impl Packet {
             }
         };
         packet.header = transport(&found);
+        packet.carried = found.len as u32;
+        if packet.header.is_ok() {
+            packet.ticks = ticks(found.payload);
+        }
+        if let Some(frame) = found.mirrored {
+            packet.original = u32::try_from(frame).unwrap_or(packet.original);
+        }
         let ports = match packet.header {
             Ok(header) => [header.source.port, header.destination.port],
-            Err(_) if found.protocol == 17 && found.payload.len() >= 4 => {
+            Err(_) if found.protocol == UDP && found.payload.len() >= 4 => {
                 let port =
                     |at: usize| u16::from_be_bytes([found.payload[at], found.payload[at + 1]]);
+                packet.may_begin_quic = may_begin_quic(found.payload);
                 [port(0), port(2)]
             }
             Err(_) => [0, 0],
@@ -80,15 +97,38 @@ impl Packet {
             Err(_) => found.payload.get(8..24.min(found.payload.len())),
         };
         packet.content = mixed(numbers, stays.unwrap_or_default());
-        let link = match record.link {
-            1 => record.data.get(..12),
-            113 => record.data.get(..2),
-            276 => record.data.get(4..11),
-            _ => None,
+        // Behind a short address of cooked frames stand bytes without meaning.
+        let shown = |at: usize| {
+            record
+                .data
+                .get(at)
+                .map_or(0, |len| usize::from(*len).min(8))
         };
-        let place = u64::from(record.interface) << 8 | u64::from(found.ttl);
+        let (link, kind) = match record.link {
+            1 => (record.data.get(..12), usize::MAX),
+            113 => (record.data.get(..6 + shown(5)), 14),
+            276 => (record.data.get(..12 + shown(11)), 0),
+            _ => (None, usize::MAX),
+        };
+        let protocol = u16_at(record.data, kind).unwrap_or_default();
+        let place =
+            u64::from(protocol) << 40 | u64::from(record.interface) << 8 | u64::from(found.ttl);
         packet.place = mixed(place, link.unwrap_or_default());
         packet
+    }
+}
+
+impl Packet {
+    /// Gives a client the name that it had in front of a translator.
+    #[inline]
+    pub(crate) fn rename(&mut self, aliases: &Map<[Endpoint; 2], Endpoint>) {
+        if aliases.is_empty() {
+            return;
+        }
+        self.ends = self.ends.map(|ends| renamed(aliases, ends));
+        if let (Ok(header), Some([source, destination])) = (&mut self.header, self.ends) {
+            (header.source, header.destination) = (source, destination);
+        }
     }
 }
 
@@ -96,6 +136,19 @@ impl Packet {
 fn header_len(segment: &[u8]) -> usize {
     let stated = segment.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4);
     stated.min(segment.len())
+}
+
+/// Whether a UDP datagram may begin a QUIC connection: a long header with a version of RFC 9000, RFC
+/// 9369 or a draft. Zeros and what was not captured say nothing.
+fn may_begin_quic(datagram: &[u8]) -> bool {
+    let Some(&[flags, a, b, c, d]) = datagram.get(8..13) else {
+        return true;
+    };
+    match (flags, u32::from_be_bytes([a, b, c, d])) {
+        (0, 0) => true,
+        (_, 1 | 0x6b33_43cf | 0xff00_0000..=0xff00_00ff) => flags & 0xc0 == 0xc0,
+        _ => false,
+    }
 }
 
 /// What Linux's cooked frames say: to this host, or from it.
@@ -121,4 +174,42 @@ pub(crate) fn mixed(number: u64, bytes: &[u8]) -> u64 {
         hash = step(hash, u64::from_le_bytes(word) ^ (chunk.len() as u64) << 59);
     }
     hash
+}
+
+/// The ends of a packet, with the names that clients had first.
+#[inline]
+fn renamed(aliases: &Map<[Endpoint; 2], Endpoint>, ends: [Endpoint; 2]) -> [Endpoint; 2] {
+    if aliases.is_empty() {
+        return ends;
+    }
+    let [source, destination] = ends;
+    if let Some(first) = aliases.get(&[source, destination]) {
+        return [*first, destination];
+    }
+    match aliases.get(&[destination, source]) {
+        Some(first) => [source, *first],
+        None => ends,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_begin_quic;
+
+    #[test]
+    fn a_quic_connection_begins_with_a_long_header() {
+        let cases: [(&[u8], bool); 7] = [
+            (&[0xc3, 0, 0, 0, 1], true),
+            (&[0xd3, 0x6b, 0x33, 0x43, 0xcf], true),
+            (&[0, 0, 0, 0, 0], true),        // payload replaced by zeros
+            (&[0xc3], true),                 // not captured
+            (&[0x43, 0, 0, 0, 1], false),    // a short header
+            (&[0x80, 0x60, 0, 0, 1], false), // RTP
+            (&[4, 0, 0, 0, 9], false),       // WireGuard
+        ];
+        for (first, expected) in cases {
+            let datagram = [&[0; 8], first].concat();
+            assert_eq!(may_begin_quic(&datagram), expected, "{first:02x?}");
+        }
+    }
 }

@@ -64,11 +64,24 @@ impl Pcap {
     /// The next packet, `None` at the end of the file.
     #[inline]
     pub(crate) fn next<'a, R: Read>(
-        &self,
+        &mut self,
         input: &'a mut Buffer<R>,
     ) -> Result<Option<Record<'a>>, Flaw> {
         if input.is_at_end()? {
             return Ok(None);
+        }
+        let head = input.peek(16, "the header of this packet")?;
+        if head.iter().all(|byte| *byte == 0) {
+            return Err(Flaw::Cut(
+                "from here on the file holds zeros; the capture was cut short".to_owned(),
+            ));
+        }
+        if is_file_header(head) {
+            let magic = [head[0], head[1], head[2], head[3]];
+            if let Some(next) = Self::open(input, magic)? {
+                *self = next;
+                return self.next(input);
+            }
         }
         let header = input.take(self.packet_header, "the header of this packet")?;
         let [seconds, fraction, captured, original] =
@@ -94,4 +107,12 @@ impl Pcap {
             original,
         }))
     }
+}
+
+/// Whether files were put behind each other, and the next one begins: version 2.4, and zeros where
+/// a packet states its length.
+fn is_file_header(head: &[u8]) -> bool {
+    Pcap::recognise([head[0], head[1], head[2], head[3]]).is_some()
+        && matches!(head[4..8], [2, 0, 4, 0] | [0, 2, 0, 4])
+        && head[8..16].iter().all(|byte| *byte == 0)
 }

@@ -108,6 +108,11 @@ impl Pcapng {
         let order = self.order;
         let head = input.peek(8, "the header of a block")?;
         let (kind, len) = (order.u32(head, 0), order.u32(head, 4) as usize);
+        if kind == 0 && len == 0 {
+            return Err(Flaw::Cut(
+                "from here on the file holds zeros; the capture was cut short".to_owned(),
+            ));
+        }
         if len < FRAME || len % 4 != 0 || len > MAX_RECORD {
             return Flaw::content(format!(
                 "a block of type {kind:#x} states a length of {len} bytes; the file is corrupt"

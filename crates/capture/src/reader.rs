@@ -52,7 +52,7 @@ impl<R: Read> CaptureReader<R> {
         let [a, b, c, d] = magic;
         Flaw::content(format!(
             "the file begins with the bytes {a:02x} {b:02x} {c:02x} {d:02x}, so it is neither a \
-             pcap nor a pcapng file (compressed ones must be unpacked first)"
+             pcap nor a pcapng file; `editcap` (of Wireshark) turns files of other tools into one"
         ))
     }
 

@@ -3,7 +3,7 @@
 //! What the file says comes first, then private addresses, then the groups that leave no
 //! connection inside a side. Who opened a connection says little: servers stand at home, too.
 
-use crate::decode::{ACK, SYN};
+use crate::decode::{ACK, Endpoint, SYN};
 use crate::hash::{Map, Set};
 use crate::packet::Packet;
 
@@ -30,6 +30,8 @@ pub enum Shown {
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
     home: Map<Address, bool>,
+    /// Without sides, by pair, the smaller one first: whether that one opens connections.
+    openers: Map<[Address; 2], bool>,
     /// How they were found.
     pub shown: Shown,
 }
@@ -42,7 +44,8 @@ impl Sides {
         match (self.home.get(&from), self.home.get(&to)) {
             (Some(true), Some(false)) => Some(true),
             (Some(false), Some(true)) => Some(false),
-            _ => None,
+            _ if from < to => self.openers.get(&[from, to]).copied(),
+            _ => self.openers.get(&[to, from]).map(|opens| !opens),
         }
     }
 
@@ -53,11 +56,19 @@ impl Sides {
     }
 }
 
+/// What passed between two addresses.
+#[derive(Debug, Default)]
+struct Pair {
+    /// How often each opened a connection.
+    openers: [u32; 2],
+    packets: u64,
+}
+
 /// What packets say of sides.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
-    /// By pair, the smaller one first: how often each opened a connection.
-    pairs: Map<[Address; 2], [u32; 2]>,
+    /// By pair, the smaller one first.
+    pairs: Map<[Address; 2], Pair>,
     /// By sender: packets that came, and that went.
     hints: Map<Address, [u32; 2]>,
 }
@@ -68,7 +79,8 @@ impl Evidence {
             return;
         };
         let (from, to) = (source.address, destination.address);
-        if from == to || self.pairs.len() >= MOST {
+        let stays_here = [from, to].into_iter().any(is_local);
+        if from == to || stays_here || self.pairs.len() >= MOST {
             return;
         }
         let (pair, at) = if from < to {
@@ -76,7 +88,8 @@ impl Evidence {
         } else {
             ([to, from], 1)
         };
-        let openers = self.pairs.entry(pair).or_default();
+        let Pair { openers, packets } = self.pairs.entry(pair).or_default();
+        *packets += 1;
         let flags = packet.header.map_or(0, |header| header.flags & (SYN | ACK));
         match flags {
             SYN => openers[at] += 1,
@@ -93,16 +106,40 @@ impl Evidence {
         self.hints.clear();
     }
 
+    /// Leaves out what was seen of a client under another name.
+    pub(crate) fn forget_names(&mut self, aliases: &Map<[Endpoint; 2], Endpoint>) {
+        for [client, server] in aliases.keys() {
+            let mut pair = [client.address, server.address];
+            pair.sort_unstable();
+            self.pairs.remove(&pair);
+        }
+    }
+
     pub(crate) fn sides(&self) -> Sides {
         let found = self.by_file().or_else(|| self.by_private());
-        found.or_else(|| self.by_groups()).unwrap_or_default()
+        found
+            .or_else(|| self.by_groups())
+            .unwrap_or_else(|| self.by_openers())
+    }
+
+    /// Who opens connections, pair by pair: one address may stand on either side.
+    fn by_openers(&self) -> Sides {
+        let opens = |pair: &Pair| pair.openers[0] >= pair.openers[1];
+        Sides {
+            openers: self
+                .pairs
+                .iter()
+                .map(|(ends, pair)| (*ends, opens(pair)))
+                .collect(),
+            ..Sides::default()
+        }
     }
 
     /// The sides as a function of the address says them, if they part nearly all pairs.
     fn part(&self, shown: Shown, is_home: impl Fn(&Address) -> Option<bool>) -> Option<Sides> {
         let mut home = Map::default();
-        let (mut parted, mut not) = (0, 0);
-        for [one, other] in self.pairs.keys() {
+        let (mut parted, mut not) = ([0, 0], [0, 0]);
+        for ([one, other], pair) in &self.pairs {
             let said = (is_home(one), is_home(other));
             let said = match said {
                 (Some(one), None) => (one, !one),
@@ -110,14 +147,23 @@ impl Evidence {
                 (Some(one), Some(other)) => (one, other),
                 (None, None) => continue,
             };
-            match said.0 == said.1 {
-                true => not += 1,
-                false => parted += 1,
-            }
+            let counts = if said.0 == said.1 {
+                &mut not
+            } else {
+                &mut parted
+            };
+            counts[0] += 1;
+            counts[1] += pair.packets;
             home.insert(*one, said.0);
             home.insert(*other, said.1);
         }
-        (parted > 0 && parted >= 9 * not).then_some(Sides { home, shown })
+        // Some talk among themselves, such as a printer and its users.
+        let is_most = parted[0] >= 9 * not[0] || parted[1] >= 2 * not[1];
+        (parted[0] > 0 && is_most).then_some(Sides {
+            home,
+            shown,
+            ..Sides::default()
+        })
     }
 
     fn by_file(&self) -> Option<Sides> {
@@ -191,15 +237,17 @@ impl Evidence {
         (!home.is_empty()).then_some(Sides {
             home,
             shown: Shown::Groups,
+            ..Sides::default()
         })
     }
 
     /// Whether the group of colour true opens more connections than the other.
     fn opens_more(&self, colours: &Map<Address, bool>) -> bool {
         let mut balance = 0_i64;
-        for ([one, _], [by_one, by_other]) in &self.pairs {
+        for ([one, _], pair) in &self.pairs {
             if let Some(colour) = colours.get(one) {
-                let more = i64::from(*by_one) - i64::from(*by_other);
+                let [by_one, by_other] = pair.openers;
+                let more = i64::from(by_one) - i64::from(by_other);
                 balance += if *colour { more } else { -more };
             }
         }
@@ -208,7 +256,7 @@ impl Evidence {
 }
 
 /// Whether an address is for use behind a router only (RFC 1918, 6598, 4193).
-fn is_private([high, low]: Address) -> bool {
+pub(crate) fn is_private([high, low]: Address) -> bool {
     if high == 0 && low >> 32 == 0xffff {
         let address = low as u32;
         return address >> 24 == 10
@@ -216,5 +264,15 @@ fn is_private([high, low]: Address) -> bool {
             || address >> 16 == 0xc0a8
             || address >> 22 == 0x0191;
     }
-    high >> 57 == 0x7e || high >> 54 == 0x3fa
+    high >> 57 == 0x7e
+}
+
+/// Whether an address never crosses a link: nobody's, everybody's, a group's, or a cable's own
+/// (RFC 4291, 3927).
+fn is_local([high, low]: Address) -> bool {
+    if high == 0 && low >> 32 == 0xffff {
+        let address = low as u32;
+        return address == 0 || address >> 28 >= 0xe || address >> 16 == 0xa9fe;
+    }
+    (high, low) == (0, 0) || high >> 56 == 0xff || high >> 54 == 0x3fa
 }

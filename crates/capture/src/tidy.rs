@@ -1,7 +1,7 @@
 //! The pass in front of everything: packets in order of time, each once, with the link's two sides.
 //!
 //! A capture is read twice. The first reading makes a [`Plan`]: how far packets are out of order,
-//! where the clock was set back, whether packets are seen twice, and who is at home. The second one
+//! where the clock was set, whether packets are seen twice, and who is at home. The second one
 //! hands them out as the plan says.
 
 use std::cmp::Reverse;
@@ -18,17 +18,20 @@ use crate::order::Order;
 use crate::packet::Packet;
 use crate::reader::{CaptureReader, PROGRESS};
 use crate::sides::{Evidence, Shown, Sides};
-use crate::twins::{Sight, Twins, renamed};
+use crate::streams::{Choices, Role, Streams};
+use crate::twins::{Sight, Twins};
 
 /// How a capture is to be read. The default hands packets out as they stand in the file.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Packets that are held to put them in order.
     hold: usize,
-    /// From which packet on the clock is behind, and by how much more: nanoseconds.
-    shifts: Vec<(u64, u64)>,
-    drops_elsewhere: bool,
-    drops_here: bool,
+    /// From which packet on, and by how much more, times are moved: nanoseconds.
+    shifts: Vec<(u64, i64)>,
+    /// Whether no packet can be a second sight.
+    is_clean: bool,
+    /// Which place is read of streams that several saw.
+    choices: Choices,
     aliases: Map<[Endpoint; 2], Endpoint>,
     /// Who is at home.
     pub sides: Sides,
@@ -43,6 +46,11 @@ pub struct Notes {
     pub out_of_order: u64,
     /// By how much the clock was set back, each time.
     pub set_back_s: Vec<f64>,
+    /// By how much it was set forward, each time.
+    pub set_forward_s: Vec<f64>,
+    /// Silences that may be a clock that was set forward: seconds since the first packet, and how
+    /// long.
+    pub unclear_silences_s: Vec<[f64; 2]>,
     /// Packets seen before: they are dropped.
     pub second_sights: u64,
     /// Connections of which a second sight has other addresses.
@@ -66,28 +74,23 @@ impl Plan {
     ) -> Result<Self, CaptureError> {
         let mut reader = CaptureReader::new(input)?;
         let (mut order, mut twins) = (Order::default(), Twins::default());
-        let (mut evidence, mut without) = (Evidence::default(), Evidence::default());
-        let (mut data, mut here, mut data_here, mut elsewhere) = (0_u64, 0_u64, 0_u64, 0_u64);
-        let mut packets = 0_u64;
+        let (mut streams, mut evidence) = (Streams::default(), Evidence::default());
+        let (mut packets, mut here, mut elsewhere, mut others) = (0_u64, 0_u64, 0_u64, [0_u64; 2]);
         while let Some(record) = reader.next_packet()? {
-            let packet = Packet::read(&record);
+            let mut packet = Packet::read(&record);
             if let Some(time) = packet.time {
-                let has_data = packet.header.is_ok_and(|header| header.payload > 0);
-                data += u64::from(has_data);
                 order.add(packets, time.as_nanos(), &packet);
-                let sight = twins.see(&packet, time.as_nanos());
-                match sight {
-                    Sight::First => {}
-                    Sight::Here => {
-                        here += 1;
-                        data_here += u64::from(has_data);
-                    }
-                    Sight::Elsewhere => elsewhere += 1,
+                let sight = twins.see(&mut packet, time.as_nanos());
+                here += u64::from(sight == Sight::Here);
+                elsewhere += u64::from(sight == Sight::Elsewhere);
+                let is_copy = sight == Sight::Here;
+                if let Ok(header) = &packet.header {
+                    streams.add(header, packet.place, is_copy);
+                } else if packet.ends.is_some() {
+                    others[0] += 1;
+                    others[1] += u64::from(is_copy);
                 }
                 evidence.add(&packet);
-                if sight == Sight::First && twins.aliases.is_empty() {
-                    without.add(&packet);
-                }
             }
             packets += 1;
             if packets.is_multiple_of(PROGRESS) && !progress(reader.consumed()) {
@@ -95,20 +98,26 @@ impl Plan {
             }
         }
         order.finish();
-        let drops_here = data_here * 4 > data && data_here > 0;
+        let choices = streams.choices(others);
         // A router sees each packet come and go: then its directions say nothing of sides.
-        if elsewhere * 4 > packets {
-            evidence = without;
+        if elsewhere * 4 > packets || choices.doubled > 0.5 {
             evidence.forget_hints();
         }
+        evidence.forget_names(&twins.aliases);
         let sides = evidence.sides();
         let [home_addresses, far_addresses] = sides.count();
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let set = |sign: i64| {
+            let mine = order.shifts.iter().filter(|shift| shift.1.signum() == sign);
+            mine.map(|shift| seconds(shift.1.unsigned_abs())).collect()
+        };
         let notes = Notes {
             out_of_order: order.moved,
-            set_back_s: order
-                .shifts
-                .iter()
-                .map(|shift| shift.1 as f64 / 1e9)
+            set_back_s: set(1),
+            set_forward_s: set(-1),
+            unclear_silences_s: order
+                .unclear()
+                .map(|(at, long)| [at, long].map(seconds))
                 .collect(),
             second_sights: 0,
             translated: twins.aliases.len() as u64,
@@ -125,8 +134,8 @@ impl Plan {
         Ok(Self {
             hold: order.hold,
             shifts: order.shifts,
-            drops_elsewhere: elsewhere > 0,
-            drops_here: drops_here && here > 0,
+            is_clean: elsewhere == 0 && here == 0 && choices.is_empty(),
+            choices,
             aliases: twins.aliases,
             sides,
             notes,
@@ -142,7 +151,7 @@ pub struct Tidy<'a, R> {
     held: BinaryHeap<Reverse<(u64, u64, Held)>>,
     /// Packets read.
     read: u64,
-    shift: u64,
+    shift: i64,
     next_shift: usize,
     at_end: bool,
     /// Second sights that were dropped.
@@ -179,7 +188,7 @@ impl<'a, R: Read> Tidy<'a, R> {
         Ok(Self {
             reader: CaptureReader::new(input)?,
             plan,
-            twins: (plan.drops_elsewhere || plan.drops_here).then(Twins::default),
+            twins: (!plan.is_clean).then(Twins::default),
             held: BinaryHeap::new(),
             read: 0,
             shift: 0,
@@ -206,10 +215,8 @@ impl<'a, R: Read> Tidy<'a, R> {
             let Some(mut packet) = self.in_order()? else {
                 return Ok(None);
             };
-            if !self.is_second(&packet) {
-                if !self.plan.aliases.is_empty() {
-                    self.rename(&mut packet);
-                }
+            packet.rename(&self.plan.aliases);
+            if !self.is_second(&mut packet) {
                 return Ok(Some(packet));
             }
             self.second_sights += 1;
@@ -236,7 +243,7 @@ impl<'a, R: Read> Tidy<'a, R> {
             let Some(time) = packet.time else {
                 return Ok(Some(packet));
             };
-            let time = time.as_nanos().saturating_add(self.shift);
+            let time = time.as_nanos().saturating_add_signed(self.shift);
             packet.time = Some(Time::from_nanos(time));
             if self.plan.hold == 0 {
                 return Ok(Some(packet));
@@ -246,23 +253,21 @@ impl<'a, R: Read> Tidy<'a, R> {
         Ok(self.held.pop().map(|Reverse((_, _, held))| held.0))
     }
 
-    /// Gives a client the name that it had in front of a translator.
-    fn rename(&self, packet: &mut Packet) {
-        packet.ends = packet.ends.map(|ends| renamed(&self.plan.aliases, ends));
-        if let (Ok(header), Some([source, destination])) = (&mut packet.header, packet.ends) {
-            (header.source, header.destination) = (source, destination);
-        }
-    }
-
     #[inline]
-    fn is_second(&mut self, packet: &Packet) -> bool {
+    fn is_second(&mut self, packet: &mut Packet) -> bool {
         let (Some(twins), Some(time)) = (&mut self.twins, packet.time) else {
             return false;
         };
-        match twins.see(packet, time.as_nanos()) {
-            Sight::First => false,
-            Sight::Elsewhere => self.plan.drops_elsewhere,
-            Sight::Here => self.plan.drops_here,
+        let sight = twins.see(packet, time.as_nanos());
+        let Some(ends) = packet.ends else {
+            return false;
+        };
+        let choices = &self.plan.choices;
+        match (choices.role(ends, packet.place), sight) {
+            (Role::Left, _) => true,
+            (_, Sight::Here) => packet.is_numbered || choices.drops_copies(ends),
+            (Role::Open, Sight::Elsewhere) => true,
+            _ => false,
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Second sights: the same packet at another place of its path, or mirrored from two ports.
 //!
 //! Of sights at several places each place sees a packet once, so that the n-th sight at one place
-//! is a second one if another place had n before. Sights at one place come within microseconds;
-//! they are dropped only in a capture where a good part of all data comes twice so.
+//! is a second one if another place had n before. Sights at one place come within microseconds.
+//! Without an identification, which a retransmission does not share, they are dropped only of
+//! streams of which a good part comes twice so.
 
 use std::collections::VecDeque;
 
 use crate::decode::{ACK, Endpoint, SYN};
 use crate::hash::Map;
 use crate::packet::{Packet, mixed};
+use crate::sides::is_private;
 
 /// Another place on the path is passed within two seconds, its queue included.
 const ON_THE_WAY: u64 = 2_000_000_000;
@@ -16,6 +18,8 @@ const ON_THE_WAY: u64 = 2_000_000_000;
 const AT_ONCE: u64 = 500_000;
 /// A packet with its own identification is a copy for longer.
 const NUMBERED: u64 = 2_000_000;
+/// Packets of a connection whose numbers are compared for other names of its client.
+const COMPARED: u32 = 64;
 /// Marks that are kept at once.
 const MOST: usize = 1 << 20;
 
@@ -24,8 +28,10 @@ const MOST: usize = 1 << 20;
 pub(crate) struct Twins {
     sights: Map<u64, Sights>,
     queue: VecDeque<(u64, u64)>,
-    /// By a SYN's number and server: when it was seen, where, and from whom.
-    syns: Map<(u32, Endpoint), (u64, u64, Endpoint)>,
+    /// By a packet's numbers and one of its ends: when it was seen, where, and the other end.
+    numbers: Map<([u32; 3], Endpoint), (u64, u64, Endpoint)>,
+    /// Packets of each connection that were compared so.
+    compared: Map<[Endpoint; 2], u32>,
     /// Clients that a translator of addresses renamed.
     pub(crate) aliases: Map<[Endpoint; 2], Endpoint>,
 }
@@ -47,13 +53,13 @@ pub(crate) enum Sight {
 }
 
 impl Twins {
-    /// Whether a packet was seen before.
-    pub(crate) fn see(&mut self, packet: &Packet, now: u64) -> Sight {
+    /// Whether a packet was seen before. A client that a translator renamed gets its first name.
+    pub(crate) fn see(&mut self, packet: &mut Packet, now: u64) -> Sight {
+        self.note_names(packet, now);
+        packet.rename(&self.aliases);
         let Some(ends) = packet.ends else {
             return Sight::First;
         };
-        self.note_syn(packet, now);
-        let ends = renamed(&self.aliases, ends);
         let numbers = packet.header.map_or(0, |header| {
             u64::from(header.seq) << 32 | u64::from(header.ack)
         });
@@ -109,35 +115,70 @@ impl Twins {
         }
     }
 
-    /// A SYN to the same server with the same number from another client, seen elsewhere: a
-    /// translator gave the client another address.
-    fn note_syn(&mut self, packet: &Packet, now: u64) {
-        let Ok(header) = packet.header else {
+    /// The same numbers to or from the same server, but with another client, seen elsewhere: a
+    /// translator gave the client another address. A SYN says it at once; of connections that
+    /// began before the capture the first packets do.
+    fn note_names(&mut self, packet: &Packet, now: u64) {
+        let (Ok(header), Some([source, destination])) = (packet.header, packet.ends) else {
             return;
         };
-        if header.flags & (SYN | ACK) != SYN {
+        if header.flags & (SYN | ACK) == SYN {
+            let numbers = [header.seq, 0, 0];
+            self.note_name(numbers, destination, source, packet.place, now);
+            self.compared.insert([source, destination], COMPARED);
             return;
         }
-        let key = (header.seq, header.destination);
-        match self.syns.get(&key) {
-            Some(&(time, place, client))
+        if self.compared.len() >= MOST {
+            self.compared.clear();
+        }
+        let mut both = [source, destination];
+        both.sort_unstable();
+        let opened = [[source, destination], [destination, source]];
+        if opened
+            .iter()
+            .any(|ends| self.compared.get(ends) == Some(&COMPARED))
+        {
+            return;
+        }
+        let compared = self.compared.entry(both).or_default();
+        *compared = (*compared + 1).min(COMPARED);
+        let numbers = [header.seq, header.ack, header.payload];
+        self.note_name(numbers, destination, source, packet.place, now);
+        self.note_name(numbers, source, destination, packet.place, now);
+    }
+
+    fn note_name(
+        &mut self,
+        numbers: [u32; 3],
+        server: Endpoint,
+        client: Endpoint,
+        place: u64,
+        now: u64,
+    ) {
+        match self.numbers.get(&(numbers, server)) {
+            Some(&(time, there, first))
                 if time.abs_diff(now) <= ON_THE_WAY
-                    && place != packet.place
-                    && client != header.source
-                    && client.address != header.source.address =>
+                    && there != place
+                    && first.address != client.address =>
             {
                 // Made-up numbers collide: then the port says which it is.
-                let port = client.port == header.source.port || header.seq > 1 << 16;
-                if port {
-                    self.aliases
-                        .insert([header.source, header.destination], client);
+                if first.port != client.port && numbers[0] <= 1 << 16 {
+                    return;
                 }
+                // What passes home has the public address first.
+                let (public, private) = match is_private(client.address) {
+                    true if !is_private(first.address) => (first, client),
+                    _ => (client, first),
+                };
+                let known = self.aliases.get(&[private, server]).copied();
+                self.aliases
+                    .insert([public, server], known.unwrap_or(private));
             }
             _ => {
-                if self.syns.len() >= MOST {
-                    self.syns.clear();
+                if self.numbers.len() >= MOST {
+                    self.numbers.clear();
                 }
-                self.syns.insert(key, (now, packet.place, header.source));
+                self.numbers.insert((numbers, server), (now, place, client));
             }
         }
     }
@@ -158,24 +199,5 @@ impl Twins {
                 }
             }
         }
-    }
-}
-
-/// The ends of a packet, with the names that clients had first.
-#[inline]
-pub(crate) fn renamed(
-    aliases: &Map<[Endpoint; 2], Endpoint>,
-    ends: [Endpoint; 2],
-) -> [Endpoint; 2] {
-    if aliases.is_empty() {
-        return ends;
-    }
-    let [source, destination] = ends;
-    if let Some(first) = aliases.get(&[source, destination]) {
-        return [*first, destination];
-    }
-    match aliases.get(&[destination, source]) {
-        Some(first) => [source, *first],
-        None => ends,
     }
 }

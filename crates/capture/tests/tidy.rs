@@ -8,26 +8,26 @@ use aqmlab_capture::{
 use aqmlab_net::Time;
 use common::{try_vectors, vectors};
 
-const HOME: [u8; 4] = [192, 0, 2, 10];
-const FAR: [u8; 4] = [198, 51, 100, 20];
-const SYN: u8 = 2;
-const ACK: u8 = 16;
+pub(crate) const HOME: [u8; 4] = [192, 0, 2, 10];
+pub(crate) const FAR: [u8; 4] = [198, 51, 100, 20];
+pub(crate) const SYN: u8 = 2;
+pub(crate) const ACK: u8 = 16;
 
 /// A segment of a connection: microseconds, from the client, numbers, flags, payload, and the
 /// client's port.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Seg {
-    at: u64,
-    out: bool,
-    seq: u32,
-    ack: u32,
-    flags: u8,
-    len: u16,
-    port: u16,
+pub(crate) struct Seg {
+    pub(crate) at: u64,
+    pub(crate) out: bool,
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) flags: u8,
+    pub(crate) len: u16,
+    pub(crate) port: u16,
 }
 
 /// A request and its response of 30 segments, a packet each millisecond.
-fn talk(start: u64, port: u16) -> Vec<Seg> {
+pub(crate) fn talk(start: u64, port: u16) -> Vec<Seg> {
     let seg = |at, out, seq, ack, flags, len| Seg {
         at: start + at,
         out,
@@ -51,7 +51,7 @@ fn talk(start: u64, port: u16) -> Vec<Seg> {
     all
 }
 
-fn conversations() -> Vec<Seg> {
+pub(crate) fn conversations() -> Vec<Seg> {
     let mut all: Vec<Seg> = (0..6)
         .flat_map(|n| talk(70_000 * n, 40_000 + n as u16))
         .collect();
@@ -59,7 +59,7 @@ fn conversations() -> Vec<Seg> {
     all
 }
 
-fn ip(seg: &Seg, client: [u8; 4], ttl: u8) -> Vec<u8> {
+pub(crate) fn ip(seg: &Seg, client: [u8; 4], ttl: u8) -> Vec<u8> {
     let total = 40 + seg.len;
     let (source, destination) = if seg.out {
         (client, FAR)
@@ -83,7 +83,7 @@ fn ip(seg: &Seg, client: [u8; 4], ttl: u8) -> Vec<u8> {
     packet
 }
 
-fn ether(packet: &[u8], kind: u16) -> Vec<u8> {
+pub(crate) fn ether(packet: &[u8], kind: u16) -> Vec<u8> {
     [
         &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2],
         &kind.to_be_bytes()[..],
@@ -92,14 +92,14 @@ fn ether(packet: &[u8], kind: u16) -> Vec<u8> {
     .concat()
 }
 
-fn sll(packet: &[u8], kind: u16) -> Vec<u8> {
+pub(crate) fn sll(packet: &[u8], kind: u16) -> Vec<u8> {
     let mut frame = kind.to_be_bytes().to_vec();
     frame.extend([0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0]);
     frame.extend(packet);
     frame
 }
 
-fn pcap(frames: &[(u64, Vec<u8>)], link: u32) -> Vec<u8> {
+pub(crate) fn pcap(frames: &[(u64, Vec<u8>)], link: u32) -> Vec<u8> {
     let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96, 0, 0, 0]);
     file.extend(link.to_le_bytes());
@@ -115,17 +115,17 @@ fn pcap(frames: &[(u64, Vec<u8>)], link: u32) -> Vec<u8> {
     file
 }
 
-fn plain(segs: &[Seg]) -> Vec<u8> {
+pub(crate) fn plain(segs: &[Seg]) -> Vec<u8> {
     let frame = |seg: &Seg| (seg.at, ether(&ip(seg, HOME, 64), 0x0800));
     pcap(&segs.iter().map(frame).collect::<Vec<_>>(), 1)
 }
 
-fn plan(capture: &[u8]) -> Plan {
+pub(crate) fn plan(capture: &[u8]) -> Plan {
     Plan::read(capture, &mut |_| true).unwrap()
 }
 
 /// The capture says what the other says.
-fn same(capture: &[u8], as_this: &[u8]) {
+pub(crate) fn same(capture: &[u8], as_this: &[u8]) {
     let (found, report) = vectors(capture, Options::default());
     let (right, clean) = vectors(as_this, Options::default());
     assert_eq!(found, right);
@@ -284,7 +284,7 @@ fn a_file_that_is_cut_is_read_to_the_cut() {
     assert!(nothing.to_string().contains("the capture was cut short"));
 }
 
-fn in_ip(protocol: u8, content: &[u8]) -> Vec<u8> {
+pub(crate) fn in_ip(protocol: u8, content: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend((20 + content.len() as u16).to_be_bytes());
     packet.extend([
@@ -313,7 +313,7 @@ fn in_ipv6(next: u8, content: &[u8]) -> Vec<u8> {
     packet
 }
 
-fn udp(port: u16, content: &[u8]) -> Vec<u8> {
+pub(crate) fn udp(port: u16, content: &[u8]) -> Vec<u8> {
     let mut packet = 50_000_u16.to_be_bytes().to_vec();
     packet.extend(port.to_be_bytes());
     packet.extend((8 + content.len() as u16).to_be_bytes());

@@ -51,6 +51,13 @@ impl Direction {
         let Topology::Dumbbell(dumbbell) = &scenario.topology else {
             return Err("topology.kind: expected a dumbbell".to_owned());
         };
+        if let Some(watched) = scenario.watched().iter().flatten().next() {
+            let phase = &watched.when.phase;
+            return Err(format!(
+                "when: found a change at the phase {phase}, but no congestion control is at the ends of \
+                 this link; expected at with a time"
+            ));
+        }
         let names = LinkDirection::all(&scenario.topology.network());
         let ways = [&dumbbell.bottleneck.forward, &dumbbell.bottleneck.reverse];
         let way = usize::from(is_reverse);
@@ -128,5 +135,23 @@ impl Direction {
             state.backlog.bytes,
             state.drain,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody at the ends of this link has phases.
+    #[test]
+    fn changes_that_wait_for_a_phase_are_refused() {
+        let link = "rate = '10 Mbit/s'\ndiscipline = 'droptail-240'\n";
+        let with = |key: &str| {
+            let text = format!("{link}rate_changes = [{{ {key}, rate = '5 Mbit/s' }}]");
+            Direction::open(&text, false, 1).err().unwrap_or_default()
+        };
+        assert_eq!(with("at = '1 s'"), "");
+        let message = with("when = { flow = 1, phase = 'avoidance' }");
+        assert!(message.starts_with("when: found a change at the phase avoidance"));
     }
 }

@@ -83,6 +83,10 @@
 //! ```
 
 mod access;
+#[cfg(feature = "air")]
+mod air;
+#[cfg(not(feature = "air"))]
+#[path = "no_air.rs"]
 mod air;
 mod bypass;
 mod fifo_service;
@@ -93,6 +97,6 @@ mod ring_buffer;
 mod wire;
 
 pub use access::AccessLinks;
-pub use air::{Air, Way};
+pub use air::Air;
 pub use port::{Port, PortState};
-pub use wire::{Dropped, Served, Transmission};
+pub use wire::{Dropped, Served, Transmission, Way};

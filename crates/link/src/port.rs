@@ -1,14 +1,14 @@
 //! One direction of a link: discipline, device ring, wire.
 
-use aqmlab_aqm::{Backlog, Context, Counters, Details, FifoQueue, Queue};
-use aqmlab_net::{Packet, RandomStream, Rate, Time};
+use aqmlab_aqm::{Backlog, Context, Counters, Details, FifoQueue, Known, Queue};
+use aqmlab_net::{Ecn, Packet, RandomStream, Rate, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
 use aqmlab_scenario::{Link, LinkChange, Measure};
 
 use crate::fifo_service::FifoService;
 use crate::gate::Gate;
 use crate::queue_service::QueueService;
-use crate::wire::{Dropped, Served, Transmission, Wire};
+use crate::wire::{Dropped, Served, Transmission, Wire, timed};
 
 /// One direction of a link. `T` is what a packet is to its owner, which gets it back.
 ///
@@ -43,14 +43,19 @@ pub(crate) struct Arrival<'a, D> {
     pub(crate) details: D,
 }
 
-impl<D: Fn() -> Details> Context for Arrival<'_, D> {
+impl<D: Known> Context for Arrival<'_, D> {
     #[inline]
     fn draw(&mut self) -> f64 {
         self.draws.uniform()
     }
 
     fn details(&self) -> Option<Details> {
-        Some((self.details)())
+        Some(self.details.details())
+    }
+
+    #[inline]
+    fn client(&self) -> Option<u32> {
+        self.details.client()
     }
 }
 
@@ -95,7 +100,10 @@ impl<T> Port<T> {
 
     /// Whether departures can be computed: packets leave as they come, at any time and at one rate.
     pub fn computes(link: &Link) -> bool {
-        link.discipline.is_aqm() && link.rate_changes.is_empty() && !link.is_gated()
+        link.discipline.is_aqm()
+            && link.rate_changes.is_empty()
+            && !link.is_gated()
+            && !link.waits_for_phases()
     }
 
     /// The same port, which stores its packets whatever its discipline.
@@ -131,10 +139,13 @@ impl<T> Port<T> {
             None => {
                 let queue = Queue::new(&link.discipline, wire.facts(), hashes);
                 let probes = queue.probe_names();
-                let changes = (ring, &link.rate_changes[..]);
-                let computing = computing && wire.is_perfect() && !link.is_gated();
+                let changes = timed(&link.rate_changes, |it| Some((it.at?, it.rate)));
+                let computing = computing
+                    && wire.is_perfect()
+                    && link.rate_changes.is_empty()
+                    && !link.is_gated();
                 let gate = Gate::of(link);
-                let service = QueueService::new(queue, changes, (computing, gate));
+                let service = QueueService::new(queue, (ring, changes), (computing, gate));
                 (Service::Queue(service), probes)
             }
         };
@@ -183,7 +194,7 @@ impl<T> Port<T> {
         now: Time,
         (packet, class): (Packet, u16),
         item: T,
-        details: impl Fn() -> Details,
+        details: impl Known,
         dropped: &mut Vec<Dropped<T>>,
     ) -> Option<(T, Transmission)> {
         let Service::Queue(service) = &mut self.service else {
@@ -258,11 +269,27 @@ impl<T> Port<T> {
         }
     }
 
-    /// The names of the discipline's parts, by their numbers.
-    pub fn holders(&self) -> Vec<String> {
-        match &self.service {
+    /// When a packet of `size` IP bytes that arrived at `arrived` leaves the discipline, as
+    /// [`arrive`](Self::arrive) has just computed it, and how long it is in the device ring, if there
+    /// is one.
+    pub fn computed(&self, arrived: Time, size: u32) -> (Time, Option<Time>) {
+        let served = self.last_served(arrived, size);
+        let ring = served.end - served.transmission - served.left;
+        (served.left, self.has_ring().then_some(ring))
+    }
+
+    /// The same of the stored packet whose transmission begins `now`.
+    pub fn begun(&self, now: Time) -> (Time, Option<Time>) {
+        let left = self.left_discipline(now);
+        (left, self.has_ring().then(|| now - left))
+    }
+
+    /// The names of the discipline's parts, by their numbers. From now on it notes which of them
+    /// held a packet.
+    pub fn watch_holders(&mut self) -> Vec<String> {
+        match &mut self.service {
             Service::Fifo(_) => Vec::new(),
-            Service::Queue(service) => service.queue().holders(),
+            Service::Queue(service) => service.queue_mut().watch_holders(),
         }
     }
 
@@ -283,7 +310,7 @@ impl<T> Port<T> {
 
     /// When the packet whose transmission begins `now` left the discipline, in a port that stores
     /// its packets.
-    pub fn left_discipline(&self, now: Time) -> Time {
+    fn left_discipline(&self, now: Time) -> Time {
         match &self.service {
             Service::Fifo(_) => now,
             Service::Queue(service) => service.last_left(now),
@@ -291,15 +318,16 @@ impl<T> Port<T> {
     }
 
     /// Whether there is a device ring behind the discipline.
-    pub const fn has_ring(&self) -> bool {
+    const fn has_ring(&self) -> bool {
         match &self.service {
             Service::Fifo(service) => service.has_ring(),
             Service::Queue(service) => service.has_ring(),
         }
     }
 
-    /// What is in the device ring of a port that stores its packets, and when it left the discipline.
-    pub fn in_ring(&self) -> impl Iterator<Item = (Time, &T)> {
+    /// What is in the device ring of a port that stores its packets, when it left the discipline, and
+    /// its ECN field.
+    pub fn in_ring(&self) -> impl Iterator<Item = (Time, &T, Ecn)> {
         let service = match &self.service {
             Service::Fifo(_) => None,
             Service::Queue(service) => Some(service),
@@ -383,6 +411,7 @@ impl<T> Port<T> {
                 service.set_rate(*rate, &mut self.wire);
             }
             (Service::Queue(_), LinkChange::Delay(delay)) => self.wire.set_delay(*delay),
+            (Service::Queue(_), LinkChange::Loss(loss)) => self.wire.set_loss(*loss),
             (Service::Queue(service), LinkChange::Discipline(discipline)) => {
                 let queue = service.queue_mut();
                 queue.set_parameters(discipline, facts, hashes);
@@ -391,7 +420,7 @@ impl<T> Port<T> {
                 let fifo = service.fifo_mut();
                 fifo.set_parameters(discipline, facts, hashes);
             }
-            (Service::Fifo(_), LinkChange::Rate(_) | LinkChange::Delay(_)) => {
+            (Service::Fifo(_), _) => {
                 panic!("{DECIDED}");
             }
         }

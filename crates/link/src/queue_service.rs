@@ -8,9 +8,8 @@
 use std::collections::VecDeque;
 
 use aqmlab_aqm::{Backlog, Context, Counters, Holder, Queue, Queued};
-use aqmlab_net::{Packet, Rate, Time};
+use aqmlab_net::{Ecn, Packet, Rate, Time};
 use aqmlab_record::LinkStats;
-use aqmlab_scenario::RateChange;
 
 use crate::bypass::Bypass;
 use crate::gate::Gate;
@@ -51,7 +50,7 @@ pub(crate) struct QueueService<T> {
     /// The last arrival found an empty queue: it need not wait for a batch.
     came_first: bool,
     /// Changes of the link's rate that are still to come.
-    changes: VecDeque<RateChange>,
+    changes: VecDeque<(Time, Rate)>,
     /// When the transmission under way ends, or the discipline's shaper lets the next packet go;
     /// [`Time::NEVER`]: there is none.
     busy_until: Time,
@@ -70,12 +69,12 @@ impl<T> QueueService<T> {
     /// computed where that is possible if it is `computing`; `gate` says when the link may send.
     pub(crate) fn new(
         mut queue: Queue<Item<T>>,
-        ([ring_size, batch], changes): ([usize; 2], &[RateChange]),
+        ([ring_size, batch], changes): ([usize; 2], VecDeque<(Time, Rate)>),
         (computing, gate): (bool, Option<Gate>),
     ) -> Self {
         // No dequeue comes before the first arrival, but the wire is quiet.
         queue.idle(Time::ZERO);
-        let bound = match computing && ring_size == 0 && changes.is_empty() {
+        let bound = match computing && ring_size == 0 {
             true => queue.bypass_below(),
             false => Time::ZERO,
         };
@@ -93,7 +92,7 @@ impl<T> QueueService<T> {
             is_plain: ring_size == 0 && gate.is_none(),
             gate: gate.map(Box::new),
             came_first: false,
-            changes: changes.iter().copied().collect(),
+            changes,
             busy_until: Time::NEVER,
             is_held: false,
             waiting: 0,
@@ -227,10 +226,10 @@ impl<T> QueueService<T> {
         self.ring_size > 0
     }
 
-    /// What is in the device ring, and when it left the discipline.
-    pub(crate) fn in_ring(&self) -> impl Iterator<Item = (Time, &T)> {
+    /// What is in the device ring, when it left the discipline, and its ECN field.
+    pub(crate) fn in_ring(&self) -> impl Iterator<Item = (Time, &T, Ecn)> {
         let ring = self.ring.iter();
-        ring.map(|(left, queued)| (*left, &queued.item.item))
+        ring.map(|(left, queued)| (*left, &queued.item.item, queued.packet.ecn))
     }
 
     /// Packets and IP bytes in the device ring.
@@ -474,7 +473,7 @@ impl<T> QueueService<T> {
 
     #[cold]
     fn change_rate(&mut self, wire: &mut Wire) {
-        if let Some(RateChange { rate, .. }) = self.changes.pop_front() {
+        if let Some((_, rate)) = self.changes.pop_front() {
             self.set_rate(rate, wire);
         }
     }
@@ -511,14 +510,14 @@ impl<T> QueueService<T> {
 
     /// When the rate changes, the discipline ticks or the queue is sampled next.
     fn next_observation(&self, stats: &LinkStats) -> Time {
-        let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
+        let change = self.changes.front().map_or(Time::NEVER, |change| change.0);
         change.min(self.queue.next_tick()).min(stats.next_sample())
     }
 
     /// The next change of the rate, tick or sample.
     fn observe_next(&mut self, wire: &mut Wire, stats: &mut LinkStats) {
         let (tick, sample) = (self.queue.next_tick(), stats.next_sample());
-        let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
+        let change = self.changes.front().map_or(Time::NEVER, |change| change.0);
         if change <= tick.min(sample) {
             self.change_rate(wire);
         } else if tick <= sample {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use aqmlab_aqm::{Holder, LinkFacts, Reason};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
-use aqmlab_record::LinkStats;
-use aqmlab_scenario::{DelayChange, Link, LossChange, Reordering};
+use aqmlab_record::{LinkStats, PacketOutcome};
+use aqmlab_scenario::{Link, Reordering};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,19 @@ pub enum Transmission {
     Lost(Time),
     /// It waits in the port, which reports later what becomes of it.
     Waits,
+}
+
+impl Transmission {
+    /// What becomes of a packet in the records, unless it has come with a mark; nothing: it waits.
+    pub const fn outcome(self) -> Option<PacketOutcome> {
+        match self {
+            Self::Waits => None,
+            Self::Dropped(reason) => Some(PacketOutcome::Dropped(reason.name())),
+            Self::Lost(_) => Some(PacketOutcome::Lost),
+            Self::Arrives(_, Ecn::Ce) => Some(PacketOutcome::Marked),
+            Self::Arrives(..) => Some(PacketOutcome::Left),
+        }
+    }
 }
 
 /// A packet that was dropped or lost.
@@ -61,6 +74,14 @@ pub(crate) fn transmission_time(facts: LinkFacts, size: usize) -> Time {
     facts.rate.transmission_time(size as u64 + facts.framing.0)
 }
 
+/// The changes whose times are known; the others come from outside.
+pub(crate) fn timed<C, T>(
+    changes: &[C],
+    value: impl Fn(&C) -> Option<(Time, T)>,
+) -> VecDeque<(Time, T)> {
+    changes.iter().filter_map(value).collect()
+}
+
 /// The link behind the queue.
 #[derive(Debug)]
 pub(crate) struct Wire {
@@ -78,9 +99,9 @@ pub(crate) struct Wire {
     /// order when it becomes shorter.
     last_arrival: Option<Time>,
     /// Changes of the delay that are still to come.
-    delay_changes: VecDeque<DelayChange>,
+    delay_changes: VecDeque<(Time, Time)>,
     /// Changes of the loss that are still to come.
-    loss_changes: VecDeque<LossChange>,
+    loss_changes: VecDeque<(Time, f64)>,
     /// Packets leave at multiples of this time; 0: at once.
     batch: Time,
     /// Nothing is lost or held up, and the delay stands.
@@ -107,8 +128,8 @@ impl Wire {
             reordering: link.reordering,
             reordering_draws,
             last_arrival: (!link.delay_changes.is_empty()).then_some(Time::ZERO),
-            delay_changes: link.delay_changes.iter().copied().collect(),
-            loss_changes: link.loss_changes.iter().copied().collect(),
+            delay_changes: timed(&link.delay_changes, |it| Some((it.at?, it.delay))),
+            loss_changes: timed(&link.loss_changes, |it| Some((it.at?, it.loss))),
             batch: link.ack_batch,
             is_perfect: link.loss == 0.0
                 && link.loss_changes.is_empty()
@@ -164,6 +185,11 @@ impl Wire {
         self.delay = delay;
     }
 
+    /// Packets whose transmission begins from now on are lost with this probability.
+    pub(crate) const fn set_loss(&mut self, loss: f64) {
+        self.loss = loss;
+    }
+
     /// A transmission ends at `end`: where the packet goes.
     #[inline(always)]
     pub(crate) fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut LinkStats) -> Transmission {
@@ -178,7 +204,7 @@ impl Wire {
 
     /// When a packet reaches the far end, if it does: where packets are lost at random or held up.
     fn arrival(&mut self, end: Time, stats: &mut LinkStats) -> Option<Time> {
-        while let Some(&LossChange { at, loss }) = self.loss_changes.front() {
+        while let Some(&(at, loss)) = self.loss_changes.front() {
             if at > end {
                 break;
             }
@@ -189,7 +215,7 @@ impl Wire {
             stats.on_wire_loss(end);
             return None;
         }
-        while let Some(&DelayChange { at, delay }) = self.delay_changes.front() {
+        while let Some(&(at, delay)) = self.delay_changes.front() {
             if at > end {
                 break;
             }
@@ -211,4 +237,13 @@ impl Wire {
         }
         Some(arrives + held_up)
     }
+}
+
+/// The way of a packet on the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the access point to a station.
+    Down,
+    /// From a station to the access point.
+    Up,
 }

@@ -152,7 +152,8 @@ fn departures_are_computed_where_nothing_can_change_them() {
     codel.discipline = discipline("kind = \"codel\"");
     let mut varying = plain.clone();
     varying.rate_changes = vec![RateChange {
-        at: MS(5),
+        at: Some(MS(5)),
+        when: None,
         rate: Rate::from_mbps(4),
     }];
     let mut gated = plain;

@@ -139,7 +139,11 @@ fn packets_of_a_batch_leave_together() {
 fn loss_begins_and_ends_at_its_times() {
     let mut link = link();
     link.loss_changes = [(3, 0.999_999), (6, 0.0)]
-        .map(|(at, loss)| LossChange { at: MS(at), loss })
+        .map(|(at, loss)| LossChange {
+            at: Some(MS(at)),
+            when: None,
+            loss,
+        })
         .to_vec();
     // Transmissions end at 1 to 7 ms: those that end at 3, 4 and 5 ms are lost.
     assert_eq!(arrivals(&link, &[(0, 1500); 7]), [1, 2, 0, 0, 0, 6, 7]);
@@ -174,11 +178,13 @@ fn a_delay_that_falls_keeps_the_order() {
     link.delay = MS(10);
     link.delay_changes = vec![
         DelayChange {
-            at: MS(2),
+            when: None,
+            at: Some(MS(2)),
             delay: MS(20),
         },
         DelayChange {
-            at: MS(4),
+            when: None,
+            at: Some(MS(4)),
             delay: MS(5),
         },
     ];

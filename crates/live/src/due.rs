@@ -55,6 +55,11 @@ impl<T> EventQueue<T> {
         self.heap.push(Due { at, serial, what });
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// When the first of them is due.
     pub(crate) fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |due| due.at)

@@ -9,7 +9,7 @@ use crate::routes::Side;
 use crate::shell::NEAR;
 
 const ICMP: u8 = 1;
-const TCP: u8 = 6;
+pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;

@@ -3,25 +3,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 
 use aqmlab_net::Time;
 use aqmlab_tcp::Retransmissions;
 
+use crate::ends::{Ends, Numbers};
 use crate::ip::{self, Headers, Segment};
 use crate::routes::{Sent, Side};
-
-/// The ends of a connection or of a flow of datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Ends {
-    is_tcp: bool,
-    program: SocketAddrV4,
-    far: SocketAddrV4,
-}
 
 /// What has come out of one direction of the link.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     from: Side,
+    numbers: Arc<Numbers>,
     ways: HashMap<Ends, Way>,
     /// Bytes of datagrams in fragments, whose ports are in the first one only.
     in_fragments: u64,
@@ -30,6 +25,8 @@ pub(crate) struct Ledger {
 /// One direction of a connection.
 #[derive(Debug)]
 struct Way {
+    /// The connection's.
+    number: u64,
     begun: Time,
     last: Time,
     /// Number of the SYN that came last: a new connection has another number.
@@ -43,8 +40,9 @@ struct Way {
 }
 
 impl Way {
-    fn new(now: Time) -> Self {
+    fn new(number: u64, now: Time) -> Self {
         Self {
+            number,
             begun: now,
             last: now,
             opening: None,
@@ -119,9 +117,10 @@ impl Delivered {
 
 impl Ledger {
     /// Nothing yet, of the packets that one side sends.
-    pub(crate) fn new(from: Side) -> Self {
+    pub(crate) fn new(from: Side, numbers: Arc<Numbers>) -> Self {
         Self {
             from,
+            numbers,
             ways: HashMap::new(),
             in_fragments: 0,
         }
@@ -129,20 +128,12 @@ impl Ledger {
 
     /// What is known of a packet's connection; nothing if users of a scenario have it.
     fn way(&mut self, now: Time, headers: &Headers) -> Option<&mut Way> {
-        let (program, far) = match self.from {
-            Side::Clients => (headers.source, headers.destination),
-            Side::Servers => (headers.destination, headers.source),
-        };
-        if Side::Clients.has(*program.ip()) {
+        let ends = Ends::of(self.from, headers);
+        if Side::Clients.has(*ends.near.ip()) {
             return None;
         }
-        let is_tcp = headers.segment.is_some();
-        let ends = Ends {
-            is_tcp,
-            program,
-            far,
-        };
-        Some(self.ways.entry(ends).or_insert_with(|| Way::new(now)))
+        let new = || Way::new(self.numbers.of(ends), now);
+        Some(self.ways.entry(ends).or_insert_with(new))
     }
 
     /// A packet was sent.
@@ -189,6 +180,8 @@ impl Ledger {
 /// A connection, or a flow of datagrams: of several between the same ends all that they had.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Connection {
+    /// Its number in results.
+    pub(crate) number: u64,
     /// The end that is not the program's.
     pub(crate) far: SocketAddrV4,
     /// Whether anything but a reset has come from there.
@@ -226,11 +219,12 @@ impl Account {
             let seen = || ways.into_iter().flatten();
             let bytes = |way: Option<&Way>| way.map_or(0, |way| way.delivered.bytes);
             let is_reset = seen().any(|way| way.is_reset);
-            let is_answered = ways[0].is_some_and(|way| !ends.is_tcp || way.opening.is_some());
+            let is_answered = ways[0].is_some_and(|way| !ends.are_tcp() || way.opening.is_some());
             let connection = Connection {
+                number: seen().next().map_or(0, |way| way.number),
                 far: ends.far,
                 is_answered,
-                is_tcp: ends.is_tcp,
+                is_tcp: ends.are_tcp(),
                 start: seen().map(|way| way.begun).min().unwrap_or_default(),
                 end: seen().map(|way| way.last).max().unwrap_or_default(),
                 received: bytes(ways[0]),
@@ -275,7 +269,7 @@ mod tests {
 
     /// Has segments cross the link: their numbers, flags and lengths, and whether they are lost.
     fn ledger(from: Side, segments: &[(u32, u8, usize, bool)]) -> Ledger {
-        let mut ledger = Ledger::new(from);
+        let mut ledger = Ledger::new(from, Arc::default());
         let [program, far] = ends();
         let (source, destination) = match from {
             Side::Clients => (program, far),
@@ -377,7 +371,8 @@ mod tests {
     fn users_of_a_scenario_are_none_of_the_program() {
         let user = SocketAddrV4::new(Side::Clients.address(3), 2000);
         let server = SocketAddrV4::new(Side::Servers.address(0), 80);
-        let [mut down, mut up] = [Side::Servers, Side::Clients].map(Ledger::new);
+        let [mut down, mut up] =
+            [Side::Servers, Side::Clients].map(|from| Ledger::new(from, Arc::default()));
         for (ledger, packet) in [
             (&mut up, tcp(user, server, 0, (1, ACK, 10))),
             (&mut down, tcp(server, user, 0, (1, ACK, 10))),
@@ -391,7 +386,7 @@ mod tests {
     #[test]
     fn datagrams_count_whole_and_in_parts() {
         let [program, far] = ends();
-        let mut up = Ledger::new(Side::Clients);
+        let mut up = Ledger::new(Side::Clients, Arc::default());
         let mut packet = udp(program, far, 100);
         up.note_sent(Time::ZERO, &packet);
         up.note_delivered(Time::ZERO, &packet);
@@ -400,7 +395,7 @@ mod tests {
         up.note_delivered(Time::ZERO, &packet);
         packet[6..8].copy_from_slice(&[0, 20]);
         up.note_delivered(Time::ZERO, &packet);
-        let found = Account::new(&Ledger::new(Side::Servers), &up);
+        let found = Account::new(&Ledger::new(Side::Servers, Arc::default()), &up);
         assert_eq!(found.in_fragments, [0, 208]);
         let [flow] = found.connections.try_into().unwrap();
         assert_eq!((flow.is_tcp, flow.received, flow.sent), (false, 0, 100));

@@ -14,6 +14,7 @@
 mod bed;
 mod clock;
 mod due;
+mod ends;
 mod error;
 mod gauge;
 mod ip;
@@ -22,6 +23,7 @@ mod ledger;
 mod load;
 mod measure;
 mod outside;
+mod packet_log;
 mod path;
 mod player;
 mod preflight;
@@ -33,6 +35,7 @@ mod side;
 mod stack;
 mod tap;
 mod world;
+mod writing;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -49,12 +52,14 @@ pub use program_report::{NotReached, ProgramReport};
 pub use shell::{Order, Program, Reach, ShellSettings, ShellSummary, TcpSettings, shell};
 
 use bed::{Bed, FileLimit};
+use ends::Numbers;
 use load::{FIRST_SERVER_PORT, Setting};
 use path::Path;
 use routes::{Routes, Side};
 use side::ClassSockets;
 use stack::Stack;
 use world::World;
+use writing::Writing;
 
 /// What this machine lacks for a live run, as one sentence; nothing if it can have one.
 pub fn missing() -> Option<String> {
@@ -81,9 +86,11 @@ pub fn run(
     }
     let _raised = FileLimit::raise();
     let routes = Arc::new(Routes::default());
-    let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
+    let mut paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
     let links = paths.iter().flat_map(Path::stats);
-    let metrics = Metrics::new(scenario, View::Sockets, links, records)?;
+    let mut metrics = Metrics::new(scenario, View::Sockets, links, records)?;
+    let numbers = Arc::<Numbers>::default();
+    let packets = packet_log::start(scenario, &mut metrics, &mut paths, &numbers)?;
     let sources = scenario.sources().map_err(RunError::from)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);
@@ -95,6 +102,7 @@ pub fn run(
         end: &end,
         stop: &world.stop,
         routes: world.routes.clone(),
+        numbers,
         metrics,
         sources,
         absent: 0,
@@ -102,7 +110,14 @@ pub fn run(
         bottleneck_delay: dumbbell.bottleneck.forward.delay + dumbbell.bottleneck.reverse.delay,
         delay_at: dumbbell.hosts.delay_at,
     };
-    let (mut links, mut health, (metrics, events)) = world.run(paths, setting, progress)?;
+    // A table that cannot be written ends the run.
+    let has_failed = || packets.as_ref().is_some_and(Writing::is_over);
+    let ran = world.run(paths, setting, &mut |share| {
+        !has_failed() && progress(share)
+    });
+    let missing = packets.map(|it| it.finish("packets.parquet")).transpose()?;
+    let (mut links, mut health, (metrics, events)) = ran?;
+    health.harm.extend(missing.flatten());
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
     health.judge();
     let summary = metrics.finish(scenario, &mut links, events)?;

@@ -20,6 +20,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::bed::Bed;
 use crate::clock::Clock;
 use crate::due::EventQueue;
+use crate::ends::Numbers;
 use crate::error::LiveError;
 use crate::measure::{Lateness, LoadReport, Meter};
 use crate::routes::{FIRST_CLIENT_PORT, Route, Routes, Side};
@@ -112,7 +113,7 @@ pub(crate) struct Load<'a> {
     /// When a source wants to be woken: its class and token.
     agenda: EventQueue<(usize, u32)>,
     actions: Vec<Action>,
-    flows_opened: u64,
+    numbers: Arc<Numbers>,
     open: HashMap<u64, Open>,
     ports: Ports,
     /// By class, in the order of the source's tokens.
@@ -133,6 +134,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) end: &'a AtomicU64,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) routes: Arc<Routes>,
+    pub(crate) numbers: Arc<Numbers>,
     pub(crate) metrics: Metrics,
     /// So many classes, the first ones, have no users: others stand for them.
     pub(crate) absent: usize,
@@ -166,7 +168,7 @@ impl<'a> Load<'a> {
             reports,
             agenda: EventQueue::new(),
             actions: Vec::new(),
-            flows_opened: 0,
+            numbers: setting.numbers,
             open: HashMap::new(),
             ports: Ports::default(),
             datagrams: std::iter::repeat_with(Vec::new).take(count).collect(),
@@ -383,11 +385,11 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn route(&mut self, class: usize, rtt: Time, script: Option<Script>) -> Arc<Route> {
-        self.flows_opened += 1;
+    fn route(&self, class: usize, rtt: Time, script: Option<Script>) -> Arc<Route> {
+        let flow = self.numbers.next();
         let access = rtt.saturating_sub(self.bottleneck_delay);
         let delays = self.delay_at.shares(access);
-        Arc::new(Route::new(self.flows_opened, class, rtt, delays, script))
+        Arc::new(Route::new(flow, class, rtt, delays, script))
     }
 
     fn connect(&mut self, class: usize, connect: Connect) {
@@ -483,11 +485,6 @@ impl<'a> Load<'a> {
         if let Err(error) = flow.socket.send_to(payload, flow.to) {
             self.note_failure(&error);
         }
-    }
-
-    /// The number of the connection that was opened last.
-    pub(crate) const fn last_flow(&self) -> u64 {
-        self.flows_opened
     }
 
     /// The run is over: counts what goes on. Returns the metrics, the report and how many events

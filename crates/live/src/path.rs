@@ -14,8 +14,10 @@ use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Dumbbell, Scenario};
 
 use crate::due::EventQueue;
+use crate::ends::Numbers;
 use crate::ip::{self, Headers};
 use crate::ledger::Ledger;
+use crate::packet_log::{PacketLog, Trip};
 use crate::routes::{Route, Routes, Side};
 use crate::tap::{Fate, Tap};
 
@@ -32,6 +34,8 @@ struct Frame {
     is_datagram: bool,
     /// When it reached the port.
     reached: Time,
+    /// Where packets are recorded.
+    trip: Option<Trip>,
 }
 
 /// A delay that varies from packet to packet, behind the link. Packets keep their order.
@@ -161,6 +165,8 @@ pub(crate) struct Path {
     exit: Exit,
     /// What is known of a program's connections.
     ledger: Option<Ledger>,
+    /// Where packets are recorded.
+    log: Option<PacketLog>,
     /// Packets of no connection, which are thrown away.
     strays: u64,
 }
@@ -212,6 +218,7 @@ impl Path {
                 tap: None,
             },
             ledger: None,
+            log: None,
             strays: 0,
         }
     }
@@ -225,6 +232,7 @@ impl Path {
         from: Side,
         jitter: Time,
         users: Option<Arc<Routes>>,
+        numbers: Arc<Numbers>,
     ) -> Self {
         let link = match from {
             Side::Servers => &dumbbell.bottleneck.forward,
@@ -247,7 +255,8 @@ impl Path {
                 measured: MeasuredSpan::of(&scenario.measure),
                 tap: None,
             },
-            ledger: Some(Ledger::new(from)),
+            ledger: Some(Ledger::new(from, numbers)),
+            log: None,
             strays: 0,
         }
     }
@@ -255,6 +264,11 @@ impl Path {
     /// Has a capture take what crosses the link.
     pub(crate) fn set_tap(&mut self, tap: Tap) {
         self.exit.tap = Some(tap);
+    }
+
+    /// Has every packet that reaches the link's queue, or that of its input, recorded.
+    pub(crate) fn set_log(&mut self, log: PacketLog) {
+        self.log = Some(log);
     }
 
     /// What is counted of the link, and of its input if it has one.
@@ -303,7 +317,13 @@ impl Path {
             receiver: 0,
             is_datagram: false,
             reached: now,
+            trip: None,
         };
+        if let Some(log) = &mut self.log {
+            let user = user.as_ref();
+            let route = user.map(|(route, sender, _)| (route.as_ref(), *sender));
+            frame.trip = Some(log.sends(bytes, route));
+        }
         if let Some((route, sender, headers)) = user {
             if let Some(segment) = &headers.segment {
                 route.note_sent(sender, segment);
@@ -352,6 +372,10 @@ impl Path {
             receiver,
             is_datagram: headers.segment.is_none(),
             reached: reaches,
+            trip: self
+                .log
+                .as_mut()
+                .map(|log| log.sends(bytes, Some((&route, sender)))),
             route: Some(route),
         };
         let arriving = match &mut self.input {
@@ -370,19 +394,30 @@ impl Path {
             if departure <= now.min(self.delayed.next()) {
                 let sent = self.port.depart(departure, &mut self.dropped);
                 self.pass(departure, sent);
-            } else if let Some((at, (packet, frame))) = self.delayed.pop(now) {
+            } else if let Some((at, (packet, mut frame))) = self.delayed.pop(now) {
                 let class = frame.class;
-                let sent = match self.port.arrive(at, packet, class) {
+                if let (Some(log), Some(trip)) = (&mut self.log, &mut frame.trip) {
+                    let backlog = self.port.backlog(at);
+                    log.arrives(trip, (0, at), (&packet, class), backlog);
+                }
+                match self.port.arrive(at, packet, class) {
                     Transmission::Waits => {
                         let details = ip::details(&frame.bytes);
                         let packet = (packet, class);
                         let dropped = &mut self.dropped;
-                        self.port
-                            .take_in(at, packet, frame, || details.clone(), dropped)
+                        let sent =
+                            self.port
+                                .take_in(at, packet, frame, || details.clone(), dropped);
+                        self.pass(at, sent);
                     }
-                    transmission => Some((frame, transmission)),
-                };
-                self.pass(at, sent);
+                    transmission => {
+                        if let Some(log) = &mut self.log {
+                            let left = || self.port.computed(at, packet.size);
+                            log.leaves(frame.trip.take(), left, transmission);
+                        }
+                        self.pass(at, Some((frame, transmission)));
+                    }
+                }
             } else {
                 break;
             }
@@ -396,8 +431,17 @@ impl Path {
         let Some(input) = &mut self.input else {
             return;
         };
-        while let Some((at, (packet, frame))) = input.arriving.pop(now) {
-            match input.port.arrive(at, packet, frame.class) {
+        while let Some((at, (packet, mut frame))) = input.arriving.pop(now) {
+            if let (Some(log), Some(trip)) = (&mut self.log, &mut frame.trip) {
+                let backlog = input.port.backlog(at);
+                log.arrives(trip, (1, at), (&packet, frame.class), backlog);
+            }
+            let transmission = input.port.arrive(at, packet, frame.class);
+            if let Some(log) = &mut self.log {
+                let left = || input.port.computed(at, packet.size);
+                log.leaves(frame.trip, left, transmission);
+            }
+            match transmission {
                 // A drop-tail queue leaves the ECN field unchanged.
                 Transmission::Arrives(reaches, _) => self.delayed.push(reaches, (packet, frame)),
                 Transmission::Dropped(_) => self.exit.count_loss(at, &frame),
@@ -419,6 +463,16 @@ impl Path {
             && Tap::wants_reasons(sent.as_ref().map(|(_, sent)| sent), &self.dropped)
         {
             tap.note(&self.port.observe(now).counters);
+        }
+        if let Some(log) = &mut self.log {
+            if let Some((frame, transmission)) = &sent {
+                log.leaves(frame.trip, || self.port.begun(now), *transmission);
+            }
+            for Dropped { item, reason, .. } in &self.dropped {
+                if let Some(reason) = reason {
+                    log.leaves(item.trip, || (now, None), Transmission::Dropped(*reason));
+                }
+            }
         }
         if let Some((frame, transmission)) = sent {
             self.exit.pass(now, frame, transmission);
@@ -454,6 +508,14 @@ impl Path {
     /// [`stats`](Self::stats).
     pub(crate) fn close(mut self, end: Time) -> Vec<LinkStats> {
         self.advance(end.saturating_sub(Time::from_nanos(1)));
+        if let Some(mut log) = self.log {
+            // What is in the device ring has left the discipline.
+            for (left, frame, ecn) in self.port.in_ring() {
+                let arrives = Transmission::Arrives(Time::NEVER, ecn);
+                log.leaves(frame.trip, || (left, None), arrives);
+            }
+            log.close();
+        }
         let input = self.input.map(|input| input.port);
         let ports = [Some(self.port), input].into_iter().flatten();
         let closed = ports.map(|mut port| {
@@ -465,335 +527,4 @@ impl Path {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::SocketAddrV4;
-
-    use aqmlab_aqm::Discipline;
-    use aqmlab_net::RandomStream;
-    use aqmlab_scenario::Topology;
-
-    use super::*;
-    use crate::ip::tests::tcp;
-
-    const LINK: &str = "rate = \"8 Mbit/s\"\ndelay = \"3 ms\"\n";
-
-    /// The forward path of a link with such queue and hosts, and one connection on it with a
-    /// delay of 10 ms to the port.
-    struct Bench {
-        scenario: Scenario,
-        path: Path,
-        client: SocketAddrV4,
-        route: Arc<Route>,
-    }
-
-    impl Bench {
-        fn new(link: &str, hosts: &str) -> Self {
-            let text = format!(
-                "[measure]\nwarm_up = \"0 s\"\nduration = \"10 s\"\n\
-                 [topology]\nkind = \"dumbbell\"\n[topology.hosts]\n{hosts}\n\
-                 [topology.bottleneck]\n{link}\n[[traffic]]\nkind = \"bulk\"\nflows = 1\n\
-                 rtt = {{ kind = \"constant\", rtt = \"26 ms\" }}\n"
-            );
-            let scenario = Scenario::parse(&text, &[], &mut |_| unreachable!()).unwrap();
-            let Topology::Dumbbell(dumbbell) = &scenario.topology else {
-                unreachable!("it says so above");
-            };
-            let routes = Arc::new(Routes::default());
-            let client = SocketAddrV4::new(Side::Clients.address(1), 2000);
-            let route = Arc::new(Route::new(
-                7,
-                0,
-                Time::from_millis(26),
-                [Time::from_millis(10); 2],
-                None,
-            ));
-            routes.insert(client, route.clone());
-            Self {
-                path: Path::new(&scenario, dumbbell, Side::Servers, routes),
-                scenario: scenario.clone(),
-                client,
-                route,
-            }
-        }
-
-        /// A server sends a packet with so many IP bytes.
-        fn send(&mut self, now: Time, tos: u8, size: usize) {
-            let server = SocketAddrV4::new(Side::Servers.address(2), 80);
-            let packet = tcp(server, self.client, tos, (1, 16, size - 40));
-            self.path.enter(now, &packet);
-        }
-
-        /// A server sends a datagram with so many IP bytes.
-        fn send_datagram(&mut self, now: Time, size: usize) {
-            let server = SocketAddrV4::new(Side::Servers.address(2), 80);
-            let mut packet = tcp(server, self.client, 0, (1, 0, size - 40));
-            packet[9] = ip::UDP;
-            self.path.enter(now, &packet);
-        }
-
-        /// How many packets came to the input, and to the port, and how many were dropped there.
-        fn counted(&mut self, now: Time) -> [(u64, u64); 2] {
-            let input = self.path.input.as_mut().expect("its scenario has one");
-            [&mut input.port, &mut self.path.port].map(|port| {
-                let counters = port.observe(now).counters;
-                (counters.arrived_packets, counters.dropped.iter().sum())
-            })
-        }
-
-        /// When packets leave, in microseconds, and their ECN fields, if the router looks up every
-        /// `step`.
-        fn out(&mut self, step: Time) -> Vec<(u64, u8)> {
-            let mut out = Vec::new();
-            let mut now = Time::ZERO;
-            while now < Time::from_secs(1) {
-                now += step;
-                self.path.advance(now);
-                while let Some((due, packet)) = self.path.pop(now) {
-                    out.push((due.as_nanos() / 1000, packet[1] & 3));
-                }
-            }
-            out
-        }
-    }
-
-    const DROPTAIL: &str = "discipline = { kind = \"droptail\", limit = \"2 packets\" }";
-
-    #[test]
-    fn packets_leave_at_their_time_however_late_the_router_looks() {
-        let mut seen = Vec::new();
-        for step in [
-            Time::from_micros(7),
-            Time::from_millis(1),
-            Time::from_millis(50),
-        ] {
-            let mut bench = Bench::new(&format!("{LINK}framing = \"none\"\n{DROPTAIL}"), "");
-            for at in [0, 0, 0, 0, 20] {
-                bench.send(Time::from_millis(at), 0, 1000);
-            }
-            seen.push(bench.out(step));
-        }
-        // 10 ms to the port, 1 ms for each packet on the wire, 3 ms behind it; one on the wire and
-        // two waiting leave no room for the fourth.
-        let expected = [14_000, 15_000, 16_000, 34_000].map(|at| (at, 0));
-        assert_eq!(seen, [expected; 3]);
-    }
-
-    #[test]
-    fn framing_and_the_hosts_links_cost_time() {
-        let link = format!("{LINK}framing = \"ethernet\"\n{DROPTAIL}");
-        let mut bench = Bench::new(&link, "rate = \"16 Mbit/s\"\nframing = \"ethernet\"");
-        bench.send(Time::ZERO, 0, 962);
-        bench.send(Time::ZERO, 0, 962);
-        // 500 us on the sender's link, 10 ms, 1 ms on the wire, 3 ms, 500 us on the receiver's.
-        let expected = [15_000, 16_000].map(|at| (at, 0));
-        assert_eq!(bench.out(Time::from_micros(100)), expected);
-    }
-
-    #[test]
-    fn marks_of_the_discipline_are_written_into_the_packets() {
-        let step =
-            "discipline = { kind = \"step\", threshold = \"1 packets\", limit = \"9 packets\" }";
-        let mut bench = Bench::new(&format!("{LINK}framing = \"none\"\n{step}"), "");
-        for _ in 0..4 {
-            bench.send(Time::ZERO, 2, 1000);
-        }
-        let out = bench.out(Time::from_millis(1));
-        // The first is on the wire, the next two find at most one waiting.
-        let marks: Vec<u8> = out.iter().map(|(_, ecn)| *ecn).collect();
-        assert_eq!(marks, [2, 2, 2, 3]);
-    }
-
-    const INPUT: &str = "input = { packet_time = \"1 ms\", limit = \"2 packets\" }";
-
-    #[test]
-    fn the_input_takes_its_time_and_counts_its_own_drops() {
-        for step in [
-            Time::from_micros(7),
-            Time::from_millis(1),
-            Time::from_millis(50),
-        ] {
-            let link = format!("rate = \"80 Mbit/s\"\ndelay = \"3 ms\"\n{DROPTAIL}\n{INPUT}");
-            let mut bench = Bench::new(&format!("{link}\nframing = \"none\""), "");
-            for size in [1000, 40, 500, 1000] {
-                bench.send(Time::ZERO, 0, size);
-            }
-            bench.send_datagram(Time::ZERO, 1000);
-            bench.send(Time::from_millis(20), 0, 1000);
-            // 10 ms to the input, 1 ms there for each packet of any size, 100 us on the wire for
-            // 1000 bytes, 3 ms behind it; one in work and two waiting leave no room for more.
-            let expected = [14_100, 15_004, 16_050, 34_100].map(|at| (at, 0));
-            assert_eq!(bench.out(step), expected);
-            assert_eq!(bench.counted(Time::from_secs(1)), [(6, 2), (4, 0)]);
-            assert_eq!(bench.route.lost(), 1);
-            assert_eq!(bench.path.next(), Time::NEVER);
-        }
-    }
-
-    #[test]
-    fn the_router_is_told_of_an_arrival_at_the_input() {
-        let link = format!("{LINK}framing = \"none\"\n{DROPTAIL}\n{INPUT}");
-        let mut bench = Bench::new(&link, "");
-        bench.send(Time::ZERO, 0, 1000);
-        // At the input, at the port, out.
-        for due in [10, 11, 15].map(Time::from_millis) {
-            assert_eq!(bench.path.next(), due);
-            bench.path.advance(due);
-        }
-    }
-
-    #[test]
-    fn a_packet_leaves_the_port_before_another_comes_from_the_input() {
-        let room = "discipline = { kind = \"droptail\", limit = \"1 packets\" }";
-        // Departures that are computed, and those for which the port is woken.
-        for stored in [
-            "",
-            "\nrate_changes = [{ at = \"9 s\", rate = \"8 Mbit/s\" }]",
-        ] {
-            let link = format!("{LINK}framing = \"none\"\n{room}\n{INPUT}{stored}");
-            let mut bench = Bench::new(&link, "");
-            for size in [2000, 1000, 1000] {
-                bench.send(Time::ZERO, 0, size);
-            }
-            // The third finds room, because the first has been sent in that moment.
-            let expected = [16_000, 17_000, 18_000].map(|at| (at, 0));
-            assert_eq!(bench.out(Time::from_millis(50)), expected, "{stored}");
-        }
-    }
-
-    #[test]
-    fn results_have_both_directions_of_an_input_and_packets_cross_the_stated_ones() {
-        for (at, crossed) in [
-            ("", [true, true]),
-            ("[topology.bottleneck.forward]\n", [true, false]),
-            ("[topology.bottleneck.reverse]\n", [false, true]),
-        ] {
-            let bench = Bench::new(&format!("{LINK}{DROPTAIL}\n{at}{INPUT}"), "");
-            let Topology::Dumbbell(dumbbell) = &bench.scenario.topology else {
-                unreachable!("it says so above");
-            };
-            for from in Side::BOTH {
-                let path = Path::new(&bench.scenario, dumbbell, from, Arc::default());
-                let names = ["bottleneck", "bottleneck-input"].map(|link| LinkDirection {
-                    link: link.to_owned(),
-                    direction: from.direction(),
-                });
-                assert!(path.stats().map(LinkStats::name).eq(&names));
-                let input = path.input.expect("results have it");
-                assert_eq!(input.is_crossed, crossed[from as usize], "{at}");
-            }
-        }
-        let bench = Bench::new(&format!("{LINK}{DROPTAIL}"), "");
-        assert_eq!(bench.path.stats().count(), 1);
-    }
-
-    /// What ports do that learn of every packet in time: when packets are out, in nanoseconds,
-    /// their ECN fields, and the statistics.
-    fn in_time(scenario: &Scenario, sent: &[(Time, Packet)]) -> (Vec<(u64, u8)>, String) {
-        let network = scenario.topology.network();
-        let names = LinkDirection::all(&network);
-        let port_of = |name: &LinkDirection| -> Port<()> {
-            let link = &network.links[&name.link].forward;
-            Port::new(name, link, scenario.seed, &scenario.measure)
-        };
-        let mut port = port_of(&names[0]);
-        // The forward direction of the input, if there is one.
-        let mut input = names.get(2).map(port_of);
-        let through_input = |&(at, packet): &(Time, Packet)| match &mut input {
-            None => Some((at, packet)),
-            Some(input) => match input.arrive(at, packet, 0) {
-                Transmission::Arrives(reaches, _) => Some((reaches, packet)),
-                _ => None,
-            },
-        };
-        let sent: Vec<_> = sent.iter().filter_map(through_input).collect();
-        let (mut out, mut dropped) = (Vec::new(), Vec::new());
-        let mut note = |sent: Option<((), Transmission)>| {
-            if let Some(((), Transmission::Arrives(at, ecn))) = sent {
-                out.push((at.as_nanos(), ecn as u8));
-            }
-        };
-        let mut arrivals = sent.iter().peekable();
-        loop {
-            let departure = port.next_departure();
-            let arrival = arrivals.peek().map_or(Time::NEVER, |(at, _)| *at);
-            if departure <= arrival && departure < Time::NEVER {
-                note(port.depart(departure, &mut dropped));
-            } else if let Some(&(at, packet)) = arrivals.next() {
-                match port.arrive(at, packet, 0) {
-                    Transmission::Waits => {
-                        let details = aqmlab_aqm::Details::default;
-                        note(port.take_in(at, (packet, 0), (), details, &mut dropped));
-                    }
-                    transmission => note(Some(((), transmission))),
-                }
-            } else {
-                break;
-            }
-        }
-        out.sort_unstable();
-        let ports = [Some(port), input].into_iter().flatten();
-        let stats = ports.map(|mut port| {
-            port.close(MeasuredSpan::of(&scenario.measure).end);
-            port.into_stats()
-        });
-        (out, format!("{:?}", stats.collect::<Vec<_>>()))
-    }
-
-    #[test]
-    fn a_router_that_looks_late_does_what_a_port_in_time_does() {
-        for preset in Discipline::presets() {
-            let link = format!(
-                "{LINK}device_ring = \"3 packets\"\nloss = 0.02\n\
-                 reordering = {{ share = 0.1, delay = \"2 ms\" }}\ndiscipline = \"{}\"",
-                preset.name
-            );
-            for changes in [
-                "",
-                "\nrate_changes = [{ at = \"300 ms\", rate = \"5 Mbit/s\" }]",
-                "\ninput = { packet_time = \"500 us\", limit = \"3 packets\" }",
-            ] {
-                let mut bench = Bench::new(&format!("{link}{changes}"), "");
-                let mut draws = RandomStream::new(5, "sent", 0);
-                let mut now = Time::ZERO;
-                let mut sent = Vec::new();
-                for _ in 0..1200 {
-                    now += Time::from_secs_f64(draws.exponential(0.6e-3));
-                    let size = [40, 576, 1500][draws.below(3)];
-                    bench.send(now, 2, size);
-                    let packet = Packet {
-                        size: size as u32,
-                        ecn: Ecn::Ect0,
-                        dscp: 0,
-                        flow: FlowKey(7 << 1 | 1),
-                    };
-                    sent.push((now + Time::from_millis(10), packet));
-                }
-                let (expected, stats) = in_time(&bench.scenario, &sent);
-                let mut out = Vec::new();
-                let mut now = Time::ZERO;
-                while now < Time::from_secs(9) {
-                    now += Time::from_secs_f64(draws.uniform_in(0.0, 0.05));
-                    bench.path.advance(now);
-                    while let Some((due, packet)) = bench.path.pop(now) {
-                        out.push((due.as_nanos(), packet[1] & 3));
-                    }
-                }
-                out.sort_unstable();
-                let end = MeasuredSpan::of(&bench.scenario.measure).end;
-                assert_eq!(out, expected, "{}{changes}", preset.name);
-                let found = format!("{:?}", bench.path.close(end));
-                assert!(found == stats, "{}{changes}: other statistics", preset.name);
-            }
-        }
-    }
-
-    #[test]
-    fn packets_of_nobody_are_thrown_away() {
-        let mut bench = Bench::new(&format!("{LINK}{DROPTAIL}"), "");
-        bench.client.set_port(2001);
-        bench.send(Time::ZERO, 0, 100);
-        bench.path.enter(Time::ZERO, &[0x60; 40]);
-        assert_eq!(bench.path.strays(), 2);
-        assert_eq!(bench.path.next(), Time::NEVER);
-    }
-}
+mod tests;

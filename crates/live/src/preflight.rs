@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use aqmlab_scenario::{Dumbbell, Link, Record, ResponseTime, Scenario, Topology};
+use aqmlab_scenario::{Dumbbell, Link, ResponseTime, Scenario, Topology};
 use aqmlab_traffic::Model;
 use aqmlab_traffic::cbr::Ect;
 
@@ -132,6 +132,13 @@ pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
                 .to_owned(),
         );
     }
+    if link.forward.waits_for_phases() || link.reverse.waits_for_phases() {
+        return refuse(
+            "topology.bottleneck: found a change with when, but only a simulation sees the phases of a \
+             congestion control; expected at with a time"
+                .to_owned(),
+        );
+    }
     if !scenario.changes.is_empty() {
         return refuse(
             "changes: found some, but nothing changes in the live bed but the rate of links, by \
@@ -155,13 +162,6 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
         return refuse(
             "measure.breakdown: found true, but nobody sees what a kernel's connections wait for; \
              leave it out"
-                .to_owned(),
-        );
-    }
-    if scenario.measure.record.contains(&Record::Packets) {
-        return refuse(
-            "measure.record: found \"packets\", but only a simulated run writes them; leave it out, or \
-             use `aqmlab shell --pcap`"
                 .to_owned(),
         );
     }
@@ -235,6 +235,15 @@ pub(crate) fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<()
                 class.name
             ));
         }
+        if let Model::Bulk(bulk) = &class.model
+            && let Some(place) = bulk.pauses.iter().position(|it| it.when.is_some())
+        {
+            return refuse(format!(
+                "traffic.{}.pauses.{place}.when: found a pause at a phase, but only a simulation sees the \
+                 phases of a congestion control; expected at with a time",
+                class.name
+            ));
+        }
         if let Model::Cbr(cbr) = &class.model
             && cbr.ect != Ect::NotEct
         {
@@ -289,6 +298,36 @@ mod tests {
                 error.contains(&format!("measure.{key}: found one")),
                 "{error}"
             );
+        }
+    }
+
+    /// A kernel does not show the phases of its congestion control.
+    #[test]
+    fn what_waits_for_a_phase_is_refused() {
+        let when = "when = { flow = 1, phase = \"slow-start\" }";
+        let rates = format!("rate_changes = [{{ {when}, rate = \"5 Mbit/s\" }}]");
+        let pauses = format!("limit = \"1 Mbit/s\"\npauses = [{{ {when}, for = \"1 s\" }}]");
+        for (link, class, expected) in [
+            (
+                &rates[..],
+                "",
+                "topology.bottleneck: found a change with when",
+            ),
+            (
+                "",
+                &pauses[..],
+                "traffic.a.pauses.0.when: found a pause at a phase",
+            ),
+        ] {
+            let text = format!(
+                "[topology]\nkind = \"dumbbell\"\n[topology.bottleneck]\nrate = \"10 Mbit/s\"\n{link}\n\
+                 discipline = {{ kind = \"droptail\", limit = \"50 packets\" }}\n\
+                 [[traffic]]\nname = \"a\"\nkind = \"bulk\"\nflows = 1\nsize = \"1 MB\"\n\
+                 tcp = \"linux\"\n{class}\nrtt = {{ kind = \"constant\", rtt = \"10 ms\" }}\n"
+            );
+            let scenario = Scenario::parse(&text, &[], &mut |_| unreachable!()).unwrap();
+            let error = check(&scenario).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

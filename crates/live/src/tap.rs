@@ -1,27 +1,16 @@
 //! A capture of what crosses the link, as pcapng: every packet when it reaches the queue, with a
 //! comment that says what became of it.
 //!
-//! A packet is written once that is known. A thread of its own puts the packets into the order of
-//! time and writes them, so that no disk holds the router up.
+//! A packet is written once that is known.
 
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
 
 use aqmlab_aqm::{Counters, Reason};
 use aqmlab_capture::{CaptureWriter, Checksums};
 use aqmlab_link::{Dropped, Transmission};
 use aqmlab_net::{Ecn, Time};
 
-use crate::due::EventQueue;
-
-/// Packets that wait for the writer: what comes faster is missing.
-const MOST_WAITING: usize = 1 << 16;
-
-/// A packet whose fate is known so much later than that of others is written behind them.
-const PATIENCE: Time = Time::from_secs(10);
+use crate::writing::{Feed, Sink, Writing};
 
 /// The interfaces: the directions to the program and from it.
 const INTERFACES: [&str; 2] = ["down", "up"];
@@ -38,8 +27,7 @@ pub(crate) enum Fate {
 }
 
 #[derive(Debug)]
-struct Captured {
-    reached: Time,
+pub(crate) struct Captured {
     interface: u32,
     /// As much of the packet as is written, and its size.
     bytes: Box<[u8]>,
@@ -50,8 +38,7 @@ struct Captured {
 /// One direction's way into the capture.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    sender: SyncSender<Captured>,
-    missing: Arc<AtomicU64>,
+    feed: Feed<Captured>,
     interface: u32,
     snap: usize,
     /// What was counted when the discipline dropped or marked last.
@@ -63,6 +50,28 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
+    /// Begins a capture of at most `snap` bytes of each packet; a tap for each direction, and the
+    /// thread that writes.
+    pub(crate) fn start(
+        out: Box<dyn Write + Send>,
+        snap: u32,
+    ) -> io::Result<([Self; 2], Writing<io::Error>)> {
+        let out = BufWriter::new(out);
+        let writer = CaptureWriter::new(out, &INTERFACES, snap, Checksums::Valid)?;
+        let (feeds, writing) = Writing::start(Capture(writer));
+        let mut interfaces = 0..;
+        let taps = feeds.map(|feed| Self {
+            feed,
+            interface: interfaces.next().unwrap_or_default(),
+            snap: snap as usize,
+            dropped: [0; Reason::MOST],
+            marked: [0; Reason::MOST],
+            drop_reason: String::new(),
+            mark_reason: String::new(),
+        });
+        Ok((taps, writing))
+    }
+
     /// Whether it matters why the discipline has decided as it has.
     pub(crate) fn wants_reasons<T>(sent: Option<&Transmission>, dropped: &[Dropped<T>]) -> bool {
         let is_signal = |sent: &Transmission| {
@@ -95,15 +104,12 @@ impl Tap {
     /// It is known at `now` what became of a packet that reached the queue at `reached`.
     pub(crate) fn take(&self, (reached, now): (Time, Time), bytes: &[u8], fate: Fate) {
         let captured = Captured {
-            reached,
             interface: self.interface,
             bytes: bytes[..bytes.len().min(self.snap)].into(),
             size: bytes.len() as u32,
             comment: self.comment(now.saturating_sub(reached), fate),
         };
-        if self.sender.try_send(captured).is_err() {
-            self.missing.fetch_add(1, Relaxed);
-        }
+        self.feed.put(reached, captured);
     }
 
     fn comment(&self, waited: Time, fate: Fate) -> String {
@@ -117,76 +123,26 @@ impl Tap {
     }
 }
 
-/// The thread that writes.
-#[derive(Debug)]
-pub(crate) struct Writing {
-    thread: JoinHandle<io::Result<()>>,
-    missing: Arc<AtomicU64>,
-}
+/// The file.
+struct Capture(CaptureWriter<BufWriter<Box<dyn Write + Send>>>);
 
-impl Writing {
-    /// Begins a capture of at most `snap` bytes of each packet; a tap for each direction.
-    pub(crate) fn start(out: Box<dyn Write + Send>, snap: u32) -> io::Result<([Tap; 2], Self)> {
-        let out = BufWriter::new(out);
-        let writer = CaptureWriter::new(out, &INTERFACES, snap, Checksums::Valid)?;
-        let (sender, receiver) = sync_channel(MOST_WAITING);
-        let missing = Arc::new(AtomicU64::new(0));
-        let tap = |interface| Tap {
-            sender: sender.clone(),
-            missing: missing.clone(),
+impl Sink<Captured> for Capture {
+    type Error = io::Error;
+
+    fn put(&mut self, at: Time, packet: Captured) -> io::Result<()> {
+        let Captured {
             interface,
-            snap: snap as usize,
-            dropped: [0; Reason::MOST],
-            marked: [0; Reason::MOST],
-            drop_reason: String::new(),
-            mark_reason: String::new(),
-        };
-        let taps = [tap(0), tap(1)];
-        let thread = thread::spawn(move || write(writer, &receiver));
-        Ok((taps, Self { thread, missing }))
+            bytes,
+            size,
+            comment,
+        } = packet;
+        let place = (at, interface);
+        self.0.write_bytes(place, &bytes, size, &comment)
     }
 
-    /// Waits until all is written, once both taps are gone. What is wrong with the capture, if
-    /// something is.
-    pub(crate) fn finish(self) -> Option<String> {
-        match self.thread.join() {
-            Ok(Ok(())) => match self.missing.load(Relaxed) {
-                0 => None,
-                missing => Some(format!(
-                    "capture: {missing} packets are missing: the disk is slow"
-                )),
-            },
-            Ok(Err(error)) => Some(format!("capture: {error}")),
-            Err(_) => Some("capture: its thread has panicked".to_owned()),
-        }
+    fn end(mut self) -> io::Result<()> {
+        self.0.flush()
     }
-}
-
-fn write<W: Write>(mut writer: CaptureWriter<W>, captured: &Receiver<Captured>) -> io::Result<()> {
-    let mut sorted = EventQueue::new();
-    let mut latest = Time::ZERO;
-    while let Ok(packet) = captured.recv() {
-        latest = latest.max(packet.reached);
-        sorted.push(packet.reached, packet);
-        while let Some((_, packet)) = sorted.pop(latest.saturating_sub(PATIENCE)) {
-            put(&mut writer, &packet)?;
-        }
-    }
-    while let Some((_, packet)) = sorted.pop(latest) {
-        put(&mut writer, &packet)?;
-    }
-    writer.flush()
-}
-
-fn put<W: Write>(writer: &mut CaptureWriter<W>, packet: &Captured) -> io::Result<()> {
-    let Captured {
-        reached,
-        interface,
-        bytes,
-        size,
-        comment,
-    } = packet;
-    writer.write_bytes((*reached, *interface), bytes, *size, comment)
 }
 
 #[cfg(test)]
@@ -195,7 +151,7 @@ mod tests {
 
     #[test]
     fn comments_say_what_became_of_a_packet() {
-        let ([mut tap, _], writing) = Writing::start(Box::new(io::sink()), 64).unwrap();
+        let ([mut tap, _], writing) = Tap::start(Box::new(io::sink()), 64).unwrap();
         const REASONS: &[Reason] = &[Reason::EARLY, Reason::OVERFLOW];
         let mut counters = Counters::new(REASONS);
         let waited = Time::from_micros(12_345);

@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use aqmlab_record::{
-    Breakdown, ClassMetrics, Exchange, Flow, LinkDirection, LinkStats, PacketRow, PortParts,
-    QueueSamples, Records, RunError, StoryRow, TimeHistogram, TraceRow,
+    Breakdown, ClassMetrics, Exchange, Flow, LinkDirection, LinkStats, PacketRecords, PacketRow,
+    PortParts, QueueSamples, Records, RunError, StoryRow, TimeHistogram, TraceRow,
 };
 use aqmlab_scenario::{Measure, Record};
 
@@ -34,9 +34,6 @@ pub struct ParquetRecords {
     flows: Option<Table<Flows>>,
     queue: Option<Table<Queue>>,
     traces: Option<Table<Traces>>,
-    packets: Option<Table<Packets>>,
-    /// Whose packets they are.
-    directions: Vec<LinkDirection>,
     zstd: Zstd,
     /// The first error, until it is reported.
     failed: Option<RunError>,
@@ -58,8 +55,6 @@ impl ParquetRecords {
             flows: None,
             queue: None,
             traces: None,
-            packets: None,
-            directions: Vec::new(),
             zstd: Zstd::new(),
             failed: None,
         }
@@ -144,6 +139,35 @@ impl ParquetRecords {
     }
 }
 
+/// Writes `packets.parquet`.
+struct ParquetPackets {
+    table: Table<Packets>,
+    /// Whose packets they are.
+    directions: Vec<LinkDirection>,
+    zstd: Zstd,
+    /// The first error, until it is reported.
+    failed: Option<RunError>,
+}
+
+impl PacketRecords for ParquetPackets {
+    fn packet(&mut self, row: &PacketRow) {
+        self.table
+            .push((&self.directions[usize::from(row.port)], row));
+        if let Err(error) = self.table.write_page(&mut self.zstd) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn check(&mut self) -> Result<(), RunError> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), RunError> {
+        self.check()?;
+        self.table.close(&mut self.zstd)
+    }
+}
+
 impl Records for ParquetRecords {
     fn begin(&mut self, classes: &[String], probes: &[&'static str]) -> Result<(), RunError> {
         self.classes = classes.to_vec();
@@ -213,18 +237,16 @@ impl Records for ParquetRecords {
         }
     }
 
-    fn begin_packets(&mut self, ports: &[LinkDirection]) -> Result<(), RunError> {
-        self.packets = self.create(true)?;
-        self.directions = ports.to_vec();
-        Ok(())
-    }
-
-    fn packet(&mut self, row: &PacketRow) {
-        if let Some(table) = &mut self.packets {
-            table.push((&self.directions[usize::from(row.port)], row));
-            let written = table.write_page(&mut self.zstd);
-            self.note(written);
-        }
+    fn packets(
+        &mut self,
+        ports: &[LinkDirection],
+    ) -> Result<Option<Box<dyn PacketRecords>>, RunError> {
+        Ok(Some(Box::new(ParquetPackets {
+            table: Table::create(&self.directory, &self.classes)?,
+            directions: ports.to_vec(),
+            zstd: Zstd::new(),
+            failed: None,
+        })))
     }
 
     fn trace(&mut self, row: &TraceRow) {
@@ -279,9 +301,6 @@ impl Records for ParquetRecords {
             table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.queue.take() {
-            table.close(&mut self.zstd)?;
-        }
-        if let Some(table) = self.packets.take() {
             table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.traces.take() {

@@ -98,7 +98,7 @@ pub(crate) fn capture_arrivals<'py>(
     bin_s: f64,
     by_direction: bool,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<(f64, Vec<Columns<'py>>)> {
+) -> PyResult<(f64, Vec<Columns<'py>>, String)> {
     let (first, input) = (File::open(capture)?, File::open(capture)?);
     let by = match by_direction {
         true => By::Direction,
@@ -127,8 +127,16 @@ pub(crate) fn capture_arrivals<'py>(
     };
     let interfaces = found.interfaces.iter();
     let columns = interfaces.map(|series| (column(&series.packets), column(&series.bytes)));
-    Ok((found.bin.as_secs_f64(), columns.collect()))
+    let notes = serde_json::to_string(&found.notes).expect("notes hold only numbers and words");
+    Ok((found.bin.as_secs_f64(), columns.collect(), notes))
 }
+
+/// Segments, datagrams, and who is at home: words as bytes.
+type Segments<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+);
 
 #[pyfunction]
 #[pyo3(signature = (capture, progress=None))]
@@ -136,7 +144,7 @@ pub(crate) fn capture_segments<'py>(
     py: Python<'py>,
     capture: &str,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyBytes>, String)> {
+) -> PyResult<(Segments<'py>, u64, String)> {
     let (first, input) = (File::open(capture)?, File::open(capture)?);
     let mut raised = None;
     let mut tell = teller(progress, &mut raised);
@@ -152,10 +160,20 @@ pub(crate) fn capture_segments<'py>(
         CaptureError::Io(error) => error.into(),
         error => AqmlabError::new_err(format!("{capture}: {error}")),
     })?;
-    let words = found.words.iter();
-    let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = |words: &[u64]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        PyBytes::new(py, &bytes)
+    };
     let notes = serde_json::to_string(&found.notes).expect("notes hold only numbers and words");
-    Ok((PyBytes::new(py, &bytes), notes))
+    Ok((
+        (
+            bytes(&found.words),
+            bytes(&found.datagrams),
+            bytes(&found.homes),
+        ),
+        found.first.unwrap_or_default(),
+        notes,
+    ))
 }
 
 /// Tells Python how many bytes have been read, and whether to go on: a signal such as Ctrl-C, or

@@ -19,7 +19,8 @@ mod worked;
 
 use std::path::Path;
 
-use aqmlab_net::Bytes;
+use aqmlab_aqm::Discipline;
+use aqmlab_net::{Bytes, Rate};
 use aqmlab_parquet::json_text;
 use aqmlab_plugin::failure;
 use aqmlab_scenario::{ClassError, Scenario};
@@ -64,9 +65,10 @@ mod _native {
     use super::worked::Worked;
     #[pymodule_export]
     use super::{
-        catalog, engine, live_missing, live_privileged, load_share, loaded_links, memory_free,
-        offered_bps, parse, parse_bytes, play_source, population, population_key, result_schema,
-        results_version, run, run_live, schema, set_population, to_json, uncongested, version,
+        catalog, content, engine, live_missing, live_privileged, load_share, loaded_links,
+        memory_free, offered_bps, parse, parse_bytes, play_source, population, population_key,
+        result_schema, results_version, run, run_live, schema, set_population, to_json, tree_notes,
+        uncongested, version,
     };
 }
 
@@ -89,6 +91,19 @@ fn parse(text: &str, base_dir: &str, overrides: Vec<(String, String)>) -> PyResu
     let scenario = Scenario::load_text(text, Path::new(base_dir), &overrides);
     let scenario = scenario.map_err(|error| ScenarioError::new_err(error.to_string()))?;
     Ok(scenario.to_toml())
+}
+
+#[pyfunction]
+fn content(text: &str) -> Option<String> {
+    aqmlab_scenario::content(text)
+}
+
+#[pyfunction]
+fn tree_notes(discipline: &str, rate: &str, packet: u32) -> PyResult<Vec<(String, String)>> {
+    let wrong = |error: &dyn std::fmt::Display| ScenarioError::new_err(error.to_string());
+    let discipline: Discipline = serde_json::from_str(discipline).map_err(|error| wrong(&error))?;
+    let rate: Rate = rate.parse().map_err(|error| wrong(&error))?;
+    Ok(discipline.notes(rate, packet))
 }
 
 #[pyfunction]

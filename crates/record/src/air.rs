@@ -21,6 +21,9 @@ pub struct AirTally {
     pub retries: u64,
     /// Packets that were given up.
     pub lost: u64,
+    /// Transmissions that did not begin because a higher access category of the sender began at the same
+    /// time; nothing without access categories.
+    pub internal_collisions: Option<u64>,
 }
 
 impl AirTally {
@@ -32,6 +35,9 @@ impl AirTally {
         self.collisions += other.collisions;
         self.retries += other.retries;
         self.lost += other.lost;
+        if let Some(count) = other.internal_collisions {
+            *self.internal_collisions.get_or_insert_default() += count;
+        }
     }
 }
 
@@ -66,6 +72,10 @@ results! {
         retried_packets: u64 = "sent again", PACKETS;
         /// Packets that were given up after their last try.
         given_up_packets: u64 = "given up", PACKETS;
+        /// Transmissions that did not begin because a higher access category of the same sender began at
+        /// the same time. Only with `edca`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        internal_collisions: Option<u64> = "internal collisions", NUMBER;
     }
 }
 
@@ -87,6 +97,7 @@ pub(crate) fn summarize(
             collision_rate: share(tally.collisions),
             retried_packets: tally.retries,
             given_up_packets: tally.lost,
+            internal_collisions: tally.internal_collisions,
         };
         AirSummary::from(values)
     };

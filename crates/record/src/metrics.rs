@@ -9,8 +9,9 @@ use aqmlab_traffic::Quality;
 #[cfg(feature = "breakdown")]
 use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
-    ClassMetrics, DatagramStats, Exchange, Flow, LinkDirection, LinkStats, MeasuredSpan, PacketRow,
-    Records, RunError, SenderStats, SocketStats, StationsOnAir, Summary, TraceRow, View,
+    ClassMetrics, DatagramStats, Exchange, Flow, LinkDirection, LinkStats, MeasuredSpan,
+    PacketRecords, PacketRow, Records, RunError, SenderStats, SocketStats, StationsOnAir, Summary,
+    TraceRow, View,
 };
 
 /// What the connections of a run did, by class of traffic: in the order of the scenario.
@@ -21,6 +22,7 @@ pub struct Metrics {
     span: MeasuredSpan,
     classes: Vec<ClassMetrics>,
     records: Box<dyn Records>,
+    packets: Option<Box<dyn PacketRecords>>,
     /// The sockets of clients and of servers, if they may have only so many.
     sockets: Option<Box<[SocketStats; 2]>>,
     /// What stations sent and were sent, where there are any.
@@ -53,6 +55,7 @@ impl Metrics {
                 .map(|name| ClassMetrics::new(name, view))
                 .collect(),
             records,
+            packets: None,
             sockets: None,
             stations: Vec::new(),
             #[cfg(feature = "breakdown")]
@@ -219,13 +222,24 @@ impl Metrics {
 
     /// Packets will be recorded that reach these queues.
     pub fn begin_packets(&mut self, ports: &[LinkDirection]) -> Result<(), RunError> {
-        self.records.begin_packets(ports)
+        self.packets = self.packets(ports)?;
+        Ok(())
+    }
+
+    /// Where packets are recorded that reach these queues, for a caller that writes them itself.
+    pub fn packets(
+        &mut self,
+        ports: &[LinkDirection],
+    ) -> Result<Option<Box<dyn PacketRecords>>, RunError> {
+        self.records.packets(ports)
     }
 
     /// Records what became of a packet at a queue.
     #[inline]
     pub fn on_packet(&mut self, row: &PacketRow) {
-        self.records.packet(row);
+        if let Some(packets) = &mut self.packets {
+            packets.packet(row);
+        }
     }
 
     /// Records the samples of a link's queue that wait for it.
@@ -241,6 +255,7 @@ impl Metrics {
 
     /// Whether everything could be written so far.
     pub fn check(&mut self) -> Result<(), RunError> {
+        self.packets.as_mut().map_or(Ok(()), |it| it.check())?;
         self.records.check()
     }
 
@@ -265,6 +280,9 @@ impl Metrics {
         #[cfg(feature = "breakdown")]
         if let Some(ports) = &self.ports {
             summary.add_breakdowns(&self.classes, ports);
+        }
+        if let Some(packets) = self.packets {
+            packets.finish()?;
         }
         self.records.finish(&self.classes, &of_links)?;
         Ok(summary)

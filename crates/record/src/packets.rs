@@ -20,6 +20,17 @@ pub enum PacketKind {
 }
 
 impl PacketKind {
+    /// Of a segment with so many bytes of data and these flags.
+    pub const fn of_segment(len: u32, syn: bool, fin: bool, rst: bool) -> Self {
+        match len {
+            _ if syn => Self::Syn,
+            0 if fin => Self::Fin,
+            0 if rst => Self::Reset,
+            0 => Self::Ack,
+            _ => Self::Data,
+        }
+    }
+
     /// The word for it in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -97,6 +108,20 @@ pub struct PacketRow {
 }
 
 impl PacketRow {
+    /// The packet leaves the discipline at `left`, for so long in the device ring, if there is one.
+    /// What happens at the `end` of the run or later stays unknown.
+    pub fn leave(&mut self, left: Time, ring: Option<Time>, outcome: PacketOutcome, end: Time) {
+        if left >= end {
+            return;
+        }
+        self.waited = Some(left - self.arrived);
+        self.in_ring = ring.filter(|ring| left + *ring < end);
+        self.outcome = match outcome {
+            PacketOutcome::Marked if self.ecn == Ecn::Ce => PacketOutcome::Left,
+            outcome => outcome,
+        };
+    }
+
     /// The word for its ECN field.
     pub const fn ecn_name(&self) -> &'static str {
         match self.ecn {
@@ -105,5 +130,40 @@ impl PacketRow {
             Ecn::Ect1 => "ect1",
             Ecn::Ce => "ce",
         }
+    }
+}
+
+/// What one end of a connection has sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SentPackets {
+    count: u32,
+    /// Behind the highest byte, cut to 32 bits.
+    max: u32,
+}
+
+impl SentPackets {
+    /// It sends a packet; a segment has its first number, and how many it takes. Returns how many
+    /// packets it had sent, and whether the bytes of this one had been sent before.
+    pub fn send(&mut self, segment: Option<(u32, u32)>) -> (u32, bool) {
+        let number = self.count;
+        self.count = number.wrapping_add(1);
+        let Some((seq, len)) = segment else {
+            return (number, false);
+        };
+        if number == 0 {
+            self.max = seq;
+        }
+        let end = seq.wrapping_add(len);
+        // Numbers wrap: what lies less than half the circle behind is old.
+        let is_again = len > 0 && (seq.wrapping_sub(self.max) as i32) < 0;
+        if end.wrapping_sub(self.max) as i32 > 0 {
+            self.max = end;
+        }
+        (number, is_again)
+    }
+
+    /// It opens a connection with another first number.
+    pub const fn reopen(&mut self, seq: u32) {
+        self.max = seq;
     }
 }

@@ -45,14 +45,14 @@ pub trait Records: Send {
     /// A connection or a flow of datagrams has ended.
     fn flow(&mut self, row: &Flow);
 
-    /// Packets will be recorded that reach these queues.
-    fn begin_packets(&mut self, _ports: &[LinkDirection]) -> Result<(), RunError> {
-        Ok(())
+    /// Where packets are recorded that reach these queues; nothing: they are not. Asked for once,
+    /// where the scenario's `measure.record` wants them.
+    fn packets(
+        &mut self,
+        _ports: &[LinkDirection],
+    ) -> Result<Option<Box<dyn PacketRecords>>, RunError> {
+        Ok(None)
     }
-
-    /// It is known what became of a packet at a queue. Packets come in the order of arrival, but
-    /// for those that wait while very many others come and go.
-    fn packet(&mut self, _row: &PacketRow) {}
 
     /// A connection that is traced has done something.
     fn trace(&mut self, row: &TraceRow);
@@ -69,6 +69,19 @@ pub trait Records: Send {
         classes: &[ClassMetrics],
         links: &[&LinkStats],
     ) -> Result<(), RunError>;
+}
+
+/// Takes the packets of a run, on any thread. An error is kept as in [`Records`].
+pub trait PacketRecords: Send {
+    /// It is known what became of a packet at a queue. Packets come in the order of arrival, but
+    /// for those that wait while very many others come and go.
+    fn packet(&mut self, row: &PacketRow);
+
+    /// Whether everything could be written so far.
+    fn check(&mut self) -> Result<(), RunError>;
+
+    /// The run is over: writes what is left.
+    fn finish(self: Box<Self>) -> Result<(), RunError>;
 }
 
 /// Takes records and keeps none: for a run of which only the summary is wanted.

@@ -91,7 +91,7 @@ impl Flow {
 }
 
 /// The state of a connection's sender at a moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceRow {
     /// Serial number of the connection.
     pub flow: u64,

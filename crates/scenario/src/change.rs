@@ -3,6 +3,7 @@
 use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::shown;
 use aqmlab_net::Time;
+use aqmlab_traffic::When;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use toml::Value;
@@ -13,7 +14,11 @@ use toml::Value;
 pub struct Change {
     /// Time of the change, from the start of the run. It takes effect before all other events at
     /// that time.
-    pub at: Time,
+    #[param(unwritten)]
+    pub at: Option<Time>,
+    /// Instead of `at`: a phase of a congestion control at which the value changes.
+    #[param(table, unwritten)]
+    pub when: Option<When>,
     /// What changes: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`,
     /// `LINK.DIRECTION.discipline.PARAMETER`, `traffic.CLASS.` and its `users`, `sessions`, `flows`
     /// or `rate`, or, with an `external` control, `congestion_control.PARAMETER`. The end of a key,

@@ -4,7 +4,7 @@ use aqmlab_aqm::Discipline;
 use aqmlab_declare::tagged::{self, Located, quoted};
 use aqmlab_net::{Frequency, Rate, Time};
 use aqmlab_tcp::CongestionControlKind;
-use aqmlab_traffic::{Changing, Model};
+use aqmlab_traffic::{Changing, Model, time_of};
 use toml::{Table, Value};
 
 use crate::change::Change;
@@ -43,6 +43,8 @@ pub enum LinkChange {
     Rate(Rate),
     /// Propagation of packets whose transmission begins from then on; packets keep their order.
     Delay(Time),
+    /// Probability that a packet is lost whose transmission begins from then on.
+    Loss(f64),
     /// Parameters of the discipline, whose kind stays. So do the packets that wait.
     Discipline(Box<Discipline>),
 }
@@ -303,11 +305,15 @@ fn at(key: &str, of_link: &str, error: &ScenarioError) -> ScenarioError {
 }
 
 impl Scenario {
-    /// Its changes in their order, ready for the world, with their times.
-    pub fn planned_changes(&self) -> Result<Vec<(Time, Changed)>, ScenarioError> {
-        let mut changes = Changes::new(self);
+    /// Its changes in their order with their places, ready for the world. Those that wait for a phase are as if nothing
+    /// had changed before.
+    pub(crate) fn planned_changes(&self) -> Result<Vec<(usize, Changed)>, ScenarioError> {
+        let mut in_order = Changes::new(self);
         let mut planned = Vec::with_capacity(self.changes.len());
-        for (index, Change { at, key, value }) in self.changes.iter().enumerate() {
+        for (index, change) in self.changes.iter().enumerate() {
+            let Change { key, value, .. } = change;
+            let mut alone = change.when.as_ref().map(|_| Changes::new(self));
+            let changes = alone.as_mut().unwrap_or(&mut in_order);
             let place = |field: &str| format!("changes.{index}.{field}");
             let changed = changes.change(key, value).map_err(|error| {
                 let field = if error.path.is_empty() {
@@ -317,11 +323,15 @@ impl Scenario {
                 };
                 ScenarioError::new(place(field), error.message)
             })?;
+            // A value may come back that another phase has changed.
             let Some(changed) = changed else {
+                if change.when.is_some() {
+                    continue;
+                }
                 let message = format!("found {}, which {key} is already", quoted(value));
                 return Err(ScenarioError::new(place("value"), message));
             };
-            planned.push((*at, changed));
+            planned.push((index, changed));
         }
         Ok(planned)
     }
@@ -344,28 +354,33 @@ pub(crate) fn spell_out(scenario: &mut Scenario) {
 pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let end = scenario.measure.warm_up + scenario.measure.duration;
     let mut before = Time::ZERO;
-    for (index, Change { at, .. }) in scenario.changes.iter().enumerate() {
+    for (index, Change { at, when, .. }) in scenario.changes.iter().enumerate() {
+        let at = time_of(&format!("changes.{index}"), *at, when.as_ref());
+        let at = at.map_err(|problem| ScenarioError::from(Located::from(problem)))?;
+        let Some(at) = at else {
+            continue;
+        };
         let wrong = |message: String| {
             let path = format!("changes.{index}.at");
             Err(ScenarioError::new(path, message))
         };
-        if *at < before {
+        if at < before {
             return wrong(format!("found {at}; not before the last change, {before}"));
         }
-        if *at >= end {
+        if at >= end {
             return wrong(format!("found {at}; the run ends at {end}"));
         }
-        before = *at;
+        before = at;
     }
     let network = scenario.topology.network();
     let links = network.links.values();
     let links = links.flat_map(|link| [&link.forward, &link.reverse]);
     let links: Vec<&Link> = links.collect();
-    for (index, (_, changed)) in scenario.planned_changes()?.iter().enumerate() {
+    for (index, changed) in scenario.planned_changes()? {
         let Changed::Link { port, change } = changed else {
             continue;
         };
-        let link = links[*port];
+        let link = links[port];
         let twice = match change {
             LinkChange::Rate(_) if !link.rate_changes.is_empty() => {
                 "the rate of a link that has rate_changes"
@@ -378,5 +393,5 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         let message = format!("found {twice}; give either");
         return Err(ScenarioError::new(format!("changes.{index}.key"), message));
     }
-    Ok(())
+    scenario.watched().map(|_| ())
 }

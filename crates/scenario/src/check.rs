@@ -11,8 +11,8 @@ use aqmlab_traffic::{Model, Opening, Rtt, Starts};
 #[cfg(feature = "breakdown")]
 use crate::ResponseTime;
 use crate::{
-    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Record, Scenario, ScenarioError, Traffic,
-    limits, variable,
+    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, limits,
+    variable,
 };
 
 type Checked = Result<(), ScenarioError>;
@@ -67,6 +67,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     measure(&scenario.measure)?;
     let checked = scenario.topology.check();
     checked.map_err(|error| error.under("topology"))?;
+    #[cfg(feature = "air")]
     wifi(scenario)?;
     let network = scenario.topology.network();
     crate::capture::check(&scenario.measure, &network)?;
@@ -157,6 +158,7 @@ fn sockets(scenario: &Scenario, hosts: &Hosts) -> Checked {
 }
 
 /// Wi-Fi, and what cannot be beside it.
+#[cfg(feature = "air")]
 fn wifi(scenario: &Scenario) -> Checked {
     let Some(wifi) = scenario.topology.wifi() else {
         return Ok(());
@@ -173,7 +175,7 @@ fn wifi(scenario: &Scenario) -> Checked {
         );
         return wrong(format!("traffic.{}", class.name), message);
     }
-    if scenario.measure.record.contains(&Record::Packets) {
+    if scenario.measure.record.contains(&crate::Record::Packets) {
         let why = "found \"packets\", which does not know the queues of topology.wifi";
         return wrong("measure.record", format!("{why}; leave one of them out"));
     }
@@ -204,7 +206,7 @@ fn breakdown(scenario: &Scenario) -> Checked {
         let message = format!("{why}; leave one of them out");
         return wrong("measure.response_time", message);
     }
-    if scenario.measure.breakdown && scenario.measure.record.contains(&Record::Packets) {
+    if scenario.measure.breakdown && scenario.measure.record.contains(&crate::Record::Packets) {
         let why = "found \"packets\", but measure.breakdown is true";
         let right = "leave one of them out and run twice: both runs do the same";
         return wrong("measure.record", format!("{why}; {right}"));
@@ -312,8 +314,13 @@ fn transport(path: &str, class: &Traffic) -> Checked {
                        (HTTP/2), for this model";
         return wrong(path, message);
     }
-    if model.has_round_trips() {
-        let why = "but vectors have the segments and windows of TCP connections; expected tcp";
+    let is_tcp = match &class.model {
+        Model::Vectors(vectors) => vectors.windows || vectors.losses,
+        _ => model.has_round_trips(),
+    };
+    if is_tcp {
+        let why = "but vectors have the windows, segments and losses of TCP connections; expected \
+                   tcp, or windows = false and losses = false";
         return wrong(path, format!("found {found}, {why}"));
     }
     Ok(())

@@ -30,6 +30,8 @@ mod transport;
 mod units;
 mod variable;
 mod vector_files;
+mod watched;
+#[cfg(feature = "air")]
 mod wifi;
 
 #[cfg(feature = "quic")]
@@ -49,6 +51,7 @@ pub use link::{Input, Link, RateChange, Reordering};
 #[cfg(feature = "breakdown")]
 pub use model::ResponseTime;
 pub use model::{FlowTrace, Measure, Record, Scenario};
+pub use parse::content;
 pub use sources::ClassError;
 pub use stacks::Stacks;
 pub use tables::{MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
@@ -57,4 +60,6 @@ pub use traffic::Traffic;
 pub use transport::Transport;
 pub use units::{Framing, Packets};
 pub use variable::{DelayChange, LossChange, OPPORTUNITY_BYTES, Outage, Trace};
-pub use wifi::{AccessPointQueue, Ampdu, Modulation, Phy, Stations, Wifi};
+pub use watched::{Effect, Watched};
+#[cfg(feature = "air")]
+pub use wifi::{AccessPointQueue, Ampdu, Edca, Modulation, Phy, Stations, Wifi};

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::{Rate, Time};
+use aqmlab_traffic::{When, time_of};
 
 /// The highest rate of a link: a full packet takes more than a nanosecond.
 const FASTEST: Rate = Rate::from_mbps(10_000_000);
@@ -47,6 +48,29 @@ pub(crate) fn probability(key: &str, found: f64) -> Result<(), Problem> {
     require(key, found, |it| (0.0..=1.0).contains(it), right)
 }
 
+/// Changes happen at a time or at a phase, and the times ascend.
+pub(crate) fn changes<'a>(
+    list: &str,
+    changes: impl IntoIterator<Item = (Option<Time>, Option<&'a When>)>,
+) -> Result<(), Problem> {
+    let mut before = Time::ZERO;
+    for (index, (at, when)) in changes.into_iter().enumerate() {
+        let place = format!("{list}.{index}");
+        if let Some(at) = time_of(&place, at, when)? {
+            in_order(&format!("{place}.at"), at, before, "the last change")?;
+            before = at;
+        }
+    }
+    Ok(())
+}
+
+/// A time in a list is not before what is over then.
+fn in_order(key: &str, at: Time, before: Time, last: &str) -> Result<(), Problem> {
+    let is_right = |at: &Time| (before..=LONGEST).contains(at);
+    let right = format!("at most {LONGEST}, and not before {last}");
+    require(key, at, is_right, right)
+}
+
 /// Times in a list ascend: each with its end, from which on the next one may be. `last` is what
 /// that end is called.
 pub(crate) fn ascending(
@@ -56,9 +80,7 @@ pub(crate) fn ascending(
 ) -> Result<(), Problem> {
     let mut before = Time::ZERO;
     for (index, (at, end)) in times.into_iter().enumerate() {
-        let is_right = |at: &Time| (before..=LONGEST).contains(at);
-        let right = format!("at most {LONGEST}, and not before {last}");
-        require(&format!("{list}.{index}.at"), at, is_right, right)?;
+        in_order(&format!("{list}.{index}.at"), at, before, last)?;
         before = end;
     }
     Ok(())

@@ -7,6 +7,7 @@ use aqmlab_declare::check::{Problem, problem, within};
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{QueueSize, Rate, Time};
+use aqmlab_traffic::When;
 
 use crate::variable::{self, DelayChange, LossChange, Outage, Trace};
 use crate::{Framing, Packets, limits};
@@ -101,11 +102,15 @@ pub(crate) fn loss(key: &str, found: f64) -> Result<(), Problem> {
 
 /// A change of the rate of a link.
 #[parameters]
-#[derive(Copy, Eq)]
+#[derive(Eq)]
 pub struct RateChange {
     /// Time of the change, from the start of the run. A transmission in progress ends at its old
     /// rate.
-    pub at: Time,
+    #[param(unwritten)]
+    pub at: Option<Time>,
+    /// Instead of `at`: a phase of a congestion control at which the rate changes.
+    #[param(table, unwritten)]
+    pub when: Option<When>,
     /// New rate.
     #[param(check = limits::rate)]
     pub rate: Rate,
@@ -207,11 +212,8 @@ impl Link {
                            counts what is in the ring";
             return problem("device_ring_counted", message);
         }
-        let rates = self
-            .rate_changes
-            .iter()
-            .map(|change| (change.at, change.at));
-        limits::ascending("rate_changes", rates, "the last change")?;
+        let rates = self.rate_changes.iter();
+        limits::changes("rate_changes", rates.map(|it| (it.at, it.when.as_ref())))?;
         variable::check(self)
     }
 }

@@ -116,8 +116,7 @@ pub enum Record {
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
-    /// `packets.parquet`: one row for each packet that reaches a queue. Only in simulated runs, and
-    /// not with `breakdown`.
+    /// `packets.parquet`: one row for each packet that reaches a queue. Not with `breakdown`.
     Packets,
     /// `subscribers.parquet`: one row for each subscriber of a tree of rates.
     Subscribers,

@@ -61,6 +61,8 @@ impl Scenario {
         for (path, value) in overrides {
             overrides::set(&mut table, path, value)?;
         }
+        #[cfg(feature = "air")]
+        crate::wifi::check_place(&table)?;
         let mut scenario: Self = tagged::from_value(Value::Table(table))?;
         check::names(&scenario)?;
         tables::inline(&mut scenario, read)?;
@@ -93,6 +95,12 @@ impl Scenario {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a scenario holds only what TOML can say")
     }
+}
+
+/// What a text of TOML says, as JSON, before anything is checked; none: it is no TOML.
+pub fn content(text: &str) -> Option<String> {
+    let table: Table = toml::from_str(text).ok()?;
+    serde_json::to_string(&table).ok()
 }
 
 /// Reads a file, but never much more than it may have.

@@ -10,7 +10,9 @@ use aqmlab_net::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bottleneck, Framing, Link, Wifi, limits};
+#[cfg(feature = "air")]
+use crate::Wifi;
+use crate::{Bottleneck, Framing, Link, limits};
 
 aqmlab_declare::tagged! {
     /// The network between the hosts.
@@ -35,6 +37,7 @@ pub struct Dumbbell {
     /// The link between clients and servers.
     pub bottleneck: Bottleneck,
     /// Wi-Fi between the bottleneck and the clients, which are its stations. Left out: none.
+    #[cfg(feature = "air")]
     #[param(table, unwritten)]
     pub wifi: Option<Wifi>,
     /// The hosts at the ends.
@@ -139,6 +142,7 @@ impl Topology {
     }
 
     /// The Wi-Fi behind its links, if there is any.
+    #[cfg(feature = "air")]
     pub const fn wifi(&self) -> Option<&Wifi> {
         match self {
             Self::Dumbbell(dumbbell) => dumbbell.wifi.as_ref(),
@@ -148,8 +152,16 @@ impl Topology {
 
     /// The disciplines of all queues.
     pub(crate) fn disciplines_mut(&mut self) -> Vec<&mut Discipline> {
-        let (links, wifi) = match self {
-            Self::Dumbbell(dumbbell) => (vec![&mut dumbbell.bottleneck], dumbbell.wifi.as_mut()),
+        let (links, of_wifi) = match self {
+            Self::Dumbbell(dumbbell) => {
+                #[cfg(feature = "air")]
+                let wifi = dumbbell.wifi.as_mut();
+                #[cfg(feature = "air")]
+                let own = wifi.map(|it| [&mut it.discipline, &mut it.station_queue]);
+                #[cfg(not(feature = "air"))]
+                let own: Option<[&mut Discipline; 2]> = None;
+                (vec![&mut dumbbell.bottleneck], own)
+            }
             Self::ParkingLot(lot) => (vec![&mut lot.bottleneck, &mut lot.aggregation], None),
             Self::Network(network) => (network.links.values_mut().collect(), None),
         };
@@ -157,9 +169,7 @@ impl Topology {
             .into_iter()
             .flat_map(|it| [&mut it.forward, &mut it.reverse]);
         let of_links = directions.map(|link| &mut link.discipline);
-        let of_wifi = wifi.into_iter();
-        let of_wifi = of_wifi.flat_map(|it| [&mut it.discipline, &mut it.station_queue]);
-        of_links.chain(of_wifi).collect()
+        of_links.chain(of_wifi.into_iter().flatten()).collect()
     }
 
     /// Both directions of every link that the scenario states.

@@ -109,7 +109,7 @@ pub(crate) struct Common {
     /// defaults of quinn.
     #[param(default, table)]
     quinn: Quinn,
-    /// DSCP of the packets, for disciplines with service classes.
+    /// DSCP of the packets, for disciplines with service classes and for the access categories of Wi-Fi.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
     /// Time of the run at which the class starts. Flows, sessions and users also accept a list of

@@ -4,17 +4,23 @@ use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::Located;
 use aqmlab_net::{Rate, Time};
+use aqmlab_traffic::When;
 
 use crate::limits::{self, LONGEST};
 use crate::link::{Link, loss};
 
 /// A change of the propagation delay of a link.
 #[parameters]
-#[derive(Copy, Eq)]
+#[derive(Eq)]
 pub struct DelayChange {
     /// Time of the change, from the start of the run. It applies to packets whose last bit leaves
     /// later.
-    pub at: Time,
+    #[param(unwritten)]
+    pub at: Option<Time>,
+    /// Instead of `at`: a phase of a congestion control at which the delay changes, for packets that
+    /// begin their transmission later.
+    #[param(table, unwritten)]
+    pub when: Option<When>,
     /// New delay. Packets keep their order: none arrives before a packet that left earlier.
     #[param(check = limits::time)]
     pub delay: Time,
@@ -22,10 +28,14 @@ pub struct DelayChange {
 
 /// The probability of a loss on the wire changes.
 #[parameters]
-#[derive(Copy)]
 pub struct LossChange {
     /// When, from the beginning of the run: for packets whose last bit leaves from then on.
-    pub at: Time,
+    #[param(unwritten)]
+    pub at: Option<Time>,
+    /// Instead of `at`: a phase of a congestion control, for packets that begin their transmission
+    /// later.
+    #[param(table, unwritten)]
+    pub when: Option<When>,
     /// The probability from then on.
     #[param(check = loss)]
     pub loss: f64,
@@ -103,13 +113,10 @@ impl Trace {
 
 /// Refuses changes and outages that are not in their order, and traces that mean nothing.
 pub(crate) fn check(link: &Link) -> Result<(), Problem> {
-    let delays = link
-        .delay_changes
-        .iter()
-        .map(|change| (change.at, change.at));
-    limits::ascending("delay_changes", delays, "the last change")?;
-    let losses = link.loss_changes.iter().map(|it| (it.at, it.at));
-    limits::ascending("loss_changes", losses, "the last change")?;
+    let delays = link.delay_changes.iter();
+    limits::changes("delay_changes", delays.map(|it| (it.at, it.when.as_ref())))?;
+    let losses = link.loss_changes.iter();
+    limits::changes("loss_changes", losses.map(|it| (it.at, it.when.as_ref())))?;
     let outages = link.outages.iter().map(|outage| (outage.at, outage.end()));
     limits::ascending("outages", outages, "the end of the last outage")?;
     let Some(trace) = &link.trace else {

@@ -8,8 +8,9 @@ use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{Bytes, QueueSize, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::Table;
 
-use crate::{Packets, limits};
+use crate::{Packets, ScenarioError};
 
 /// Wi-Fi: an access point behind the bottleneck, and the client hosts as its stations. All of them
 /// hear each other and equally loud; one sends at a time. *Down* is from the access point to the
@@ -39,7 +40,11 @@ pub struct Wifi {
     /// `queue = "mac80211"`; else each station's turn is one aggregate.
     #[param(default = true)]
     pub airtime_fairness: bool,
-    /// Room of the one queue of `queue = "fifo"`.
+    /// Access categories (EDCA), and what tells the category of a packet from its `dscp`. With `"off"`
+    /// all packets are best effort.
+    #[param(default, unwritten)]
+    pub edca: Edca,
+    /// Room of the one queue of `queue = "fifo"`, or of each access category.
     #[param(default = "1000 packets", least = Packets(1), words = "at least 1 packets")]
     pub fifo: Packets,
     /// How many packets share a transmission.
@@ -71,19 +76,19 @@ pub struct Stations {
     /// Their rate with `"11a"`: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
     #[param(unwritten)]
     pub rate: Option<Rate>,
-    /// Probability that the air spoils a packet, each on its own. It is sent again.
-    #[param(default, check = frame_error)]
+    /// Probability that the air spoils a packet, each on its own. It is sent again. With 1 nothing gets
+    /// through.
+    #[param(
+        default,
+        least = 0.0,
+        most = 1.0,
+        words = "expected a probability from 0 to 1"
+    )]
     pub frame_error: f64,
     /// Class of traffic with its client hosts at these stations. Not given: the classes that no stations
     /// name.
     #[param(unwritten)]
     pub class: Option<String>,
-}
-
-/// Stations that understand nothing are none.
-fn frame_error(key: &str, found: f64) -> Result<(), Problem> {
-    let right = "a probability from 0 to below 1";
-    limits::require(key, found, |it| (0.0..1.0).contains(it), right)
 }
 
 /// Packets that share a transmission, an A-MPDU. A transmission of one packet is none.
@@ -100,8 +105,9 @@ pub struct Ampdu {
     /// Time on the air at most.
     #[param(
         default = "4 ms",
+        above = "0 s",
         most = "5.484 ms",
-        words = "at most 5.484 ms, the longest transmission of the standard"
+        words = "expected more than 0 s and at most 5.484 ms, the longest transmission of the standard"
     )]
     pub time: Time,
 }
@@ -138,6 +144,19 @@ pub enum AccessPointQueue {
     Fifo,
 }
 
+/// Access categories, and what tells them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Edca {
+    /// There are none: all is best effort.
+    #[default]
+    Off,
+    /// RFC 8325, as Linux since 6.8: EF (46) is voice, AF41 (34) video, CS1 (8) background.
+    Rfc8325,
+    /// The three upper bits of the code point, as Linux before: EF (46) is video.
+    Precedence,
+}
+
 /// What one station sends with, and what is sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modulation {
@@ -145,6 +164,28 @@ pub enum Modulation {
     Rate(u32),
     /// A modulation and coding scheme, and spatial streams.
     Mcs(u32, u32),
+}
+
+/// Refuses Wi-Fi where it cannot be, before the tables there are read: they do not know the key.
+pub(crate) fn check_place(scenario: &Table) -> Result<(), ScenarioError> {
+    let topology = scenario.get("topology").and_then(|it| it.as_table());
+    let Some((topology, wifi)) = topology.and_then(|it| Some((it, it.get("wifi")?))) else {
+        return Ok(());
+    };
+    let kind = topology.get("kind").and_then(|it| it.as_str());
+    if let Some(kind) = kind.filter(|kind| ["network", "parking-lot"].contains(kind)) {
+        let message = format!(
+            "found it beside kind = \"{kind}\"; expected kind = \"dumbbell\", whose clients are the \
+             stations"
+        );
+        return Err(ScenarioError::new("topology.wifi", message));
+    }
+    if wifi.get("trace").is_some() {
+        let message = "found one, but the rate on the air follows from phy and stations; leave it out, \
+                       or give it to topology.bottleneck, the link in front of the access point";
+        return Err(ScenarioError::new("topology.wifi.trace", message));
+    }
+    Ok(())
 }
 
 /// The rates of 802.11a in Mbit/s.
@@ -332,6 +373,10 @@ impl Wifi {
         if self.phy == Phy::A && self.ampdu.subframes.is_some_and(|it| it > 1) {
             let message = "found more than 1; 11a sends each packet alone";
             return problem("ampdu.subframes", message);
+        }
+        if self.phy == Phy::A && self.edca != Edca::Off {
+            let message = "found access categories, which 11a does not know; expected \"off\", or another phy";
+            return problem("edca", message);
         }
         for (index, stations) in self.stations.iter().enumerate() {
             within(

@@ -67,6 +67,10 @@ const CASES: &[(&str, &str)] = &[
         "loss = 0.0",
         "loss_changes = [{ at = \"9 s\", loss = 1.5 }]",
     ),
+    (
+        "loss = 0.0",
+        "loss_changes = [{ when = { flow = 1, phase = \"drain\" }, loss = 0.1 }]",
+    ),
     // Applications that pause.
     (
         "kind = \"poisson\"\nrate = \"5 /s\"\nrequest = { kind = \"constant\", size = \"400 bytes\" }\nresponse = { kind = \"bounded-pareto\", shape = 1.2, minimum = \"1 kB\", maximum = \"1 MB\" }",
@@ -507,6 +511,50 @@ const NETWORK_CASES: &[(&str, &str)] = &[
     ("rtt = \"10 ms\"", "rtt = \"9 ms\""),
     ("delay = \"1 ms\"", "delay = \"100 days\""),
     ("at = \"9 s\"", "at = \"4 s\""),
+    // Changes that come with a phase.
+    ("at = \"9 s\", ", ""),
+    (
+        "at = \"9 s\"",
+        "at = \"9 s\", when = { flow = 1, phase = \"avoidance\" }",
+    ),
+    ("at = \"9 s\"", "when = \"avoidance\""),
+    ("at = \"9 s\"", "when = { flow = 1 }"),
+    ("at = \"9 s\"", "when = { phase = \"avoidance\" }"),
+    ("at = \"9 s\"", "when = { flow = 0, phase = \"avoidance\" }"),
+    ("at = \"9 s\"", "when = { flow = 3, phase = \"avoidance\" }"),
+    ("at = \"9 s\"", "when = { flow = 2, phase = \"avoidence\" }"),
+    (
+        "at = \"9 s\"",
+        "when = { flow = 2, phase = \"avoidance\", untl = \"1 s\" }",
+    ),
+    (
+        "at = \"9 s\"",
+        "when = { flow = 2, phase = \"avoidance\", wait = \"31 days\" }",
+    ),
+    (
+        "at = \"9 s\"",
+        "when = { flow = 2, phase = \"avoidance\", after = \"800 h\" }",
+    ),
+    (
+        "[topology]",
+        "[[changes]]\nwhen = { flow = 2, phase = \"avoidance\" }\nkey = \"core.forward.rate\"\nvalue = \"5 Mbit/s\"\n[topology]",
+    ),
+    (
+        "[topology]",
+        "[[changes]]\nwhen = { flow = 2, phase = \"drain\" }\nkey = \"side.forward.rate\"\nvalue = \"5 Mbit/s\"\n[topology]",
+    ),
+    (
+        "[topology]",
+        "[[changes]]\nkey = \"side.forward.rate\"\nvalue = \"5 Mbit/s\"\n[topology]",
+    ),
+    (
+        "path = \"down\"",
+        "path = \"down\"\nlimit = \"1 Mbit/s\"\ntransport = \"quinn\"\npauses = [{ when = { flow = 1, phase = \"avoidance\" }, for = \"1 s\" }]",
+    ),
+    (
+        "path = \"down\"",
+        "path = \"down\"\ntransport = \"quic\"\nquic = { congestion_control = \"bbr3\" }\nlimit = \"1 Mbit/s\"\npauses = [{ when = { flow = 1, phase = \"avoidance\" }, for = \"1 s\" }]",
+    ),
     (
         "kind = \"network\"",
         "kind = \"network\"\nhosts = { rate = \"1 Gbit/s\" }",

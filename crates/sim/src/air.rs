@@ -23,6 +23,7 @@ pub(crate) struct Wifi {
 
 impl Wifi {
     /// That of a scenario, if there is any.
+    #[cfg(feature = "air")]
     pub(crate) fn new(scenario: &Scenario) -> Option<Self> {
         let wifi = scenario.topology.wifi()?;
         let classes: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
@@ -34,6 +35,12 @@ impl Wifi {
             servers: scenario.topology.hosts().servers,
             alike: wifi.names().into_iter().zip(counts).collect(),
         })
+    }
+
+    /// There is none.
+    #[cfg(not(feature = "air"))]
+    pub(crate) const fn new(_: &Scenario) -> Option<Self> {
+        None
     }
 
     /// The station of a packet, and its way.

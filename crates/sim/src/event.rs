@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Source,
     /// A connection ends.
     Stop,
+    /// Something changes because a congestion control has entered a phase.
+    Change,
 }
 
 impl Kind {
@@ -33,6 +35,7 @@ impl Kind {
             Self::Resume(side) => 6 | side as u8,
             Self::Source => 8,
             Self::Stop => 9,
+            Self::Change => 10,
         }
     }
 
@@ -44,7 +47,8 @@ impl Kind {
             4 | 5 => Self::Timer(side),
             6 | 7 => Self::Resume(side),
             8 => Self::Source,
-            _ => Self::Stop,
+            9 => Self::Stop,
+            _ => Self::Change,
         }
     }
 }
@@ -52,7 +56,7 @@ impl Kind {
 /// An event without its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// The connection; of a source's event, the class.
+    /// The connection; of a source's event, the class; of a change, its number.
     pub(crate) conn: u32,
     /// Sequence number of a segment, cut to 32 bits; of a source's event, its token; of a
     /// datagram, its flow.
@@ -132,6 +136,10 @@ impl Event {
             bits: 0,
             kind: Kind::Source.pack(),
         }
+    }
+
+    pub(crate) const fn change(number: u32) -> Self {
+        Self::connection(Kind::Change, number, 0)
     }
 
     /// The segment goes on: it is now to reach this hop of its path, with this ECN field.
@@ -265,6 +273,8 @@ mod tests {
                 Kind::Timer(side),
                 Kind::Resume(side),
                 Kind::Source,
+                Kind::Stop,
+                Kind::Change,
             ] {
                 assert_eq!(Kind::unpack(kind.pack()), kind);
             }

@@ -12,6 +12,7 @@ use aqmlab_scenario::{Change, Scenario, ScenarioError};
 use aqmlab_traffic::Quality;
 
 mod air;
+mod asked;
 mod breakdown;
 mod capture;
 mod connection;
@@ -40,6 +41,7 @@ mod route;
 mod sockets;
 mod stack;
 mod trace;
+mod watch;
 pub mod wheel;
 mod world;
 
@@ -189,7 +191,8 @@ impl Simulation {
             return Err(ScenarioError::of(key, message));
         }
         let change = Change {
-            at: self.now,
+            at: Some(self.now),
+            when: None,
             key: key.to_owned(),
             value: value.to_owned(),
         };

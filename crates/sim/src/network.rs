@@ -1,15 +1,16 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
-use aqmlab_aqm::{Ack, Details, Reason};
+use aqmlab_aqm::Reason;
 use aqmlab_link::{AccessLinks, Dropped, Port, PortState, Transmission, Way};
 use aqmlab_net::{Packet, Role, Time};
 use aqmlab_record::{
     Conservation, LinkDirection, LinkStats, MeasuredSpan, Metrics, RunError, SenderStats,
 };
 use aqmlab_scenario::LinkChange;
-use aqmlab_tcp::{Flags, Options, RoundTrip, SegmentKind};
+use aqmlab_tcp::{Options, RoundTrip, SegmentKind};
 
 use crate::air::Wifi;
+use crate::asked::Asked;
 use crate::breakdown::Causes;
 use crate::capture::Capture;
 use crate::engine::Engine;
@@ -193,7 +194,8 @@ impl<E: Engine> Network<E> {
                 time += match (self.ports.get(port), &self.wifi) {
                     (None, Some(wifi)) => {
                         let (station, _) = wifi.address(routes, sender);
-                        wifi.air.transmission_time(station, size)
+                        wifi.air
+                            .transmission_time(station, size, routes.of(sender).dscp)
                     }
                     _ => self.ports[port].transmission_time(size),
                 };
@@ -560,11 +562,8 @@ impl<E: Engine> Network<E> {
             return;
         }
         let port = &self.ports[port];
-        let served = port.last_served(arrived, size);
-        let ring = served.end - served.transmission - served.left;
-        let ring = port.has_ring().then_some(ring);
-        let causes = &mut self.causes;
-        causes.leaves_port(event, served.left, ring, transmission);
+        let left = port.computed(arrived, size);
+        self.causes.leaves_port(event, left, transmission);
     }
 
     /// Writes the packets of which all is known.
@@ -576,9 +575,9 @@ impl<E: Engine> Network<E> {
     /// The run is over: what is in device rings has left the disciplines.
     pub(crate) fn write_all_packets(&mut self, metrics: &mut Metrics) {
         for port in &self.ports {
-            for (left, event) in port.in_ring() {
-                let arrives = Transmission::Arrives(Time::NEVER, event.ecn());
-                self.causes.leaves_port(event, left, None, arrives);
+            for (left, event, ecn) in port.in_ring() {
+                let arrives = Transmission::Arrives(Time::NEVER, ecn);
+                self.causes.leaves_port(event, (left, None), arrives);
             }
         }
         self.causes.write_all_packets(metrics);
@@ -587,9 +586,13 @@ impl<E: Engine> Network<E> {
     /// A packet reaches the air.
     fn store_on_air(&mut self, time: Time, packet: (Packet, u16), event: Event) {
         let Some(wifi) = &mut self.wifi else { return };
-        let (routes, options) = (&self.routes[event.conn as usize], &self.options);
-        let hosts = self.hosts;
-        let details = || details(routes, &event, &options.peek(event.options), hosts);
+        let routes = &self.routes[event.conn as usize];
+        let details = Asked {
+            routes,
+            event: &event,
+            options: &self.options,
+            hosts: self.hosts,
+        };
         let from = self.dropped.len();
         let address = wifi.address(routes, event.sender());
         wifi.air
@@ -635,9 +638,12 @@ impl<E: Engine> Network<E> {
 
     /// A packet arrives at a port that stores its packets.
     fn store(&mut self, time: Time, port: usize, packet: &(Packet, u16), event: &Event) {
-        let (routes, options) = (&self.routes[event.conn as usize], &self.options);
-        let hosts = self.hosts;
-        let details = || details(routes, event, &options.peek(event.options), hosts);
+        let details = Asked {
+            routes: &self.routes[event.conn as usize],
+            event,
+            options: &self.options,
+            hosts: self.hosts,
+        };
         let from = self.dropped.len();
         let sent = self.ports[port].take_in(time, *packet, *event, details, &mut self.dropped);
         self.note_dropped(port, from);
@@ -678,10 +684,8 @@ impl<E: Engine> Network<E> {
         let departure = self.ports[port].next_departure();
         self.event_queue.set_departure(port, departure);
         if E::Causes::LOGS {
-            let port = &self.ports[port];
-            let left = port.left_discipline(time);
-            let ring = port.has_ring().then(|| time - left);
-            self.causes.leaves_port(&event, left, ring, transmission);
+            let left = self.ports[port].begun(time);
+            self.causes.leaves_port(&event, left, transmission);
         }
         let route = *self.routes[event.conn as usize].of(event.sender());
         self.pass(time, event, (port, transmission), &route);
@@ -736,31 +740,5 @@ impl<E: Engine> Network<E> {
             let options = self.options.peek(event.options);
             capture.take(time, port, event, routes, &options);
         }
-    }
-}
-
-/// What a discipline may ask of a packet beside what it sees of every one.
-fn details(
-    routes: &Routes,
-    event: &Event,
-    options: &Options,
-    [servers, hosts]: [u32; 2],
-) -> Details {
-    let sender = event.sender();
-    let ends = [sender, sender.other()];
-    let flags = event.flags();
-    let ecn = Flags::ACE;
-    let acknowledges = flags.has(Flags::ACK) && !flags.has(Flags::SYN);
-    let nodes = ends.map(|end| routes.of(end).node);
-    let client = nodes.map(|node| (node % hosts).checked_sub(servers));
-    Details {
-        hosts: nodes.map(u64::from),
-        client: client[0].or(client[1]),
-        ack: acknowledges.then(|| Ack {
-            number: event.ack,
-            is_pure: event.len == 0 && flags.0 & !ecn.0 == Flags::ACK.0,
-            ecn: flags.0 & ecn.0,
-            sack: options.sack_blocks().collect(),
-        }),
     }
 }

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use aqmlab_aqm::{Backlog, Reason};
 use aqmlab_link::Transmission;
-use aqmlab_net::{Ecn, FlowKey, Packet, Role, Time};
-use aqmlab_record::{MeasuredSpan, Metrics, PacketKind, PacketOutcome, PacketRow};
+use aqmlab_net::{FlowKey, Packet, Role, Time};
+use aqmlab_record::{MeasuredSpan, Metrics, PacketKind, PacketOutcome, PacketRow, SentPackets};
 use aqmlab_tcp::Flags;
 
 use crate::breakdown::Causes;
@@ -24,14 +24,11 @@ use crate::route::Route;
 /// So many rows wait in order, at most.
 const MOST_ROWS: usize = 1 << 20;
 
-/// What one end has sent.
+/// What one end has sent, of its connection that used the slot last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sender {
     flow: FlowKey,
-    /// Packets.
-    count: u32,
-    /// Behind the highest byte, cut to 32 bits.
-    max: u32,
+    sent: SentPackets,
 }
 
 /// A packet on its way.
@@ -113,15 +110,12 @@ impl PacketLog {
 }
 
 fn kind(event: &Event, route: &Route) -> PacketKind {
-    let flags = event.flags();
-    match event.len {
-        _ if route.are_datagrams => PacketKind::Datagram,
-        _ if flags.has(Flags::SYN) => PacketKind::Syn,
-        0 if flags.has(Flags::FIN) => PacketKind::Fin,
-        0 if flags.has(Flags::RST) => PacketKind::Reset,
-        0 => PacketKind::Ack,
-        _ => PacketKind::Data,
+    if route.are_datagrams {
+        return PacketKind::Datagram;
     }
+    let has = |flag| event.flags().has(flag);
+    let [syn, fin, rst] = [Flags::SYN, Flags::FIN, Flags::RST].map(has);
+    PacketKind::of_segment(event.len.into(), syn, fin, rst)
 }
 
 impl Causes for PacketLog {
@@ -157,23 +151,14 @@ impl Causes for PacketLog {
         let sender = &mut self.senders[slot][event.sender() as usize];
         let flags = event.flags();
         let numbered = u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
-        if sender.count == 0 || sender.flow != route.flow {
+        if sender.flow != route.flow {
             *sender = Sender {
                 flow: route.flow,
-                count: 0,
-                max: event.seq,
+                sent: SentPackets::default(),
             };
         }
-        let number = sender.count;
-        sender.count = number.wrapping_add(1);
-        let mut is_again = false;
-        if !route.are_datagrams {
-            let end = event.seq.wrapping_add(u32::from(event.len) + numbered);
-            is_again = end != event.seq && (event.seq.wrapping_sub(sender.max) as i32) < 0;
-            if end.wrapping_sub(sender.max) as i32 > 0 {
-                sender.max = end;
-            }
-        }
+        let segment = (event.seq, u32::from(event.len) + numbered);
+        let (number, is_again) = sender.sent.send((!route.are_datagrams).then_some(segment));
         if event.ticket() != NO_OPTIONS {
             *self.trip(event.ticket()) = Trip {
                 number,
@@ -235,31 +220,19 @@ impl Causes for PacketLog {
     fn leaves_port(
         &mut self,
         event: &Event,
-        left: Time,
-        ring: Option<Time>,
+        (left, ring): (Time, Option<Time>),
         transmission: Transmission,
     ) {
-        let outcome = match transmission {
-            Transmission::Dropped(_) | Transmission::Waits => return,
-            Transmission::Lost(_) => PacketOutcome::Lost,
-            Transmission::Arrives(_, Ecn::Ce) => PacketOutcome::Marked,
-            Transmission::Arrives(..) => PacketOutcome::Left,
+        let outcome = match transmission.outcome() {
+            None | Some(PacketOutcome::Dropped(_)) => return,
+            Some(outcome) => outcome,
         };
         let Some(number) = self.take_row(event) else {
             return;
         };
         let end = self.span.end;
-        self.complete(number, |row| {
-            // It may be known already that it leaves after the end.
-            if left < end {
-                row.waited = Some(left - row.arrived);
-                row.in_ring = ring.filter(|ring| left + *ring < end);
-                row.outcome = match outcome {
-                    PacketOutcome::Marked if row.ecn == Ecn::Ce => PacketOutcome::Left,
-                    outcome => outcome,
-                };
-            }
-        });
+        // It may be known already that it leaves after the end.
+        self.complete(number, |row| row.leave(left, ring, outcome, end));
     }
 
     fn dropped(&mut self, event: &Event, _now: Time, _port: Option<usize>, reason: Option<Reason>) {

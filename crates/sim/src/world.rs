@@ -18,8 +18,7 @@ use aqmlab_net::{Rate, Role, Time};
 #[cfg(feature = "breakdown")]
 use aqmlab_record::PortParts;
 use aqmlab_record::{
-    Exchange, Flow, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, TraceRow,
-    View,
+    Exchange, Flow, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, View,
 };
 #[cfg(feature = "breakdown")]
 use aqmlab_scenario::ResponseTime;
@@ -44,8 +43,10 @@ use crate::network::Network;
 use crate::sockets::{LIMITED, Sockets};
 use crate::stack::Stack;
 use crate::trace::Tracer;
+use crate::watch::Watch;
 
 mod guests;
+mod phases;
 mod sockets;
 mod sources;
 mod stepping;
@@ -146,6 +147,7 @@ pub(crate) struct World<E: Engine> {
     #[cfg(feature = "breakdown")]
     response_time: ResponseTime,
     tracer: Tracer,
+    watch: Watch,
     schedule: Schedule,
     events: u64,
     memory: Memory,
@@ -189,12 +191,18 @@ impl<E: Engine> World<E> {
             .map(|class| Stack::new(&class.tcp, class.write_size))
             .collect();
         let ports = links.iter().zip(&names);
-        let ports: Vec<Port<Event>> = ports
+        #[cfg_attr(
+            not(feature = "breakdown"),
+            expect(unused_mut, reason = "nobody asks who held packets")
+        )]
+        let mut ports: Vec<Port<Event>> = ports
             .map(|(link, name)| new_port(name, link, scenario.seed, &scenario.measure))
             .collect();
         let computing = links.iter().map(|link| Port::<Event>::computes(link));
-        let computing = computing.filter(|_| shortcuts.changeable).collect();
+        let is_plain = shortcuts.changeable && scenario.changes.is_empty();
+        let computing = computing.filter(|_| is_plain).collect();
         let schedule = Schedule::new(scenario, computing);
+        let watch = Watch::new(scenario)?;
         let classes = scenario.traffic.iter().zip(scenario.sources()?);
         let classes = classes
             .zip(&stacks)
@@ -212,18 +220,19 @@ impl<E: Engine> World<E> {
                 }
             })
             .collect();
+        let wifi = Wifi::new(scenario);
         let of_ports = ports.iter().map(Port::stats);
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
         #[cfg(feature = "breakdown")]
         if E::Causes::ON && !E::Causes::LOGS {
-            let links = links.iter().zip(&names).zip(&ports);
+            let links = links.iter().zip(&names).zip(&mut ports);
             let parts = links.map(|((link, name), port)| PortParts {
                 name: name.clone(),
                 has_ring: link.hidden_ring()[0] > 0,
-                holders: port.holders(),
+                holders: port.watch_holders(),
             });
             // What was handed over waits for the air.
-            let air = scenario.topology.wifi().map(|_| LinkDirection::of_air());
+            let air = wifi.as_ref().map(|_| LinkDirection::of_air());
             let air = air.into_iter().flatten().map(|name| PortParts {
                 name,
                 has_ring: true,
@@ -241,7 +250,6 @@ impl<E: Engine> World<E> {
             let profiles = stacks.iter().map(Stack::profiles);
             capture = Some(Box::new(Capture::new(sink, wanted, &names, profiles)?));
         }
-        let wifi = Wifi::new(scenario);
         let behind = wifi.as_ref().map(|_| ports.len() as u16);
         let (hosts, hops) = Hosts::new(&network, behind);
         let clocks = hosts::clocks(scenario, &network);
@@ -257,9 +265,10 @@ impl<E: Engine> World<E> {
             now: Time::ZERO,
             span,
             shifted_clocks: shortcuts.shifted_clocks
+                && watch.is_empty()
                 && access.is_none()
                 && network.hosts.sockets.is_none()
-                && scenario.topology.wifi().is_none()
+                && wifi.is_none()
                 && network.hosts.delay_at == DelayAt::Both
                 // Packets of one opportunity leave in one moment: their order at equal times counts.
                 && links.iter().all(|link| link.trace.is_none() && link.ack_batch == Time::ZERO),
@@ -283,6 +292,7 @@ impl<E: Engine> World<E> {
             #[cfg(feature = "breakdown")]
             response_time: scenario.measure.response_time,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), scenario.traffic.len()),
+            watch,
             schedule,
             events: 0,
             memory,
@@ -312,10 +322,11 @@ impl<E: Engine> World<E> {
             self.advance(change)?;
             self.change_next()?;
         }
-        self.advance(end)
+        self.advance(end)?;
+        self.watch.check()
     }
 
-    /// Handles everything that happens before `end`; nothing changes until then.
+    /// Handles everything that happens before `end`; nothing of the schedule changes until then.
     fn advance(&mut self, end: Time) -> Result<(), RunError> {
         while let Some((time, next)) = self.network.next(end) {
             while time >= self.checkpoint {
@@ -432,7 +443,7 @@ impl<E: Engine> World<E> {
                 unreachable!("nothing departs any more");
             };
             let is_early = match event.kind() {
-                Kind::AtPort(_) | Kind::Source => false,
+                Kind::AtPort(_) | Kind::Source | Kind::Change => false,
                 _ => time - self.network.clock_shift(event.conn) < end,
             };
             if is_early {
@@ -459,6 +470,7 @@ impl<E: Engine> World<E> {
             Kind::Timer(role) => self.timer(time, role, &event),
             Kind::Resume(role) => self.resume(time, role, &event),
             Kind::Stop => self.stop(time, &event),
+            Kind::Change => self.change_at_phase(time, event.conn),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;
@@ -664,16 +676,15 @@ impl<E: Engine> World<E> {
     /// Something has happened at this end of a connection that is followed.
     #[cold]
     fn trace(&mut self, index: u32, role: Role) {
-        if role == Role::Client || !self.tracer.is_due(index, self.now) {
+        if role == Role::Client {
+            return;
+        }
+        let is_due = self.tracer.is_due(index, self.now);
+        if !is_due && self.watch.is_empty() {
             return;
         }
         if let Some((class, probe)) = self.connections.probe(index, role) {
-            self.metrics.trace(&TraceRow {
-                flow: self.network.routes(index).flow(),
-                class,
-                time: self.now,
-                probe,
-            });
+            self.show(index, is_due, class, probe);
         }
     }
 
@@ -740,6 +751,7 @@ impl<E: Engine> World<E> {
         };
         if connection.is_traced {
             self.tracer.forget(index);
+            self.watch.forget(index);
         }
         if self.limits_sockets() {
             self.close_all(index);

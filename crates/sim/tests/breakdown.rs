@@ -69,7 +69,7 @@ fn shortened(file: &Path) -> Option<Scenario> {
     measure.capture = None;
     scenario
         .changes
-        .retain(|change| change.at < Time::from_secs(5));
+        .retain(|change| change.at.is_none_or(|at| at < Time::from_secs(5)));
     for class in 0..scenario.traffic.len() {
         if scenario.population(class).is_none() {
             let population = match scenario.traffic[class].population_key() {

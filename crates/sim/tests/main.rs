@@ -6,6 +6,7 @@ mod common;
 mod http3;
 mod latency;
 mod packets;
+mod phases;
 mod quic;
 mod quinn;
 mod records;

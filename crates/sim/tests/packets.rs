@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use aqmlab_parquet::recorder;
 use aqmlab_record::{
     ClassMetrics, Discard, Exchange, Flow, LinkDirection, LinkStats, PacketKind, PacketOutcome,
-    PacketRow, QueueSamples, Records, RunError, Summary, TraceRow,
+    PacketRecords, PacketRow, QueueSamples, Records, RunError, Summary, TraceRow,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
@@ -31,13 +31,12 @@ impl Records for Keep {
         Ok(())
     }
 
-    fn begin_packets(&mut self, ports: &[LinkDirection]) -> Result<(), RunError> {
+    fn packets(
+        &mut self,
+        ports: &[LinkDirection],
+    ) -> Result<Option<Box<dyn PacketRecords>>, RunError> {
         self.0.lock().unwrap().ports = ports.to_vec();
-        Ok(())
-    }
-
-    fn packet(&mut self, row: &PacketRow) {
-        self.0.lock().unwrap().rows.push(*row);
+        Ok(Some(Box::new(Self(Arc::clone(&self.0)))))
     }
 
     fn response(&mut self, _row: &Exchange) {}
@@ -59,6 +58,20 @@ impl Records for Keep {
     ) -> Result<(), RunError> {
         let bins = links.iter().map(|link| link.sojourn().bins().collect());
         self.0.lock().unwrap().bins = bins.collect();
+        Ok(())
+    }
+}
+
+impl PacketRecords for Keep {
+    fn packet(&mut self, row: &PacketRow) {
+        self.0.lock().unwrap().rows.push(*row);
+    }
+
+    fn check(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), RunError> {
         Ok(())
     }
 }

@@ -107,7 +107,7 @@ impl BulkSource {
                 script: match (params.limit, &params.pauses[..]) {
                     (None, []) => Script::single(1, response),
                     (limit, pauses) => {
-                        Script::Written(Box::new(Written::new(response, limit, pauses.to_vec())))
+                        Script::Written(Box::new(Written::new(response, limit, pauses)))
                     }
                 },
                 limits: None,

@@ -55,6 +55,7 @@ mod vectors;
 mod video_conference;
 mod voip;
 mod web_sessions;
+mod when;
 mod written;
 
 pub use error::{PopulationUnset, SourceError};
@@ -72,6 +73,7 @@ pub use source::{Activity, Source};
 pub use starts::Starts;
 pub use subset::Subset;
 pub use vectors::VectorFile;
+pub use when::{When, time_of};
 pub use written::Pause;
 
 registry::models! {

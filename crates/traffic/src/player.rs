@@ -130,6 +130,15 @@ impl Player<Script> {
 }
 
 impl<S: BorrowMut<Script>> Player<S> {
+    /// The server writes nothing from `now` on for so long, if it writes little by little. Whether it
+    /// has to be asked for its next action then.
+    pub fn pause(&mut self, now: Time, length: Time) -> bool {
+        match self.script.borrow_mut() {
+            Script::Written(written) => written.pause(now, length),
+            _ => false,
+        }
+    }
+
     /// Both ends wait for the handshake of a connection that the client asks for now.
     pub fn new(script: S, now: Time) -> Self {
         Self {

@@ -5,34 +5,37 @@ use aqmlab_declare::parameters;
 use aqmlab_net::{Rate, Time};
 
 use crate::sizes::ENDLESS;
+use crate::when::{When, time_of};
 
 /// A time in which the application writes nothing.
 #[parameters]
-#[derive(Copy, Eq)]
+#[derive(Eq)]
 pub struct Pause {
     /// When it begins, from the beginning of the run.
-    pub at: Time,
+    #[param(unwritten)]
+    pub at: Option<Time>,
+    /// Instead of `at`: a phase of a congestion control at which the applications of the class
+    /// pause.
+    #[param(table, unwritten)]
+    pub when: Option<When>,
     /// How long it lasts.
     #[param(above = Time::ZERO, words = "expected above 0")]
     pub r#for: Time,
-}
-
-impl Pause {
-    fn end(self) -> Time {
-        self.at.saturating_add(self.r#for)
-    }
 }
 
 /// Pauses come in order and do not overlap.
 pub(crate) fn ascending(pauses: &[Pause]) -> Result<(), Problem> {
     let mut before = Time::ZERO;
     for (index, pause) in pauses.iter().enumerate() {
-        if pause.at < before {
-            let found = pause.at;
+        let place = format!("pauses.{index}");
+        let Some(found) = time_of(&place, pause.at, pause.when.as_ref())? else {
+            continue;
+        };
+        if found < before {
             let message = format!("found {found}; not before the end of the last pause, {before}");
-            return problem(&format!("pauses.{index}.at"), message);
+            return problem(&format!("{place}.at"), message);
         }
-        before = pause.end();
+        before = found.saturating_add(pause.r#for);
     }
     Ok(())
 }
@@ -60,7 +63,8 @@ pub struct Written {
     total: u64,
     /// The rate of the application; none: as fast as the network takes it.
     rate: Option<Rate>,
-    pauses: Vec<Pause>,
+    /// Begin and end of the pauses that are known.
+    pauses: Vec<(Time, Time)>,
     /// Pauses that are over.
     over: usize,
     /// Bytes that have been written so far.
@@ -74,11 +78,14 @@ pub struct Written {
 
 impl Written {
     /// A response of `total` bytes. One without a rate has no end.
-    pub(crate) const fn new(total: u64, rate: Option<Rate>, pauses: Vec<Pause>) -> Self {
+    pub(crate) fn new(total: u64, rate: Option<Rate>, pauses: &[Pause]) -> Self {
+        let known = pauses
+            .iter()
+            .filter_map(|it| Some((it.at?, it.at?.saturating_add(it.r#for))));
         Self {
             total,
             rate,
-            pauses,
+            pauses: known.collect(),
             over: 0,
             written: 0,
             began: None,
@@ -95,20 +102,28 @@ impl Written {
         self.total >= ENDLESS
     }
 
+    /// It writes nothing from `now` on for so long. Whether it has to be asked what that means: one
+    /// with a rate looks by itself.
+    pub(crate) fn pause(&mut self, now: Time, length: Time) -> bool {
+        self.pauses
+            .insert(self.over, (now, now.saturating_add(length)));
+        self.is_open
+    }
+
     /// What the application does at `now`, the time of the run.
     pub(crate) fn next(&mut self, now: Time) -> Due {
-        while self.pauses.get(self.over).is_some_and(|it| it.end() <= now) {
+        while self.pauses.get(self.over).is_some_and(|it| it.1 <= now) {
             self.over += 1;
         }
         let pause = self.pauses.get(self.over).copied();
-        if let Some(pause) = pause.filter(|it| it.at <= now) {
+        if let Some((_, end)) = pause.filter(|it| it.0 <= now) {
             self.began = None;
             if std::mem::take(&mut self.is_open) {
                 return Due::Withdraw;
             }
-            return Due::Pause(pause.end() - now);
+            return Due::Pause(end - now);
         }
-        let until = pause.map_or(Time::NEVER, |it| it.at);
+        let until = pause.map_or(Time::NEVER, |it| it.0);
         let Some(rate) = self.rate else {
             return match (self.is_open, pause) {
                 (false, _) => {
@@ -157,7 +172,8 @@ mod tests {
 
     fn pause(at: u64, length: u64) -> Pause {
         Pause {
-            at: MS(at),
+            when: None,
+            at: Some(MS(at)),
             r#for: MS(length),
         }
     }
@@ -184,32 +200,44 @@ mod tests {
     #[test]
     fn a_rate_is_exact_over_any_time() {
         let rate = Some(Rate::from_bps(1_000_001));
-        let all = written(Written::new(ENDLESS, rate, Vec::new()), 5, 8_005);
+        let all = written(Written::new(ENDLESS, rate, &[]), 5, 8_005);
         assert_eq!(all[..2], [(5, 1250), (15, 1250)]);
         assert_eq!(all.iter().map(|it| it.1).sum::<u64>(), 1_000_001);
-        let slow = written(
-            Written::new(3, Some(Rate::from_bps(8)), Vec::new()),
-            0,
-            9_000,
-        );
+        let slow = written(Written::new(3, Some(Rate::from_bps(8)), &[]), 0, 9_000);
         assert_eq!(slow, [(990, 1), (1_990, 1), (2_990, 1)]);
     }
 
     #[test]
     fn a_pause_is_not_made_up_for() {
         let rate = Some(Rate::from_bps(800_000));
-        let paused = Written::new(4_000, rate, vec![pause(15, 30)]);
+        let paused = Written::new(4_000, rate, &[pause(15, 30)]);
         let all = [(0, 1000), (10, 1000), (45, 1000), (55, 1000)];
         assert_eq!(written(paused, 0, 1_000), all);
     }
 
     #[test]
     fn without_a_rate_a_pause_takes_back_what_is_not_sent() {
-        let paused = Written::new(ENDLESS, None, vec![pause(20, 30), pause(70, 10)]);
+        let paused = Written::new(ENDLESS, None, &[pause(20, 30), pause(70, 10)]);
         let all = [(4, ENDLESS), (20, 0), (50, ENDLESS), (70, 0), (80, ENDLESS)];
         assert_eq!(written(paused.clone(), 4, 1_000), all);
         // A transfer that opens in a pause waits for its end.
         assert_eq!(written(paused, 30, 60), [(50, ENDLESS)]);
+    }
+
+    #[test]
+    fn a_pause_may_begin_at_any_moment() {
+        let mut endless = Written::new(ENDLESS, None, &[pause(70, 10)]);
+        assert!(matches!(endless.next(MS(4)), Due::Write { .. }));
+        assert!(endless.pause(MS(20), MS(30)));
+        let all = [(20, 0), (50, ENDLESS), (70, 0), (80, ENDLESS)];
+        assert_eq!(written(endless, 20, 1_000), all);
+        let mut limited = Written::new(4_000, Some(Rate::from_bps(800_000)), &[]);
+        assert!(matches!(limited.next(MS(0)), Due::Write { .. }));
+        assert!(!limited.pause(MS(5), MS(30)));
+        assert_eq!(
+            written(limited, 10, 1_000),
+            [(35, 1000), (45, 1000), (55, 1000)]
+        );
     }
 
     #[test]

@@ -37,13 +37,17 @@ pub struct Lab {
 
 #[wasm_bindgen]
 impl Lab {
-    /// A scenario at time 0. It names no files, and states how many users there are.
+    /// A scenario at time 0. It states how many users there are, and names one file at most, whose
+    /// text is `file`.
     ///
     /// With `all_rows` every row that it records is kept for [`rows`](Self::rows); else only
     /// response times are.
     #[wasm_bindgen(constructor)]
-    pub fn new(scenario: &str, all_rows: bool) -> Result<Self, String> {
-        let mut read = |_: &str| Err(io::Error::other("there are no files here"));
+    pub fn new(scenario: &str, all_rows: bool, file: Option<String>) -> Result<Self, String> {
+        let mut read = move |_: &str| {
+            let missing = || io::Error::other("there are no files here");
+            file.clone().ok_or_else(missing)
+        };
         let scenario = Scenario::parse(scenario, &[], &mut read).map_err(to_text)?;
         let kept = Arc::new(Mutex::new(Kept::new(all_rows)));
         let records = Box::new(MemoryRecords(Arc::clone(&kept)));

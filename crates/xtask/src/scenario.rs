@@ -9,7 +9,7 @@ use aqmlab_scenario::{
     Quinn, RateChange, Reordering, Scenario, Stations, Topology, Wifi, class_keys, profile_keys,
 };
 use aqmlab_tcp::{Clock, CongestionControlKind, DelayedAck, Profile, SlowStart};
-use aqmlab_traffic::{Model, Rtt, Sizes};
+use aqmlab_traffic::{Model, Rtt, Sizes, When};
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -42,6 +42,10 @@ pub(crate) fn page() -> String {
     table::<Input>(&mut page, "`input`");
     table::<Reordering>(&mut page, "`reordering`");
     table::<RateChange>(&mut page, "`rate_changes`, a list of");
+    page += "\n`delay_changes` and `loss_changes` have the new `delay` or `loss` instead.\n";
+    table::<When>(&mut page, "`when`");
+    page += "\nA phase is one that [`flow_trace.parquet`](metrics.md#flow_traceparquet) names. \
+             [Changes at a phase](topologies.md#changes-at-a-phase) has an example.\n";
     table::<Change>(&mut page, "`changes`, a list of");
     page += "\n## `discipline`\n\nEach kind has a page with its keys and its presets. \
              [Choose a queue](choose.md#disciplines-by-purpose) groups them by purpose.\n\n";

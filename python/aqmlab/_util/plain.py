@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from aqmlab._util.table import Kind, TableModel
+from aqmlab._util.table import ColumnKind, TableModel
 from aqmlab._util.words import printable
 
 __all__ = ["lines"]
@@ -35,7 +35,7 @@ def lines(part: str | TableModel) -> Iterator[str]:
         max(max(map(_width, cell)) for cell in cells) for cells in zip(heads, *rows, strict=True)
     ]
     to_right = [column.is_number for column in part.columns]
-    is_prose = any(column.kind is Kind.TEXT for column in part.columns)
+    is_prose = any(column.kind is ColumnKind.TEXT for column in part.columns)
     for number, row in enumerate([heads, *rows]):
         # Prose begins beside what it is about; elsewhere the last lines stand beside each other.
         height = 0 if is_prose and number else max(map(len, row))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Bar", "Cell", "Column", "Kind", "Strong", "TableModel", "strong"]
+__all__ = ["Bar", "Cell", "Column", "ColumnKind", "Strong", "TableModel", "strong"]
 
 
 class Strong(str):
@@ -28,7 +28,7 @@ def strong(first: str, rest: str = "") -> Strong:
     return found
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What a column holds, and so what may become of it where room is short."""
 
     KEY = "key"
@@ -65,7 +65,7 @@ class Column:
     """A column: its head, and what it holds."""
 
     head: str
-    kind: Kind
+    kind: ColumnKind
     is_number: bool
     short: str
     """Its head where room is short: on a terminal."""
@@ -74,11 +74,23 @@ class Column:
 class TableModel:
     """A table. Its columns are added first, then its rows."""
 
-    def __init__(self, title: str = "", *, name: str = "", note: str = "") -> None:
-        """Begins an empty table.
+    def __init__(
+        self,
+        title: str = "",
+        keys: Iterable[str] = (),
+        numbers: Iterable[str] = (),
+        texts: Iterable[str] = (),
+        *,
+        name: str = "",
+        note: str = "",
+    ) -> None:
+        """Begins a table without rows.
 
         Args:
             title: what stands above it.
+            keys: heads of the columns that tell rows apart.
+            numbers: heads of the columns of numbers, which follow.
+            texts: heads of the columns of prose, which come last.
             name: short name for addresses inside a page.
             note: where its numbers come from.
         """
@@ -87,18 +99,25 @@ class TableModel:
         self.note = note
         self.columns: list[Column] = []
         self.rows: list[tuple[Cell, ...]] = []
+        for add, heads in (
+            (self.add_key, keys),
+            (self.add_number, numbers),
+            (self.add_text, texts),
+        ):
+            for head in heads:
+                add(head)
 
     def add_key(self, head: str, *, is_number: bool = False, short: str = "") -> None:
         """Adds a column that tells rows apart; keys come first."""
-        self.columns.append(Column(head, Kind.KEY, is_number, short or head))
+        self.columns.append(Column(head, ColumnKind.KEY, is_number, short or head))
 
     def add_number(self, head: str, *, short: str = "") -> None:
         """Adds a column of numbers."""
-        self.columns.append(Column(head, Kind.NUMBER, True, short or head))
+        self.columns.append(Column(head, ColumnKind.NUMBER, True, short or head))
 
     def add_text(self, head: str) -> None:
         """Adds a column of prose."""
-        self.columns.append(Column(head, Kind.TEXT, False, head))
+        self.columns.append(Column(head, ColumnKind.TEXT, False, head))
 
     def add_row(self, *cells: str | Cell) -> None:
         """Adds a row, a cell for each column."""
@@ -118,7 +137,7 @@ class TableModel:
     @property
     def words(self) -> int:
         """Columns that tell rows apart, from the left."""
-        return sum(column.kind is Kind.KEY for column in self.columns)
+        return sum(column.kind is ColumnKind.KEY for column in self.columns)
 
     def part(self, columns: Sequence[int], *, whole: bool = False) -> TableModel:
         """Some columns beside the keys, with the rows that have something there.

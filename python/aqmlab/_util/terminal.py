@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table as Grid
 from rich.text import Text
 
-from aqmlab._util.table import Cell, Kind, TableModel
+from aqmlab._util.table import Cell, ColumnKind, TableModel
 from aqmlab._util.words import printable
 
 _GAP = 2
@@ -30,14 +30,14 @@ class _Column:
     """A column as it is drawn."""
 
     head: str
-    kind: Kind
+    kind: ColumnKind
     is_number: bool
     cells: list[Text] = field(default_factory=list)
 
     @property
     def shrinks(self) -> bool:
         """Whether its cells may be shortened."""
-        return self.kind is Kind.KEY and not self.is_number
+        return self.kind is ColumnKind.KEY and not self.is_number
 
     @property
     def width(self) -> int:
@@ -82,7 +82,7 @@ class Drawing:
 
     def _fitting(self, width: int) -> Iterator[Grid]:
         """What is drawn within a width."""
-        if any(column.kind is Kind.TEXT for column in self._columns):
+        if any(column.kind is ColumnKind.TEXT for column in self._columns):
             yield _prose(self._columns, width)
         elif _total(self._columns) <= width:
             yield _grid(self._columns)
@@ -128,7 +128,7 @@ def _prose(columns: Sequence[_Column], width: int) -> Grid:
         grid.add_column(
             Text(column.head),
             justify="right" if column.is_number else "left",
-            no_wrap=column.kind is not Kind.TEXT and column.width <= width // 2,
+            no_wrap=column.kind is not ColumnKind.TEXT and column.width <= width // 2,
             overflow="fold",
         )
     return _filled(grid, columns)
@@ -152,10 +152,10 @@ def _turned(columns: Sequence[_Column], width: int) -> list[_Column] | None:
     Heads wrap between words.
     """
     first, *others = columns
-    side = _Column(first.head, Kind.KEY, is_number=False)
+    side = _Column(first.head, ColumnKind.KEY, is_number=False)
     side.cells = [Text(column.head, style="bold") for column in others]
     turned = [
-        _Column(head.plain, Kind.NUMBER, is_number=True, cells=list(cells))
+        _Column(head.plain, ColumnKind.NUMBER, is_number=True, cells=list(cells))
         for head, *cells in zip(*(column.cells for column in columns), strict=True)
     ]
     longest = max((column.width for column in turned), default=0)
@@ -176,9 +176,9 @@ def _with_wrapped_head(column: _Column, width: int) -> _Column:
 
 def _blocks(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     """The numbers in groups that fit, each beside the keys, which may be shortened."""
-    numbers = [column for column in columns if column.kind is Kind.NUMBER]
+    numbers = [column for column in columns if column.kind is ColumnKind.NUMBER]
     widest = max((column.width for column in numbers), default=0)
-    keys = [column for column in columns if column.kind is Kind.KEY]
+    keys = [column for column in columns if column.kind is ColumnKind.KEY]
     keys = _shortened_keys(keys, width // 2, width - _GAP - widest)
     block = [*keys]
     for column in numbers:

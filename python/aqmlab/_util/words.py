@@ -50,3 +50,23 @@ def natural(text: str) -> list[tuple[int, str]]:
 def listing(names: Sequence[str], word: str) -> str:
     """Names as a list in words: "a", "a or b", "a, b or c"."""
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def ranged(found: Sequence[int], most: int | None = None) -> str:
+    """Numbers as people write them: "1 to 5", "1, 3"; of so many at most, then "..."."""
+    if len(found) > 2 and list(found) == list(range(found[0], found[-1] + 1)):
+        return f"{found[0]} to {found[-1]}"
+    cut = ", ..." if most is not None and len(found) > most else ""
+    return ", ".join(map(str, found[:most])) + cut
+
+
+def capital(text: str) -> str:
+    """A text as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
+def wrapped(text: str, width: int = 80) -> list[str]:
+    """A paragraph as lines, for a terminal."""
+    import textwrap
+
+    return textwrap.wrap(text, width, break_on_hyphens=False)

@@ -7,6 +7,7 @@ links have a light load, where a queue has nothing to drop. One is full, and one
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -30,6 +31,8 @@ _MS, _S = 1_000_000, 1_000_000_000
 _WINDOW = 100 * _MS
 _FEWEST = 20
 """Packets of a window, or of a flow, that are looked at alone."""
+_STILL = 0.1
+"""A window in which less of the link than this is used has next to nothing."""
 _LONGER, _LONGER_NS = 3.0, 20 * _MS
 """A packet is held back if it waits so many times the median of its time, and so much longer."""
 
@@ -155,12 +158,14 @@ def taken(run: Run, test: str) -> dict[str, float]:
         return {}
     packets = _Packets(run.packets)
     if test == LONG:
-        return dict(_thirds(run, packets))
+        return {**dict(_thirds(run, packets)), "smallest share": _smallest(packets, "down")}
     found = dict(_groups(packets))
     found["out of order"], found["left"] = _order(packets)
     if test == LOAD:
         found |= dict(_classes(packets))
         found |= dict(_waits(packets))
+        shares = [_smallest(packets, name) for name in ("down", "up", "small", "large")]
+        found["smallest share"] = min(shares)
     else:
         ect = packets.among("class", "ect")
         found["ect arrived"] = float(ect.sum())
@@ -174,7 +179,8 @@ def _groups(packets: _Packets) -> Iterator[tuple[str, float]]:
     for name, chosen in _chosen(packets):
         yield f"{name} sent", float(chosen.sum())
         yield f"{name} lost", float((chosen & packets.dropped).sum())
-    yield "unlike flows", _dispersion(packets)
+    yield "unlike flows", _dispersion(packets, packets.flow)
+    yield "unlike times", _dispersion(packets, packets.arrived // _WINDOW)
 
 
 def _chosen(packets: _Packets) -> Iterator[tuple[str, Flags]]:
@@ -248,9 +254,9 @@ def _paused(packets: _Packets) -> Flags:
     return found
 
 
-def _dispersion(packets: _Packets) -> float:
-    """How unlike the losses of flows are: near 1 if each packet is dropped with one chance."""
-    _, index, counts = np.unique(packets.flow, return_inverse=True, return_counts=True)
+def _dispersion(packets: _Packets, parts: Whole) -> float:
+    """How unlike the losses of parts are: near 1 if each packet is dropped with one chance."""
+    _, index, counts = np.unique(parts, return_inverse=True, return_counts=True)
     lost = np.bincount(index, packets.dropped)
     many = counts >= _FEWEST
     if many.sum() < 2 or not lost[many].sum():
@@ -269,8 +275,8 @@ def _order(packets: _Packets) -> tuple[float, float]:
     order = np.lexsort((np.arange(len(arrived)), flow))
     gone, flow = gone[order], flow[order]
     passed = 0
-    starts = np.flatnonzero(np.diff(flow, prepend=flow[:1] - 1))
-    for begin, end in zip(starts, [*starts[1:], len(flow)], strict=True):
+    starts = np.flatnonzero(np.diff(flow, prepend=flow[:1] - 1)).tolist()
+    for begin, end in itertools.pairwise([*starts, len(flow)]):
         own = gone[begin:end]
         # A later packet of the flow left before: the least time behind is below its own.
         least = np.minimum.accumulate(own[::-1])[::-1]
@@ -324,12 +330,28 @@ def _typical(packets: _Packets, chosen: Flags) -> float:
     return float(np.median(np.bincount(index, packets.waited[chosen]) / counts)) / _S
 
 
+def _smallest(packets: _Packets, name: str) -> float:
+    """What the flow of a class that gets least passes on, as a share of the mean of the class.
+
+    The second half alone: what happens at the beginning is no matter of shares.
+    """
+    late = packets.arrived > (packets.arrived[0] + packets.arrived[-1]) // 2
+    data = packets.among("class", name) & packets.among("kind", "data")
+    _, index = np.unique(packets.flow[data], return_inverse=True)
+    passed = data & late & ~np.isnan(packets.waited)
+    bits = np.bincount(index, (packets.size * passed)[data])
+    return float(bits.min() / bits.mean()) if bits.any() else 1.0
+
+
 def _thirds(run: Run, packets: _Packets) -> Iterator[tuple[str, float]]:
     """How much of the link is used, and how much is dropped, in each third of the run."""
     rate = parsed_rate(run.scenario["topology"]["bottleneck"]["forward"]["rate"])
     end = packets.arrived[-1]
     begin = 10 * _S
     edges = np.linspace(begin, end, 4)
+    passed = packets.forward & ~packets.dropped & (packets.arrived >= begin)
+    windows = np.bincount((packets.arrived[passed] - begin) // _WINDOW, 8 * packets.size[passed])
+    yield "still", float((windows < _STILL * rate * _WINDOW / _S).mean()) if len(windows) else 1.0
     for name, low, high in zip(("first", "middle", "last"), edges[:-1], edges[1:], strict=True):
         inside = packets.forward & (packets.arrived >= low) & (packets.arrived < high)
         bits = 8 * packets.size[inside & ~packets.dropped].sum()

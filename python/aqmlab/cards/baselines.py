@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 
 from aqmlab import _native
 from aqmlab._util.files import write_bytes
-from aqmlab.cards import findings
+from aqmlab.cards import counts
 from aqmlab.cards import measures as formulas
 from aqmlab.cards.campaign import Job
-from aqmlab.cards.findings import PREFIX
 from aqmlab.cards.suites import measures
+from aqmlab.cards.verdicts import PREFIX
 
 __all__ = ["FILE", "is_current", "shipped", "write"]
 
@@ -97,7 +97,7 @@ def _formulas_of(job: Job) -> list[tuple[str, str]]:
 
 def _origin() -> dict[bytes, bytes]:
     """What made the numbers."""
-    source = b"".join(Path(str(one.__file__)).read_bytes() for one in (formulas, findings))
+    source = b"".join(Path(str(one.__file__)).read_bytes() for one in (formulas, counts))
     return {
         _ENGINE: _native.engine().encode(),
         _FORMULAS: hashlib.sha256(source).hexdigest().encode(),

@@ -28,6 +28,7 @@ __all__ = [
     "make",
     "reason",
     "refused",
+    "without_place",
 ]
 
 
@@ -96,6 +97,26 @@ def jobs_in(
             own = seeds[: int(cell.row.seeds)] if cell.row.seeds else seeds
             found += [Job(cell, role.name, seed, scenario.with_seed(seed)) for seed in own]
     return found
+
+
+def without_place(cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]]) -> dict[str, str]:
+    """The tests over Wi-Fi where a queue cannot be the access point's, and why, by their ids."""
+    pairs = [(cell, role) for cell in cells if cell.row.wifi for role in roles(cell)]
+    reasons = ((cell.row.id, role.queue.name, _refusal(cell, role)) for cell, role in pairs)
+    return {
+        name: f"{queue} cannot be the access point's queue: {why}"
+        for name, queue, why in reasons
+        if why
+    }
+
+
+def _refusal(cell: Cell, role: Role) -> str:
+    """Why a cell has no scenario in a role; empty: it has one."""
+    try:
+        scenario_of(cell, role.queue, role.control_in(cell))
+    except AqmlabError as error:
+        return str(error)
+    return ""
 
 
 def batch_of(

@@ -157,24 +157,36 @@ def named(text: str) -> Candidate:
     """A preset, or a kind of discipline, with parameters behind a colon.
 
     Raises:
-        AqmlabError: there is none of that name.
+        AqmlabError: there is none of that name, or it has no buffer of its own.
     """
     name, colon, rest = text.partition(":")
     if colon:
         return _with(named(name), _parameters(rest, text), text)
     kinds, presets = _catalog()["disciplines"], _catalog()["presets"]
+
+    def keys_of(kind: str) -> frozenset[str]:
+        return frozenset(one["name"] for one in kinds[kind]["parameters"])
+
     if name in presets:
         values = {one["name"]: one["value"] for one in presets[name]["parameters"]}
-        keys = frozenset(one["name"] for one in kinds[values["kind"]]["parameters"])
-        return Candidate(name, {"preset": name}, keys)
+        return _with_buffer(Candidate(name, {"preset": name}, keys_of(values["kind"])))
     if name in kinds and name != "plugin":
-        keys = frozenset(one["name"] for one in kinds[name]["parameters"])
-        return Candidate(name, {"kind": name}, keys)
+        return _with_buffer(Candidate(name, {"kind": name}, keys_of(name)))
     known: Sequence[str] = [*presets, *kinds]
     raise AqmlabError(
         f'found "{name[:60]}", which is no discipline, preset or plug-in file'
         f"{nearest(name, known)}; aqmlab list presets prints them"
     )
+
+
+def _with_buffer(found: Candidate) -> Candidate:
+    """Gives a discipline back; an error if it has no buffer that a test can set."""
+    if not found.keys & {*_BUFFERS}:
+        raise AqmlabError(
+            f"found {found.name}, which has no buffer of its own, but every queue gets the same "
+            f"buffer from the test; expected a queue with {' or '.join(_BUFFERS)}"
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,21 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.extras import needed
 from aqmlab._util.files import read_text
-from aqmlab.cards import scoring
+from aqmlab.cards import own_means, scoring
 from aqmlab.cards.findings import FAIL, PASS, Finding, findings
 from aqmlab.cards.gates import Gate, gates
 from aqmlab.cards.kinds import KINDS, QUEUE, Kind
 from aqmlab.cards.regression import Comparison, compared
 from aqmlab.cards.scoring import Area, MeasureScore, Test
 from aqmlab.cards.sealed import Sealed
-from aqmlab.cards.suites import Row, measures, rows
+from aqmlab.cards.suites import Measure, Row, measures, rows
 from aqmlab.errors import AqmlabError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ _PLAIN = {
     "4 MB": "the time of 4 MB",
 }
 """Numbers in the sentence whose names need a word more."""
+_MEASURE = ("test", "measure", "letter", "unit", "formula")
 _MAX_BYTES = 64 * 2**20
 
 
@@ -95,6 +96,10 @@ class Card:
     """ECN of a control's flows: ``none``, ``classic`` or ``l4s``."""
     sealed: Sealed | None = None
     """Settings that were drawn for this queue; None: there are none."""
+    without_place: Mapping[str, str] = field(default_factory=dict)
+    """Tests that were left out because a queue cannot stand there, and why."""
+    own: Sequence[Measure] = ()
+    """Numbers of one's own: those with a letter score tests, in an area of their own."""
 
     @property
     def about(self) -> Kind:
@@ -121,12 +126,31 @@ class Card:
         )
         return frame
 
+    @property
+    def measures(self) -> list[Measure]:
+        """What the tests measure and the card scores or shows, numbers of one's own last."""
+        return [*measures(), *(one for one in self.own if one.letter != scoring.UNSCORED)]
+
+    @property
+    def own_means(self) -> list[tuple[Measure, dict[str, float]]]:
+        """The numbers of one's own by queue: means over settings and seeds of each test.
+
+        Not a number: some run did not measure it.
+        """
+        others = [name for name in self.baselines if name != self.about.anchor]
+        return own_means.means(self.columns, self.own, ["candidate", self.about.anchor, *others])
+
+    @property
+    def _areas(self) -> Sequence[str]:
+        scored = any(one.letter != scoring.UNSCORED for one in self.own)
+        return (*self.about.areas, own_means.AREA) if scored else self.about.areas
+
     def _tests_of(self, queue: str) -> list[Test]:
         area_of = {row.id: row.area for row in self.rows}
         if self.about is not QUEUE:
             return scoring.scored_controls(
                 self.columns,
-                measures(),
+                self.measures,
                 area_of,
                 candidate=queue,
                 cubic=self.about.anchor,
@@ -134,7 +158,7 @@ class Card:
             )
         return scoring.scored_tests(
             self.columns,
-            measures(),
+            self.measures,
             area_of,
             candidate=queue,
             droptail=self.about.anchor,
@@ -149,11 +173,11 @@ class Card:
     @cached_property
     def areas(self) -> list[Area]:
         """The areas with their grades."""
-        return scoring.areas(self.tests, self.about.areas)
+        return scoring.areas(self.tests, self._areas)
 
     def areas_of(self, baseline: str) -> list[Area]:
         """The areas of a baseline, scored as the candidate is."""
-        return scoring.areas(self._tests_of(baseline), self.about.areas)
+        return scoring.areas(self._tests_of(baseline), self._areas)
 
     @cached_property
     def gates(self) -> list[Gate]:
@@ -162,7 +186,7 @@ class Card:
             (test.id, one.measure.measure)
             for test in self.tests
             for one in test.measures
-            if one.is_missing
+            if one.is_missing and test.area != own_means.AREA
         ]
         return gates(self.columns, "candidate", self.failures, self.about.gates, lacking)
 
@@ -215,7 +239,7 @@ class Card:
         for one in self.areas:
             if one.name == area:
                 return one.grade
-        expected = ", ".join(self.about.areas)
+        expected = ", ".join(self._areas)
         raise AqmlabError(f'found "{area}", which is no area; expected one of {expected}')
 
     def overall(self, weights: Mapping[str, float]) -> Area:
@@ -244,7 +268,8 @@ class Card:
     @cached_property
     def sentence(self) -> str:
         """What is clearly better and clearly worse than the median of the baselines."""
-        scored = [(test, one) for test in self.tests for one in test.measures if not test.why]
+        known = (test for test in self.tests if test.area != own_means.AREA and not test.why)
+        scored = [(test, one) for test in known for one in test.measures]
         telling = [(test, one) for test, one in scored if one.measure.letter != scoring.UNSCORED]
         better = [pair for pair in telling if pair[1].better is True]
         worse = [pair for pair in telling if pair[1].better is False]
@@ -294,9 +319,15 @@ class Card:
         left = [
             row.id
             for row in self.rows
-            if self.only and row.id not in self._ran and not row.not_realised
+            if self.only
+            and row.id not in {*self._ran, *self.without_place}
+            and not row.not_realised
         ]
-        return [*found, *((name, "not asked for") for name in left)]
+        return [
+            *found,
+            *self.without_place.items(),
+            *((name, "not asked for") for name in left),
+        ]
 
     @cached_property
     def _ran(self) -> set[str]:
@@ -327,6 +358,8 @@ class Card:
             "not_tested": [{"test": name, "why": why} for name, why in self.not_tested],
             "constants": dict(scoring.CONSTANTS),
             "failures": [list(one) for one in self.failures],
+            **({"without_place": dict(self.without_place)} if self.without_place else {}),
+            **({"own": [_own_json(*one) for one in self.own_means]} if self.own else {}),
             "values": {name: list(values) for name, values in self.columns.items()},
         }
 
@@ -360,6 +393,11 @@ class Card:
                 columns=content["values"],
                 failures=[(cell, seed, why) for cell, seed, why in content["failures"]],
                 sealed=Sealed.from_json(content["sealed"]) if content["sealed"] else None,
+                without_place=content.get("without_place", {}),
+                own=[
+                    Measure(**{key: one[key] for key in _MEASURE}, area=own_means.AREA)
+                    for one in content.get("own", [])
+                ],
             )
         except (KeyError, TypeError, ValueError):
             raise AqmlabError(f"{path}: is damaged; make the card again") from None
@@ -426,6 +464,13 @@ def _test_json(test: Test) -> dict[str, Any]:
         "by_seed": list(test.by_seed),
         "why": test.why,
         "measures": [_measure_json(one) for one in test.measures],
+    }
+
+
+def _own_json(measure: Measure, means: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        **{key: getattr(measure, key) for key in _MEASURE},
+        "means": {queue: _number(value) for queue, value in means.items()},
     }
 
 

@@ -60,7 +60,7 @@ def written(
 
 
 def _name(cell: Cell, seed: int) -> str:
-    """The file of a run: changes at a phase come at another time with another seed."""
+    """The file of a run."""
     return f"{cell.file.removesuffix('.toml')}-s{seed}.toml"
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,14 +34,14 @@ from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.expressions import Expression
 from aqmlab._util.words import counted, lasting
 from aqmlab.cards import measures
-from aqmlab.cards.campaign import Job, Made, batch_of, jobs_of, make
+from aqmlab.cards.campaign import Job, batch_of, jobs_of, make
 from aqmlab.cards.candidates import Candidate, Control
-from aqmlab.cards.control_states import STATE_FUNCTIONS, first_time
-from aqmlab.cards.generator import Cell, at, cells
+from aqmlab.cards.control_states import STATE_FUNCTIONS
+from aqmlab.cards.generator import Cell, cells
 from aqmlab.cards.suites import Row
 from aqmlab.engine import schedulers
 from aqmlab.engine.store import STORE_ROOT, Store
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_rate
 
@@ -50,6 +51,8 @@ __all__ = ["Case", "Shown", "are_cases", "judged", "numbers"]
 _PACKET, _DATA = 1500, 1448
 """IP bytes of a full packet, and those of the application in it."""
 _MEGA = 1e6
+_OF_PHASE = re.compile(r"\S+\.when\.phase: ")
+"""How the error of a scenario begins that waits for a phase which its control does not have."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Shown:
     error: str | None = None
     """Why there is no run."""
     cell: Cell | None = None
-    """What ran, with the changes at the times at which they came."""
+    """What ran; None: the control has no such phase as the row waits for."""
 
 
 @dataclass(frozen=True)
@@ -119,40 +122,25 @@ def judged(
     say: Callable[[str], None] | None = None,
 ) -> list[Case]:
     """Runs some rows with a control; what the store has is used."""
-    chosen = [cell for row in rows for cell in cells(row)]
+    planned: list[Job] = []
+    by_row: dict[str, list[Shown]] = {row.id: [] for row in rows}
+    for cell in [cell for row in rows for cell in cells(row)]:
+        if found := _jobs(cell, queue, seeds, control):
+            planned += found
+        else:
+            absent = dict.fromkeys(_names(cell.row))
+            by_row[cell.row.id] += [Shown(cell.label, seed, absent, None) for seed in seeds]
     runs = Store(Path(store) if store is not None else STORE_ROOT)
     runs.tidy()
     with (
         bar(f"evaluating {control.name}", progress) as on_progress,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        announced: list[str] = []
-
-        def run_all(planned: Sequence[Job], take: Callable[[Run, Cell], Any]) -> list[Made[Any]]:
-            batch = batch_of(planned, runs)
-            if say is not None and batch.missing and not announced:
-                seconds = batch.seconds(pool)
-                announced.append(f"{counted(len(batch.missing), 'run')} to make first")
-                say(f"{counted(len(batch.missing), 'run')} to make, about {lasting(seconds)}")
-            return make(planned, batch, runs, pool, take, on_progress)
-
-        waiting = [cell for cell in chosen if cell.row.when]
-        found_times = run_all(
-            jobs_of([at(cell, None) for cell in waiting], [queue], seeds, control), _time
-        )
-        planned = jobs_of([cell for cell in chosen if not cell.row.when], [queue], seeds, control)
-        for one in found_times:
-            if isinstance(one.outcome, float):
-                cell = next(cell for cell in waiting if cell.id == one.job.cell.id)
-                planned += jobs_of([at(cell, one.outcome)], [queue], [one.job.seed], control)
-        made = run_all(planned, numbers)
-    by_row: dict[str, list[Shown]] = {row.id: [] for row in rows}
-    for one in found_times:
-        cell = one.job.cell
-        if not isinstance(one.outcome, float):
-            why = str(one.outcome) if isinstance(one.outcome, AqmlabError) else None
-            absent = dict.fromkeys(_names(cell.row))
-            by_row[cell.row.id].append(Shown(cell.label, one.job.seed, absent, None, why, cell))
+        batch = batch_of(planned, runs)
+        if say is not None and batch.missing:
+            seconds = batch.seconds(pool)
+            say(f"{counted(len(batch.missing), 'run')} to make, about {lasting(seconds)}")
+        made = make(planned, batch, runs, pool, numbers, on_progress)
     for one in made:
         cell = one.job.cell
         if isinstance(one.outcome, AqmlabError):
@@ -164,15 +152,19 @@ def judged(
     return [Case(row, by_row[row.id]) for row in rows]
 
 
+def _jobs(cell: Cell, queue: Candidate, seeds: Sequence[int], control: Control) -> list[Job]:
+    """The runs of a cell; none if it waits for a phase that the control does not have."""
+    try:
+        return jobs_of([cell], [queue], seeds, control)
+    except ScenarioError as error:
+        if _OF_PHASE.match(str(error)):
+            return []
+        raise
+
+
 def _names(row: Row) -> list[str]:
     """The names of a row's numbers."""
     return [part.partition(" = ")[0].strip() for part in row.numbers.split(";")]
-
-
-def _time(run: Run, cell: Cell) -> float | None:
-    """When the phase begins that a row waits for."""
-    phase, since = cell.row.when.split()
-    return first_time(run, phase, float(since))
 
 
 def _holds(row: Row, found: Mapping[str, float | None]) -> bool | None:

@@ -19,7 +19,7 @@ LIGHT_LOSS = 0.001
 ONE_KIND, MOST_OF_ALL = 5.0, 0.8
 """A kind is the cause if it loses so many times as much as others, and most of all that is lost."""
 UNLIKE = 3.0
-"""Losses of flows that are spread so much more than chance does are those of some flows."""
+"""Losses of flows, or of times, that are spread so much more than chance does are those of some."""
 TIMES, LEAST = 3.0, 0.03
 """A kind that loses so many times as much as the others on a full link, and so much more."""
 LONGER, LONGER_S = 3.0, 0.020
@@ -32,6 +32,10 @@ MARKED_LIGHT = 0.05
 """Share of marks where nothing waits."""
 LEAST_USED = 0.85
 """Share of the link that twelve transfers use at least."""
+STARVED = 0.4
+"""The flow with the smallest share of twelve equal ones gets so much of the mean."""
+STILL = 0.05
+"""Share of the time in which next to nothing passes, though twelve transfers send."""
 LESS_USED, MORE_LOST, MORE_LOST_BY = 0.9, 2.0, 0.01
 """In the last third a queue may use so much less of the link, or lose so much more."""
 SPREAD, SPREAD_OTHERS, CELLS = 3.0, 1.5, 0.25
@@ -66,11 +70,12 @@ def _light(own: Pooled) -> Finding:
     failing = [test for test, loss in losses.items() if loss > LIGHT_LOSS]
     if not failing:
         return judged("light load", "")
-    worst = max(failing, key=lambda test: own.sum(test, "lost"))
+    failing.sort(key=lambda test: own.sum(test, "lost"), reverse=True)
+    known = ((test, because) for test in failing if (because := _cause(own, test)))
+    worst, because = next(known, (failing[0], "at random, kinds and flows lose alike"))
     where = "" if len(failing) == len(LIGHT) else f" on a link of {LIGHT[worst]}"
     text = f"drops {percent(losses[worst])} of the packets with a light load{where}"
-    because = _cause(own, worst)
-    return judged("light load", f"{text}: {because}" if because else text, fails=True)
+    return judged("light load", f"{text}: {because}", fails=True)
 
 
 def _cause(own: Pooled, test: str) -> str:
@@ -84,9 +89,16 @@ def _cause(own: Pooled, test: str) -> str:
         is_cause = inside[0] >= MOST_OF_ALL * lost and share > ONE_KIND * others
         if is_cause and outside[1] and share > highest and clearly(inside, outside):
             best, highest = f"{percent(share)} of {words}, {percent(others)} of others", share
-    if not best and own.mean(test, "unlike flows") > UNLIKE:
-        return "some flows lose far more than others of their kind"
-    return best or "at random, kinds and flows lose alike"
+    unlike = {
+        name: own.mean(test, f"unlike {name}")
+        for name in ("flows", "times")
+        if own.mean(test, f"unlike {name}") > UNLIKE
+    }
+    if best or not unlike:
+        return best
+    if max(unlike, key=unlike.__getitem__) == "times":
+        return "far more at some times than at others, flows and kinds alike"
+    return "some flows lose far more than others of their kind"
 
 
 def _early_marks(own: Pooled) -> Finding:
@@ -152,8 +164,14 @@ def _long(own: Pooled) -> Iterator[Finding]:
     names = ("first", "middle", "last")
     used = {name: own.mean(LONG, f"{name} used") for name in names}
     mean = sum(used.values()) / len(used)
+    still = own.mean(LONG, "still")
     text = f"lets {percent(mean)} of the link be used, which 12 transfers could fill"
-    yield judged("throughput", text, fails=mean < LEAST_USED)
+    if still > STILL:
+        text += f": next to nothing passes in {percent(still)} of the tenths of a second"
+    yield judged("throughput", text, fails=mean < LEAST_USED or still > STILL)
+    share = own.mean(LONG, "smallest share")
+    text = f"one of 12 equal flows gets {percent(share)} of what they get on average"
+    yield judged("starved flows", text, fails=share < STARVED)
     loss = {name: _share(_pair(own, LONG, name)) for name in names}
     worse = loss["last"] > MORE_LOST * loss["first"] + MORE_LOST_BY
     idle = used["last"] < LESS_USED * used["first"]

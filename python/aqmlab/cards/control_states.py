@@ -28,7 +28,7 @@ import numpy as np
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 
-__all__ = ["STATE_FUNCTIONS", "first_time"]
+__all__ = ["STATE_FUNCTIONS"]
 
 
 class _Trace:
@@ -68,7 +68,7 @@ class _Trace:
         return None if np.isnan(found) else found
 
 
-def first_time(run: Run, phase: str, since: float = 0.0) -> float | None:
+def _first(run: Run, phase: str, since: float = 0.0) -> float | None:
     """When a visit of a phase begins, the first from a time on."""
     trace = _Trace(run)
     if trace.is_empty:
@@ -154,7 +154,7 @@ def _highest(run: Run, column: str, begin: float, end: float) -> float | None:
 
 
 STATE_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "first": first_time,
+    "first": _first,
     "visits": _visits,
     "ends": _ends,
     "stays": _stays,

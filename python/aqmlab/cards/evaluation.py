@@ -6,13 +6,14 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted, lasting
-from aqmlab.cards import audit, draw
+from aqmlab.cards import audit, draw, own_measures
 from aqmlab.cards import sealed as sealing
 from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import (
@@ -25,15 +26,17 @@ from aqmlab.cards.campaign import (
     make,
     reason,
     refused,
+    without_place,
 )
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control
 from aqmlab.cards.card import TIERS, Card, card_rows
-from aqmlab.cards.findings import taken as found_in
+from aqmlab.cards.counts import counts
 from aqmlab.cards.generator import Cell
 from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
 from aqmlab.cards.scoring import VERSION
+from aqmlab.cards.suites import Measure
 from aqmlab.cards.verdicts import PREFIX
 from aqmlab.engine import schedulers
 from aqmlab.engine.batch import Batch
@@ -73,6 +76,7 @@ def evaluate(
     progress: OnProgress | bool | None = None,
     memory: str | int | None = None,
     sealed: str = "",
+    measures: str | os.PathLike[str] | None = None,
     keep_going: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> Card:
@@ -100,6 +104,8 @@ def evaluate(
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
         sealed: a word that draws other sealed settings, which only who chose the word can know.
+        measures: a CSV file of numbers of your own that score tests. Metrics of your own that are
+            defined are shown in any case; the baselines' runs are then made, too.
         keep_going: whether all runs are tried although the first ones failed, all alike.
         say: called with a line about the work ahead.
 
@@ -129,7 +135,13 @@ def evaluate(
     numbers = _numbers(seeds, tier)
     tests = [word for word in only if word not in (sealing.AREA, *audit.WORDS)]
     cells = tier_cells(tier, tests, kind) if tests or not only else []
-    planned = jobs_in(cells, roles, numbers)
+    homeless = without_place(cells, roles)
+    cells = [cell for cell in cells if cell.row.id not in homeless]
+    wanted = own_measures.asked(
+        list(dict.fromkeys(cell.row.id for cell in cells)),
+        None if measures is None else Path(measures),
+    )
+    planned = own_measures.recorded(jobs_in(cells, roles, numbers), wanted)
     word = ""
     if isinstance(under_test, Candidate) and (not only or sealing.AREA in only):
         word = draw.word_of(under_test, VERSION, sealed)
@@ -137,6 +149,8 @@ def evaluate(
             planned += jobs_in([cell], roles, [seed])
     if isinstance(under_test, Candidate):
         planned += _audits(audit.asked(only), roles)
+    if homeless and not planned:
+        raise AqmlabError(next(iter(homeless.values())))
     if not planned:
         raise AqmlabError(f'only: found "{", ".join(only)}", which is of queues; expected a test')
     runs_store = Store(Path(store) if store is not None else STORE_ROOT)
@@ -146,21 +160,26 @@ def evaluate(
         bar(f"evaluating {under_test.name}", progress) as on_progress,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        known = shipped(planned)
+        # What ships with the package has no number of one's own.
+        own_tests = {one.measure.test for one in wanted}
+        known = shipped(job for job in planned if job.cell.row.id not in own_tests)
         batch = batch_of(planned, runs_store, known)
+        size = own_measures.size(batch.missing.values(), runs_store, wanted)
         if say is not None and batch.missing:
-            say(_plan(batch, batch.seconds(pool)))
+            say(_plan(batch, batch.seconds(pool)) + size)
         why = "" if keep_going else refused(batch.missing.values(), "candidate", runs_store, pool)
         if why:
-            own = [job for job in planned if job.queue == "candidate"]
-            why = f"the first {ALIKE} runs failed, all alike: {why}; {len(own) - ALIKE} not tried"
-            made: list[Made[dict[str, float]]] = [Made(job, RunError(why)) for job in own]
+            mine = [job for job in planned if job.queue == "candidate"]
+            why = f"the first {ALIKE} runs failed, all alike: {why}; {len(mine) - ALIKE} not tried"
+            made: list[Made[dict[str, float]]] = [Made(job, RunError(why)) for job in mine]
         else:
             batch = batch_of(planned, runs_store, known)
-            made = make(planned, batch, runs_store, pool, _taken, on_progress, known)
+            take = partial(_taken, wanted=wanted)
+            made = make(planned, batch, runs_store, pool, take, on_progress, known)
             if under_test.file is not None:
                 made = _with_a_repeat(made, runs_store)
-    about = _About(kind, under_test, word, ecn, tier, [*only], numbers, others)
+    shown = [one.measure for one in wanted]
+    about = _About(kind, under_test, word, ecn, tier, [*only], numbers, others, homeless, shown)
     return _card(about, made, planned)
 
 
@@ -262,14 +281,21 @@ def _plan(batch: Batch[Job, Any], seconds: float) -> str:
     )
 
 
-def _taken(run: Run, cell: Cell) -> dict[str, float]:
-    """What the card takes of a run."""
+def _taken(
+    run: Run, cell: Cell, wanted: Sequence[own_measures.OwnMeasure] = ()
+) -> dict[str, float]:
+    """What the card takes of a run, numbers of one's own included."""
     if cell.row.area == sealing.AREA:
         return {sealing.MEASURE: run.summary["links"]["bottleneck"]["forward"]["sojourn_p95_s"]}
     if cell.row.area == audit.AREA:
         return {f"{PREFIX}{name}": value for name, value in audit.taken(run, cell.row.id).items()}
     gates = {f"gate:{name}": value for name, value in gate_values(run, cell).items()}
-    return {**values(run, cell), **gates, **found_in(run, cell.row.id)}
+    return {
+        **values(run, cell),
+        **gates,
+        **counts(run, cell.row.id),
+        **own_measures.values(run, cell.row.id, wanted),
+    }
 
 
 @dataclass(frozen=True)
@@ -285,6 +311,8 @@ class _About:
     only: Sequence[str]
     seeds: Sequence[int]
     baselines: Sequence[str]
+    without_place: Mapping[str, str]
+    own: Sequence[Measure]
 
 
 def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequence[Job]) -> Card:
@@ -329,6 +357,8 @@ def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequen
         kind=about.kind.name,
         ecn=about.ecn,
         sealed=_sealed(about, sealed),
+        without_place=about.without_place,
+        own=about.own,
     )
 
 
@@ -368,6 +398,8 @@ def _effective(kind: Kind, planned: Sequence[Job]) -> Mapping[str, Any]:
     if kind is CONTROL:
         subjects = [one for one in first["traffic"] if "tcp" in one]
         found = subjects[0]["tcp"]["congestion_control"]
+    elif "wifi" in first["topology"]:
+        found = first["topology"]["wifi"]["discipline"]
     elif "bottleneck" in first["topology"]:
         found = first["topology"]["bottleneck"]["forward"]["discipline"]
     return found

@@ -7,7 +7,6 @@ each combination. What the traffic column calls a class stands in ``suites/words
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -24,7 +23,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario, inline
 
-__all__ = ["FOLDER", "Cell", "at", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
+__all__ = ["FOLDER", "Cell", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
 
 
 FOLDER = SHIPPED / "scenarios"
@@ -56,10 +55,6 @@ _NOT_SAID = frozenset(
 )
 """Keys of a class that labels leave out."""
 _EACH = re.compile(r"(\S+) ([\w-]+)( each)?")
-_WHEN = re.compile(r"\{when(?:\+([\d.]+))?\}")
-"""What stands for the time of a change that comes with a phase."""
-_NEVER_S = 3600.0
-"""Later than any run."""
 _TIMES = re.compile(r"([\d.]+)([SC])")
 """A number times the RFC's S (packets in the pipe and the buffer) or C (the rate)."""
 
@@ -129,21 +124,6 @@ def _worded(first: str, keys: Mapping[str, str]) -> str:
     return f"{word}{about}" if number == "-" else f"{number} {word}{about}"
 
 
-def at(cell: Cell, time: float | None) -> Cell:
-    """A cell whose changes come at a time; None: never. Nothing before them is different."""
-
-    def seconds(match: re.Match[str]) -> float:
-        return (_NEVER_S if time is None else time) + float(match[1] or 0)
-
-    def placed(match: re.Match[str]) -> str:
-        return f"{math.ceil(1e6 * seconds(match))} us"
-
-    row = cell.row
-    texts = {name: _WHEN.sub(placed, getattr(row, name)) for name in ("link", "back", "traffic")}
-    asked = _WHEN.sub(lambda match: repr(seconds(match)), row.numbers)
-    return replace(cell, row=replace(row, **texts, numbers=asked))
-
-
 def seconds_of(row: Row) -> float:
     """Simulated seconds of a run."""
     return parsed_time(row.warm_up) + parsed_time(row.duration)
@@ -168,13 +148,12 @@ def toml_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> st
         queue: the discipline under test.
         control: the congestion control of its subject; None: without its subject.
     """
-    row = at(cell, None).row
+    row = cell.row
     link = _Link.of(row)
     rtts = list(_rtts(row))
     title = f"{row.id}: {row.scenario}" + (f" ({cell.label})" if cell.label else "")
     lines = [
         f"# {row.section}" + (f"; differs: {row.differs}" if row.differs else ""),
-        *_changes_when(row),
         f"title = {inline(title)}",
         "seed = 1",
         *([f"load = {row.load}"] if row.load else []),
@@ -193,13 +172,6 @@ def toml_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> st
     for table in _classes(row, control, link.rate, (pipe + room) / _PACKET):
         lines += ["", "[[traffic]]", *(f"{key} = {inline(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
-
-
-def _changes_when(row: Row) -> Iterator[str]:
-    """What a reader of the file has to know of a change that comes with a phase."""
-    if row.when:
-        phase, since = row.when.split()
-        yield f"# changes at {_NEVER_S:g} s stand for the first {phase} from {since} s on"
 
 
 def _traced(row: Row) -> Iterator[str]:
@@ -247,8 +219,11 @@ def _topology(row: Row, queue: Candidate, link: _Link, rtt: float) -> Iterator[s
             yield f"{name.strip()} = {{ links = {inline(over.split())} }}"
         return
     yield 'kind = "dumbbell"'
+    if row.wifi:
+        yield from _wifi(row, queue, rtt)
     yield '\n[topology.bottleneck]\nframing = "none"'
     tested = {"": ("forward",), "both": ("forward", "reverse")}.get(row.aqm, (row.aqm,))
+    tested = () if row.wifi else tested
     prescribed = named(row.queue) if row.queue else None
     end = seconds_of(row)
     for way, speed, keys in (("forward", link.rate, row.link), ("reverse", link.back, row.back)):
@@ -256,11 +231,22 @@ def _topology(row: Row, queue: Candidate, link: _Link, rtt: float) -> Iterator[s
         chosen: Mapping[str, object] = _WAY_BACK
         if way in tested:
             chosen = (prescribed or queue).limited(room, marks=bool(row.ecn))
-        elif row.aqm:
+        elif row.aqm or (row.wifi and way == "forward"):
             chosen = named(DROPTAIL).limited(room, marks=False)
         yield f"\n[topology.bottleneck.{way}]\nrate = {inline(_rate(speed))}"
         yield f"discipline = {inline(chosen)}"
         yield from _further(keys, end)
+
+
+def _wifi(row: Row, queue: Candidate, rtt: float) -> Iterator[str]:
+    """An access point with the queue under test for each station, and a client at each."""
+    keys = dict(re.findall(r"(\w+) = (\[.*?\]|[^,]+)(?:, |$)", row.wifi))
+    clients = sum(stations["count"] for stations in _parsed(keys["stations"]))
+    room = _bytes(row.buffer, 0.0, rtt)
+    yield f"hosts = {{ clients = {clients}, servers = {clients} }}"
+    yield "\n[topology.wifi]"
+    yield from (f"{key} = {value}" for key, value in keys.items())
+    yield f"discipline = {inline(queue.limited(room, marks=bool(row.ecn)))}"
 
 
 def _rate(bps: float) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import jinja2
 from rich.console import Console
 
 from aqmlab._util.console import drawn
+from aqmlab._util.drawing import templates
 from aqmlab._util.files import write_bytes, write_text
 from aqmlab._util.table import TableModel
 from aqmlab.cards import page as lines
@@ -22,13 +23,12 @@ from aqmlab.cards.pictures import areas_svg, waits_svg
 from aqmlab.cards.scoring import VERSION
 from aqmlab.figures.files import check_address_space
 from aqmlab.figures.palette import PALETTE
-from aqmlab.figures.pdf import pdf
+from aqmlab.figures.pdf import A4, paper, pdf, size_of
 
 __all__ = ["write_html", "write_pdf"]
 
 
-_WIDTH, _HEIGHT = 794.0, 1123.0
-"""A4, upright, in pixels of 1/96 inch."""
+_WIDTH, _HEIGHT = A4
 _MARGIN = 36.0
 _PICTURES, _GAP = 250.0, 16.0
 """The width of pictures beside the text, and what is left free."""
@@ -44,31 +44,30 @@ _GLYPH = 0.602
 def write_html(card: Card, path: Path) -> None:
     """Writes the web page."""
     check_address_space()
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("aqmlab.cards"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
     about = {row.id: row for row in card.rows}
-    text = environment.get_template("card.html").render(
-        card=card,
-        version=VERSION,
-        seeds=about_seeds(card.seeds),
-        head=lines.head(card),
-        is_queue=card.about is QUEUE,
-        names=lines.beside(card),
-        others={name: card.areas_of(name) for name in card.baselines},
-        criteria=[] if card.about is QUEUE else criteria(card),
-        areas=[
-            (place, area)
-            for place, area in enumerate(card.areas)
-            if any(test.area == area.name for test in card.tests)
-        ],
-        tests=lines.worst_first(card.tests),
-        about=about,
-        lines=lines,
-        palette=PALETTE,
-        pictures=[areas_svg(card), waits_svg(card)],
+    text = (
+        templates("aqmlab.cards")
+        .get_template("card.html")
+        .render(
+            card=card,
+            version=VERSION,
+            seeds=about_seeds(card.seeds),
+            head=lines.head(card),
+            is_queue=card.about is QUEUE,
+            names=lines.beside(card),
+            others={name: card.areas_of(name) for name in card.baselines},
+            criteria=[] if card.about is QUEUE else criteria(card),
+            areas=[
+                (place, area)
+                for place, area in enumerate(card.areas)
+                if any(test.area == area.name for test in card.tests)
+            ],
+            tests=lines.worst_first(card.tests),
+            about=about,
+            lines=lines,
+            palette=PALETTE,
+            pictures=[areas_svg(card), waits_svg(card)],
+        )
     )
     write_text(path, text)
 
@@ -76,11 +75,18 @@ def write_html(card: Card, path: Path) -> None:
 def write_pdf(card: Card, path: Path) -> None:
     """Writes the page of the terminal on A4, with its pictures beside it."""
     check_address_space()
-    text = [line for part in lines.page(card) for line in _plain(part)]
+    text = _text(card)
+    if card.own and len(text) > (_HEIGHT - 2 * _MARGIN) / (_LEAST_SIZE * _LINE):
+        text = [*_text(replace(card, own=())), "", "Your metrics: see card.html, they take a page."]
     pictures = [
         one for one in (areas_svg(card, 250, "light"), waits_svg(card, 250, "light")) if one
     ]
     write_bytes(path, pdf([_sheet(text, pictures)], f"{card.name}: report card"))
+
+
+def _text(card: Card) -> list[str]:
+    """The lines of the terminal's page."""
+    return [line for part in lines.page(card) for line in _plain(part)]
 
 
 def _plain(part: str | TableModel) -> list[str]:
@@ -106,30 +112,19 @@ def _sheet(text: Sequence[str], pictures: Sequence[str]) -> str:
     ]
     top = _MARGIN
     for number, picture in enumerate(pictures):
-        wide, high = map(float, _size(picture))
+        wide, high = size_of(picture)
         scale = _PICTURES / wide
         parts.append(
             f'<g transform="translate({_WIDTH - _MARGIN - _PICTURES:.1f} {top:.1f}) '
             f'scale({scale:.4f})">{_inner(picture, number)}</g>'
         )
         top += high * scale + 2 * _GAP
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}"><rect width="100%" height="100%" fill="#ffffff"/>'
-        f"{''.join(parts)}</svg>"
-    )
+    return paper("".join(parts), _WIDTH, _HEIGHT)
 
 
 def _weight(line: int) -> str:
     """The first line is bold."""
     return "" if line else ' font-weight="bold"'
-
-
-def _size(picture: str) -> tuple[str, str]:
-    """Width and height of an SVG."""
-    found = re.search(r'width="([\d.]+)" height="([\d.]+)"', picture)
-    assert found is not None, "a drawn chart states its size"
-    return found[1], found[2]
 
 
 def _inner(picture: str, number: int) -> str:

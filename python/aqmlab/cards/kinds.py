@@ -29,7 +29,17 @@ class Kind:
 QUEUE = Kind(
     name="queue",
     suite="card",
-    areas=("delay", "users", "bursts", "stability", "fairness", "ecn", "two-way", "series"),
+    areas=(
+        "delay",
+        "users",
+        "bursts",
+        "stability",
+        "fairness",
+        "ecn",
+        "two-way",
+        "series",
+        "wi-fi",
+    ),
     gates=GATES,
     anchor="droptail",
     called="drop-tail",

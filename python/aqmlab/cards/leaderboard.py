@@ -62,7 +62,7 @@ QUEUES = Board(
     limits=(
         "Parameters are defaults, or listed. A queue that is tuned for its link can do better.",
         "Authors tuned most queues on tests of their own, which may resemble these or not.",
-        "The quick tier has 31 settings and three seeds: look at the intervals.",
+        "The quick tier has 33 settings and three seeds: look at the intervals.",
         "All queues get the same buffer in bytes, not the one that their authors recommend.",
         "One test of the quick tier has senders with ECN. The standard tier has more.",
         "There is no overall rank: which area matters is your decision.",
@@ -160,17 +160,13 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def _areas(rows: Sequence[Mapping[str, str]], board: Board) -> list[str]:
     """The areas that have a score somewhere."""
-    return [name for name in board.about.areas if any(row[f"{name}_score"] for row in rows)]
+    return [name for name in board.about.areas if any(row.get(f"{name}_score") for row in rows)]
 
 
 def table(rows: Sequence[Mapping[str, str]], board: Board = QUEUES) -> TableModel:
     """Grades for a terminal."""
     names = _areas(rows, board)
-    made = TableModel()
-    made.add_key(board.about.name)
-    for name in names:
-        made.add_number(name)
-    made.add_text("fails")
+    made = TableModel("", [board.about.name], names, ["fails"])
     for row in rows:
         cells = (row[f"{name}_grade"] for name in names)
         named = row[board.about.name].partition(":")[0]
@@ -218,31 +214,29 @@ def write(
         folder: where they go.
         board: whose rows they are.
     """
-    import jinja2
-
+    from aqmlab._util.drawing import templates
     from aqmlab.figures.palette import PALETTE
 
     stream = io.StringIO()
     writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("aqmlab.cards"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
     names = _areas(rows, board)
-    page = environment.get_template("leaderboard.html").render(
-        areas=names,
-        failing=failing,
-        rows=[
-            (row, card, [_cell(row, name) for name in names])
-            for row, card in zip(rows, cards, strict=True)
-        ],
-        board=board,
-        about=rows[0],
-        palette=PALETTE,
-        sort=(_HERE / "templates" / "sort.js").read_text(encoding="utf-8"),
+    page = (
+        templates("aqmlab.cards")
+        .get_template("leaderboard.html")
+        .render(
+            areas=names,
+            failing=failing,
+            rows=[
+                (row, card, [_cell(row, name) for name in names])
+                for row, card in zip(rows, cards, strict=True)
+            ],
+            board=board,
+            about=rows[0],
+            palette=PALETTE,
+            sort=(_HERE / "templates" / "sort.js").read_text(encoding="utf-8"),
+        )
     )
     files = [folder / f"{board.file}{ending}" for ending in (".csv", ".html")]
     write_text(files[0], stream.getvalue())

@@ -3,7 +3,8 @@
 Formulas of ``suites/measures.csv`` are a word and its arguments:
 
 ========================  ======================================================================
-``link KEY``              of the queue under test; ``back KEY`` of the reverse direction
+``link KEY``              of the queue under test, over Wi-Fi of all stations' queues at the
+                          access point; ``back KEY`` of the reverse direction of the bottleneck
 ``path KEY``              the sum over the links of the network
 ``wait CLASS KEY``        of a class of traffic in the queue under test
 ``class SECTION CLASS KEY``  of a class; ``rest SECTION CLASS KEY``: one less the share
@@ -38,6 +39,7 @@ import pyarrow.compute as pc
 
 from aqmlab.cards.generator import Cell
 from aqmlab.cards.suites import Measure, measures
+from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
@@ -60,6 +62,8 @@ _BEST = 0.95
 """The share of probes that RPM counts: the draft discards the worst 5 %."""
 _SEGMENT = 1448
 """Bytes of data in a full segment."""
+_AIR = "wifi"
+"""The link over a Wi-Fi, and its table in a scenario."""
 _Numbers = Callable[[Run, list[str]], float | None]
 
 
@@ -104,9 +108,9 @@ def _tested(run: Run, cell: Cell) -> list[Mapping[str, Any]]:
     """What the directions with the queue under test showed; of a network every link's forward."""
     if cell.row.links:
         return [link["forward"] for link in run.summary["links"].values()]
-    bottleneck = run.summary["links"]["bottleneck"]
-    ways = {"": ["forward"], "both": ["forward", "reverse"]}.get(cell.row.aqm, [cell.row.aqm])
-    return [bottleneck[way] for way in ways]
+    link, direction = _place(run)
+    ways = {"": [direction], "both": ["forward", "reverse"]}.get(cell.row.aqm, [cell.row.aqm])
+    return [run.summary["links"][link][way] for way in ways]
 
 
 def gate_values(run: Run, cell: Cell) -> dict[str, float]:
@@ -116,7 +120,8 @@ def gate_values(run: Run, cell: Cell) -> dict[str, float]:
         for way, numbers in link.items():
             oldest = max(oldest, numbers.get("sojourn_max_s") or 0.0)
             marks += numbers["marked_packets"]
-            fullest = max(fullest, _fullest(run, name, way))
+            if name != _AIR:  # the samples are of the queues of all stations together
+                fullest = max(fullest, _fullest(run, name, way))
     found = {"age": oldest, "memory": fullest}
     if not cell.row.ecn:
         found["marks"] = float(marks)
@@ -234,8 +239,13 @@ def _flows(run: Run) -> dict[str, Mapping[str, Any]]:
     return {name: one for name, one in run.summary["flows"].items() if name != "all"}
 
 
+def _place(run: Run) -> tuple[str, str]:
+    """The link and the direction of the queue under test."""
+    return (_AIR, "down") if _AIR in run.scenario["topology"] else ("bottleneck", "forward")
+
+
 def _link(run: Run, arguments: list[str]) -> float | None:
-    found: float | None = look_up(run.summary, ["links", "bottleneck", "forward", *arguments])
+    found: float | None = look_up(run.summary, ["links", *_place(run), *arguments])
     return found
 
 
@@ -341,6 +351,8 @@ def backlog(run: Run) -> tuple[Floats, Floats]:
     link = _forward(run)
     rates = np.full(len(times), parsed_rate(link["rate"]))
     for change in link.get("rate_changes") or []:
+        if "at" not in change:
+            raise AqmlabError(f"{run.path}: its rate changes at a phase: no backlog in ms")
         rates[times >= parsed_time(change["at"])] = parsed_rate(change["rate"])
     return times, 8 * waiting / rates
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from aqmlab._util.table import TableModel, strong
-from aqmlab._util.words import counted
+from aqmlab._util.words import counted, wrapped
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.criteria import criteria
 from aqmlab.cards.findings import PASS
@@ -25,6 +25,8 @@ __all__ = [
     "head",
     "legend",
     "notes",
+    "own_notes",
+    "own_table",
     "page",
     "passed",
     "shown_area",
@@ -51,31 +53,35 @@ def page(card: Card, weights: Mapping[str, float] | None = None) -> Iterator[str
     """
     yield strong(f"{card.name}: report card", f"  {title(card)}")
     yield from _found(card)
-    yield from _wrapped(card.sentence)
+    yield from wrapped(card.sentence)
     yield ""
     yield _grades(card)
     if weights:
         area = card.overall(weights)
         shown = ", ".join(f"{name}={weight:g}" for name, weight in weights.items())
         yield f"overall {area.grade}, {shown_area(area.score)}, weights of your choice: {shown}"
-    yield from _wrapped(legend(card))
+    yield from wrapped(legend(card))
     yield ""
     yield _tests(card)
-    yield from _wrapped(f"Worst tests first; --list explains them. {notes(card)}")
+    yield from wrapped(f"Worst tests first; --list explains them. {notes(card)}")
     for line in unscored(card):
-        yield from _wrapped(line)
+        yield from wrapped(line)
     yield ""
+    if card.own:
+        yield own_table(card)
+        yield from wrapped(own_notes(card))
+        yield ""
     if card.about is not QUEUE:
         yield from _criteria(card)
     left = [name.split(" (")[0] for name, _ in card.not_tested]
-    yield from _wrapped(
+    yield from wrapped(
         f"Not tested: {', '.join(left) or 'nothing of the card'}. docs/evaluate.md says what a "
         "card leaves out."
     )
     yield ""
     yield from _gates(card.gates)
     for line in head(card):
-        yield from _wrapped(line)
+        yield from wrapped(line)
 
 
 def beside(card: Card) -> list[str]:
@@ -121,7 +127,7 @@ def notes(card: Card) -> str:
 
 
 def unscored(card: Card) -> list[str]:
-    """Why tests and numbers have no score, a line for each reason."""
+    """Why tests were not run, and why tests and numbers have no score: a line for each reason."""
     found: dict[str, list[str]] = {}
     for test in card.tests:
         if test.why:
@@ -130,15 +136,16 @@ def unscored(card: Card) -> list[str]:
         for one in test.measures:
             if one.why and one.measure.letter not in (UNSCORED, "G"):
                 found.setdefault(one.why, []).append(f"{one.measure.measure} of {test.id}")
-    return [f"No score: {', '.join(names)}: {why}." for why, names in found.items()]
+    lines = [f"No score: {', '.join(names)}: {why}." for why, names in found.items()]
+    homeless: dict[str, list[str]] = {}
+    for name, why in card.without_place.items():
+        homeless.setdefault(why, []).append(name)
+    return lines + [f"Not run: {', '.join(names)}: {why}." for why, names in homeless.items()]
 
 
 def _criteria(card: Card) -> Iterator[str | TableModel]:
     """The criteria of RFC 9743: what a test answers, and what remains to be explained."""
-    table = TableModel()
-    for name in ("RFC 9743", "criterion"):
-        table.add_key(name)
-    table.add_text("score or gate")
+    table = TableModel("", ["RFC 9743", "criterion"], texts=["score or gate"])
     found = criteria(card)
     for one in found:
         if one.answer:
@@ -151,7 +158,7 @@ def _criteria(card: Card) -> Iterator[str | TableModel]:
         left = [one for one in found if not one.answer and one.later is later]
         if left:
             shown = ", ".join(f"{one.section} {one.name}" for one in left)
-            yield from _wrapped(f"{words}: {shown}.")
+            yield from wrapped(f"{words}: {shown}.")
     yield ""
 
 
@@ -169,10 +176,6 @@ def head(card: Card) -> list[str]:
     if card.sha256:
         lines.append(f"file: sha256 {card.sha256[:16]}; tuned on: not stated")
     return lines
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
 def title(card: Card) -> str:
@@ -229,10 +232,10 @@ def _gates(gates: Sequence[Gate]) -> Iterator[str]:
     for passed, word in words.items():
         names = [gate.rule.name for gate in gates if gate.passed is passed]
         if names:
-            yield from _wrapped(f"gates {word}: {', '.join(names)}")
+            yield from wrapped(f"gates {word}: {', '.join(names)}")
     for gate in gates:
         if gate.passed is False:
-            yield from _wrapped(f"  {gate.rule.name}: {failure(gate)}")
+            yield from wrapped(f"  {gate.rule.name}: {failure(gate)}")
 
 
 def failure(gate: Gate) -> str:
@@ -245,14 +248,8 @@ def failure(gate: Gate) -> str:
 
 
 def _grades(card: Card) -> TableModel:
-    table = TableModel()
-    table.add_key("area")
-    table.add_key("grade")
-    table.add_key("worst test")
-    table.add_number("score")
     names = beside(card)
-    for name in names:
-        table.add_number(name)
+    table = TableModel("", ["area", "grade", "worst test"], ["score", *names])
     others = [card.areas_of(name) for name in names]
     for place, area in enumerate(card.areas):
         if area.score is None and not any(test.area == area.name for test in card.tests):
@@ -286,12 +283,8 @@ def worst_first(tests: Sequence[Test]) -> list[Test]:
 def _tests(card: Card) -> TableModel:
     """Every number of every test."""
     is_queue = card.about is QUEUE
-    table = TableModel()
-    table.add_key("test")
-    table.add_key("number")
     others = ("drop-tail", "median") if is_queue else (card.about.called, *beside(card))
-    for name in ("candidate", *others, "change", "score"):
-        table.add_number(name)
+    table = TableModel("", ["test", "number"], ["candidate", *others, "change", "score"])
     for test in worst_first(card.tests):
         total = "-" if test.score is None else f"{test.score:.2f}"
         for place, one in enumerate(test.measures):
@@ -304,6 +297,33 @@ def _tests(card: Card) -> TableModel:
                 "" if place else total,
             )
     return table
+
+
+def own_table(card: Card) -> TableModel:
+    """The numbers of one's own, test by test: the candidate's beside those of the others."""
+    found = card.own_means
+    names = [*found[0][1]]
+    heads = [
+        {"candidate": "candidate", card.about.anchor: card.about.called}.get(n, n) for n in names
+    ]
+    table = TableModel("", ["your metric", "test"], heads)
+    last = ""
+    for measure, means in sorted(found, key=lambda one: one[0].measure):
+        shown = ("?" if math.isnan(value) else measure.shown(value) for value in means.values())
+        table.add_row("" if measure.titled == last else measure.titled, measure.test, *shown)
+        last = measure.titled
+    return table
+
+
+def own_notes(card: Card) -> str:
+    """What the table of one's own numbers shows."""
+    scored = any(one.letter != UNSCORED for one in card.own)
+    grades = "Those with a score are the area own." if scored else "They change no grade."
+    return (
+        "Your metrics: means over settings and seeds; ? = a run of the test has no number, or "
+        "not the table that the metric reads. "
+        f"{grades}"
+    )
 
 
 def shown_beside(card: Card, one: MeasureScore) -> list[float]:

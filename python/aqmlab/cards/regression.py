@@ -202,6 +202,10 @@ class Side(Protocol):
         """How it passes the gates."""
 
     @property
+    def own(self) -> Sequence[Measure]:
+        """Its numbers of one's own."""
+
+    @property
     def columns(self) -> Numbers:
         """The numbers of its runs."""
 
@@ -223,7 +227,7 @@ def compared(card: Side, reference: Side) -> Comparison:
         )
     frames = [_by_key(one.columns, seeds) for one in (reference, card)]
     found = []
-    for measure in measures():
+    for measure in (*measures(), *(one for one in card.own if one in reference.own)):
         if measure.letter == UNSCORED:
             continue
         sides = _sides(measure, frames, seeds)

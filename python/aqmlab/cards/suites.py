@@ -17,7 +17,7 @@ from pathlib import Path
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
-__all__ = ["SUITES", "Measure", "Row", "chosen", "measures", "names", "rows"]
+__all__ = ["SCALES", "SUITES", "Measure", "Row", "chosen", "measures", "names", "rows"]
 
 
 _FOLDER = Path(__file__).parent / "suites"
@@ -34,7 +34,7 @@ SUITES: Mapping[str, str] = {
     "card-controls": "The tests of the report card of a congestion control",
 }
 """Names of the suites, and their sources."""
-_SCALES = {"ms": 1e3, "%": 100.0, "Mbit/s": 1e-6}
+SCALES = {"ms": 1e3, "%": 100.0, "Mbit/s": 1e-6}
 """By shown unit: from that of the values."""
 
 
@@ -67,6 +67,8 @@ class Row:
     """Links of a network with several queues."""
     paths: str = ""
     """Paths over these links."""
+    wifi: str = ""
+    """Keys of a Wi-Fi behind the bottleneck, whose access point has the queue under test."""
     aqm: str = ""
     """Which directions have the queue under test; left out: ``forward``."""
     queue: str = ""
@@ -81,9 +83,6 @@ class Row:
     """How many of the seeds it is run with at most; left out: all."""
     measures: str = ""
     """What aqmlab measures in it."""
-    when: str = ""
-    """Of a test case: the phase of the control at which something changes, and the second from
-    which on; ``{when}`` and ``{when+0.5}`` in other columns are that time."""
     period: str = ""
     """How often senders are sampled; left out: ``100 ms``."""
     numbers: str = ""
@@ -122,7 +121,7 @@ class Measure:
             return "none ended"
         if self.letter == "H":
             return f"{value:.3g}"
-        number = value * _SCALES.get(self.unit, 1.0)
+        number = value * SCALES.get(self.unit, 1.0)
         return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
 
     @property

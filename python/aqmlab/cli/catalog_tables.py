@@ -17,9 +17,7 @@ __all__ = ["explanation", "list_table", "needs"]
 
 def list_table(kind: str, entries: Mapping[str, str]) -> TableModel:
     """Names and what they mean."""
-    table = TableModel()
-    table.add_key(kind)
-    table.add_text("what it is")
+    table = TableModel("", [kind], texts=["what it is"])
     for name, summary in entries.items():
         table.add_row(name, summary)
     return table
@@ -33,11 +31,9 @@ def explanation(entry: Entry) -> list[str | TableModel]:
     head = strong(entry.name, text)
     if not entry.parameters:
         return [head]
-    table = TableModel()
     has_values = any("value" in parameter for parameter in entry.parameters)
-    table.add_key("parameter")
-    table.add_key("value" if has_values else "default")
-    table.add_text("meaning")
+    keys = ("parameter", "value" if has_values else "default")
+    table = TableModel("", keys, texts=["meaning"])
     for parameter in entry.parameters:
         table.add_row(parameter["name"], _given(parameter), _meaning(parameter))
     departures = [f"- {text}" for text in (entry.about or {}).get("departures", [])]
@@ -48,12 +44,7 @@ def explanation(entry: Entry) -> list[str | TableModel]:
 
 def needs(found: Sequence[Need], version: int) -> list[str | TableModel]:
     """What people need, and from where on a number is good or poor."""
-    table = TableModel()
-    table.add_key("who")
-    table.add_key("number")
-    for head in ("good", "poor", "noticed from"):
-        table.add_number(head)
-    table.add_text("source")
+    table = TableModel("", ["who", "number"], ["good", "poor", "noticed from"], ["source"])
     for one in found:
         signs = ("up to ", "from ") if one.less_is_better else ("from ", "below ")
         limits = (

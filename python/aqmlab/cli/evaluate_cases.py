@@ -90,11 +90,7 @@ def _to_json(case: cases.Case) -> dict[str, Any]:
 
 def _tables(judged: Sequence[cases.Case]) -> Iterator[str | TableModel]:
     """A row for each setting and seed, and how many cases hold."""
-    table = TableModel()
-    for head in ("case", "verdict", "setting"):
-        table.add_key(head)
-    table.add_text("numbers")
-    table.add_text("holds if")
+    table = TableModel("", ["case", "verdict", "setting"], texts=["numbers", "holds if"])
     several = any(one.seed != case.shown[0].seed for case in judged for one in case.shown)
     for case in judged:
         for number, one in enumerate(case.shown):

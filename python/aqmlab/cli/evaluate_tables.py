@@ -37,12 +37,8 @@ __all__ = [
 def listed(rows: Sequence[Row], source: str) -> Iterator[str | TableModel]:
     """The tests of a suite: section, what is measured, cost; then those that are not realised."""
     yield strong(source)
-    table = TableModel()
-    for name in ("test", "section"):
-        table.add_key(name)
-    table.add_number("runs")
-    table.add_number("s each")
-    table.add_text("scenario; what is measured")
+    about = "scenario; what is measured"
+    table = TableModel("", ["test", "section"], ["runs", "s each"], [about])
     for row in rows:
         if row.not_realised:
             continue
@@ -56,9 +52,7 @@ def listed(rows: Sequence[Row], source: str) -> Iterator[str | TableModel]:
     left = [row for row in rows if row.not_realised]
     if left:
         yield ""
-        table = TableModel()
-        table.add_key("not realised")
-        table.add_text("why")
+        table = TableModel("", ["not realised"], texts=["why"])
         for row in left:
             table.add_row(row.id, row.not_realised)
         yield table
@@ -85,13 +79,9 @@ def listed_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def observed(found: Sequence[Observed]) -> Iterator[str | TableModel]:
     """What each cell showed, a row for each queue: the mean over seeds."""
-    table = TableModel()
-    for name in ("test", "setting", "queue"):
-        table.add_key(name)
     rpm = any(isinstance(one.numbers, dict) and one.numbers["rpm"] for one in found)
     heads = ("wait p50 ms", "p95", "p99", "Mbit/s", "loss %", "Jain", *(("RPM",) if rpm else ()))
-    for head in heads:
-        table.add_number(head)
+    table = TableModel("", ["test", "setting", "queue"], heads)
     groups: dict[tuple[str, str, str], list[dict[str, float | None]]] = {}
     for one in found:
         if isinstance(one.numbers, dict):
@@ -142,11 +132,18 @@ def observed_json(one: Observed) -> dict[str, Any]:
     }
 
 
-def left_out(rows: Sequence[Row]) -> Iterator[str]:
-    """What was not run, and why."""
+def left_out(rows: Sequence[Row], homeless: Mapping[str, str]) -> Iterator[str]:
+    """What was not run, and why.
+
+    Args:
+        rows: tests that have no scenario here.
+        homeless: tests where the queue cannot stand, and why, by their ids.
+    """
     for row in rows:
         why = row.not_realised or f"prescribes its queue ({row.queue}); give only --control"
         yield f"not run: {row.id} ({row.scenario}): {why}"
+    for name, why in homeless.items():
+        yield f"not run: {name}: {why}"
 
 
 def print_card(

@@ -27,7 +27,8 @@ def sentences(found: Foreseen) -> Iterator[str]:
     yield from notes_in_words(found.inferred.segments.notes)
     yield (
         f"{len(found.inferred.segments):,} TCP segments in {found.inferred.seconds:,.0f} s; "
-        f"{100 * passed.tcp:.0f} % of the bytes are TCP"
+        f"{100 * passed.judged:.0f} % of the bytes are judged (TCP "
+        f"{100 * (passed.judged - passed.quic_share):.0f} %, QUIC {100 * passed.quic_share:.0f} %)"
     )
     yield f"the tap is {found.inferred.tap}"
     for way, rate in (("down", down), ("up", up)):
@@ -44,10 +45,9 @@ def sentences(found: Foreseen) -> Iterator[str]:
 
 def self_test_table(found: Foreseen) -> TableModel:
     """The capture beside the replay behind the present queue."""
-    table = TableModel(f"self-test behind {found.present.kind}", name="self-test")
-    table.add_key("metric")
-    for head in ("captured ms", "replayed ms", "factor"):
-        table.add_number(head)
+    title = f"self-test behind {found.present.kind}"
+    heads = ("captured ms", "replayed ms", "factor")
+    table = TableModel(title, ["metric"], heads, name="self-test")
     for key, label in _TESTED.items():
         right, value = found.captured[key], found.replayed[key]
         factor = f"{value / right:.2f}" if right else "-"
@@ -83,7 +83,8 @@ def content(found: Foreseen) -> dict[str, Any]:
         "rate": {way: one.bps / 1e6 if one.is_proven else None for way, one in rates.items()},
         "rate_known_by": {way: one.why for way, one in rates.items()},
         "tap": dict(zip(("down", "up"), taps, strict=True)),
-        "tcp_share": inferred.passed.tcp,
+        "judged_share": inferred.passed.judged,
+        "quic_share": inferred.passed.quic_share,
         "present": None if found.nothing_to_gain else found.present.kind,
         "captured": dict(found.captured),
         "replayed": dict(found.replayed),

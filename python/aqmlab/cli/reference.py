@@ -66,7 +66,7 @@ Commands that take `RUNS` open runs from any of these places:
 | a folder of run directories, a store | all of them |
 | the folder of a sweep's results | the runs of the sweep, by the names of its points |
 | a sweep file | the same, if the results are in `runs/sweeps/NAME` |
-| a pattern in quotes, such as `'runs/bulk-*'` | those at all places that fit it |
+| a pattern in quotes, such as `'runs/bulk-*'` | those at all places that match the pattern |
 """
 _FIGURE = "aqmlab plot "
 """How commands begin that draw."""

@@ -37,18 +37,21 @@ def folder() -> Path:
     return PAGE
 
 
-def fragment_of(place: Path, sets: Sequence[str]) -> str:
+def fragment_of(place: Path, sets: Sequence[str], link: str | None = None) -> str:
     """What follows the ``#`` of the page's address for a scenario file or a run directory.
 
     Raises:
         AqmlabError: the page cannot show its packets.
     """
     if place.is_dir():
-        if sets:
-            raise AqmlabError(f"--set: a scenario file takes it; {place} is a run that is finished")
+        given = "--set" if sets else "--link" if link is not None else None
+        if given is not None:
+            raise AqmlabError(
+                f"{given}: a scenario file takes it; {place} is a run that is finished"
+            )
         data = Run.open(place).scenario
     else:
-        data = load(place, sets, None).data
+        data = load(place, sets, None, link).data
     found = fragment(data)
     if found is None:
         raise AqmlabError(

@@ -40,18 +40,14 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
     [first, *_] = [outcome.run for found in series.values() for outcome in found]
     down, up = controls(first)
     senders = f"; senders use {down}" if down == up else f"; senders use {down} down, {up} up"
-    table = TableModel(f"queues beside each other{each}{senders}")
-    table.add_key("queue")
-    table.add_number("time s")
-    for way in ("down", "up"):
-        table.add_number(f"{way} Mbit/s")
-        table.add_number(f"{way} p95 ms")
-        table.add_number(f"{way} lost %")
+    measured = (
+        f"{way} {what}" for way in ("down", "up") for what in ("Mbit/s", "p95 ms", "lost %")
+    )
     tests = [outcome.run.summary.get("test", {}) for found in series.values() for outcome in found]
     shown = [(head, key, factor) for head, key, factor in _OF_TESTS if any(map(key, tests))]
-    for head, _, _ in shown:
-        table.add_number(head)
-    table.add_number("valid")
+    title = f"queues beside each other{each}{senders}"
+    numbers = ("time s", *measured, *(head for head, _, _ in shown), "valid")
+    table = TableModel(title, ["queue"], numbers)
     for name, outcomes in series.items():
         counted = [outcome for outcome in outcomes if not outcome.run.invalid] or outcomes
         runs = [outcome.run for outcome in counted]

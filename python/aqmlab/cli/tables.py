@@ -115,12 +115,8 @@ def apart(found: Sequence[TableModel]) -> list[str | TableModel]:
 
 def score_table(lines: Sequence[Line], *, of_papers: bool, scored: bool) -> TableModel:
     """How many published cells, and claims, were met: of each table, or of each paper."""
-    table = TableModel()
-    table.add_key("paper" if of_papers else "table")
-    table.add_number("cells within")
-    if of_papers:
-        table.add_number("claims hold")
-    table.add_text("what")
+    numbers = ["cells within", *(["claims hold"] if of_papers else [])]
+    table = TableModel("", ["paper" if of_papers else "table"], numbers, ["what"])
     for name, cells, title, claims in lines:
         shown = f"{cells.within}/{cells.total}" if cells.total else "-"
         words = [shown if scored else "not scored"]

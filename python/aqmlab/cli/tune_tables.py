@@ -81,10 +81,8 @@ def importance_table(found: Tuning) -> TableModel | None:
     """Each variable's share for each goal; None where nothing tells."""
     if not any(found.importance.values()):
         return None
-    table = TableModel("importance: what decides whether a setting is among the good ones (%)")
-    table.add_key("variable")
-    for goal in found.plan.goals:
-        table.add_number(goal.metric)
+    title = "importance: what decides whether a setting is among the good ones (%)"
+    table = TableModel(title, ["variable"], (goal.metric for goal in found.plan.goals))
     for variable in found.plan.variables:
         shares = [found.importance[goal.metric] for goal in found.plan.goals]
         cells = [
@@ -98,12 +96,10 @@ def checks_table(found: Tuning) -> TableModel:
     """The chosen settings against the untuned scenario, on fresh seeds; clear changes are bold."""
     count = len(found.plan.fresh_seeds)
     table = TableModel(
-        f"on {count} fresh seeds: difference to untuned, seed by seed, with 95 % intervals"
+        f"on {count} fresh seeds: difference to untuned, seed by seed, with 95 % intervals",
+        ["choice", "scenario", "goal"],
+        ["untuned", "tuned", "difference", "promised"],
     )
-    for head in ("choice", "scenario", "goal"):
-        table.add_key(head)
-    for head in ("untuned", "tuned", "difference", "promised"):
-        table.add_number(head)
     for name, choice in _choices(found):
         for check in choice.checks:
             table.add_row(name, check.scenario, check.metric, *_cells(found, check))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.table import TableModel, strong
-from aqmlab._util.words import counted
+from aqmlab._util.words import counted, wrapped
 from aqmlab.cards.worst import Change, Worst, bounds
 from aqmlab.results.statistics import Estimate
 
@@ -25,25 +24,19 @@ def page(found: Worst) -> Iterator[str | TableModel]:
         f"{found.seeds[-1]}, engine {_native.engine()}"
     )
     yield ""
-    yield from _wrapped(found.sentence)
+    yield from wrapped(found.sentence)
     yield ""
-    table = TableModel()
-    table.add_key("number")
-    for name in ("candidate", found.other, "change", "95 %"):
-        table.add_number(name)
+    table = TableModel("", ["number"], ["candidate", found.other, "change", "95 %"])
     for one in found.changes:
         values = map(one.measure.shown, (one.mine, one.theirs))
         table.add_row(one.measure.titled, *values, _shown(one), _ends(one.difference))
     yield table
-    yield from _wrapped(
+    yield from wrapped(
         "Change: a factor, or a difference (+ or -); its interval is over seeds that the search "
         "did not see."
     )
     yield ""
-    table = TableModel()
-    table.add_key("scenario")
-    for name in ("here", "searched"):
-        table.add_text(name)
+    table = TableModel("", ["scenario"], texts=["here", "searched"])
     for bound in bounds(found.kind):
         variable = bound.variable
         value = found.values[variable.name]
@@ -58,10 +51,6 @@ def _shown(one: Change) -> str:
 
 def _ends(found: Estimate) -> str:
     return found.note if math.isnan(found.low) else f"{found.low:.2f} to {found.high:.2f}"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, 80, break_on_hyphens=False)
 
 
 def found_json(found: Worst) -> dict[str, Any]:

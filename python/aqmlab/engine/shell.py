@@ -284,6 +284,7 @@ class FileLink:
             )
         bottleneck = topology["bottleneck"]
         ways = [bottleneck["forward"], bottleneck["reverse"]]
+        _check_changes(file, ways)
         if rtt_s is None and not any(parsed_time(way["delay"]) for way in ways):
             rtt_s = Link.rtt_s
         if rtt_s is not None:
@@ -321,6 +322,17 @@ class FileLink:
         except ScenarioError as error:
             options = _queue_options(self.queue_down, self.queue_up)
             raise AqmlabError(_of_options(str(error), options)) from None
+
+
+def _check_changes(file: Path, ways: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses changes of a link that wait for a phase."""
+    for way in ways:
+        for key, changes in way.items():
+            if key.endswith("_changes") and any("when" in change for change in changes):
+                raise AqmlabError(
+                    f"{file}: topology.bottleneck.{key}: found a change with when, but only a "
+                    "simulation sees the phases of a congestion control; expected at with a time"
+                )
 
 
 def trace_rate_bps(file: Path, direction: str) -> float:

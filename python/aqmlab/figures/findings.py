@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aqmlab._util.words import capital
 from aqmlab.results.statistics import Estimate, independent_difference, paired_difference
 
 __all__ = ["Finding", "Values", "change", "finding", "is_single", "shown"]
@@ -43,24 +44,24 @@ def finding(found: Sequence[Finding], what: str, unit: str, *, is_change: bool =
     """
     known = [one for one in found if one.values]
     if not known:
-        return f"{_capital(what)}: nothing was measured"
+        return f"{capital(what)}: nothing was measured"
     one_seed = " (one seed)" if is_single(known) else ""
     if len(known) == 1:
-        return f"{_capital(what)} is {_with_unit(known[0].mean, unit)}{one_seed}"
+        return f"{capital(what)} is {_with_unit(known[0].mean, unit)}{one_seed}"
     ranked = sorted(known, key=lambda one: one.mean)
     is_change = is_change and len(known) == 2
     least, most = (known[0], known[1]) if is_change else (ranked[0], ranked[-1])
     first, last = shown(least.mean), shown(most.mean)
     if first == last:
-        return f"{_capital(what)} is {first}{_space(unit)} throughout{one_seed}"
+        return f"{capital(what)} is {first}{_space(unit)} throughout{one_seed}"
     if not one_seed and not change(least, most).clear:
         low, high = shown(ranked[0].mean), shown(ranked[-1].mean)
-        return f"{_capital(what)} does not clearly differ: {low} to {high}{_space(unit)}"
+        return f"{capital(what)} does not clearly differ: {low} to {high}{_space(unit)}"
     if is_change:
         verb = "cuts" if most.mean < least.mean else "raises"
         return f"{most.label} {verb} the {what} from {first} to {last}{_space(unit)}{one_seed}"
     return (
-        f"{_capital(what)}: from {first}{_space(unit)} ({least.label}) to {last}{_space(unit)} "
+        f"{capital(what)}: from {first}{_space(unit)} ({least.label}) to {last}{_space(unit)} "
         f"({most.label}){', one seed' if one_seed else ''}"
     )
 
@@ -78,10 +79,6 @@ def change(first: Finding, second: Finding) -> Estimate:
             [first.values[seed] for seed in both], [second.values[seed] for seed in both]
         )
     return independent_difference(list(first.values.values()), list(second.values.values()))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _space(unit: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,27 @@ from pypdf.generic import DictionaryObject
 if TYPE_CHECKING:
     from pypdf.generic import PdfObject
 
-__all__ = ["POINT", "pdf"]
+__all__ = ["A4", "POINT", "paper", "pdf", "size_of"]
 
+A4 = 794.0, 1123.0
+"""Width and height of a page, upright, in pixels of 1/96 inch."""
 POINT = 0.75
 """A pixel of a drawing in points: a page of 96 dots per inch."""
+
+
+def paper(drawing: str, width: float, height: float) -> str:
+    """A white page with a drawing, as SVG."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}"><rect width="100%" height="100%" fill="#fff"/>'
+        f"{drawing}</svg>"
+    )
+
+
+def size_of(picture: str) -> tuple[float, float]:
+    """Width and height of an SVG."""
+    found = dict(re.findall(r'\s(width|height)="([\d.]+)"', picture.partition(">")[0]))
+    return float(found["width"]), float(found["height"])
 
 
 def pdf(
@@ -33,11 +51,20 @@ def pdf(
         scale: Points that a unit of a drawing becomes.
         attachments: Texts that go with the document, by file name.
     """
+
+    def scaled(drawing: str) -> str:
+        """What pypdf would scale it would leave without compression."""
+        width, height = size_of(drawing)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * width:g}" '
+            f'height="{scale * height:g}" viewBox="0 0 {width:g} {height:g}">{drawing}</svg>'
+        )
+
     book = pypdf.PdfWriter()
     for drawing in drawings:
-        for page in pypdf.PdfReader(io.BytesIO(vl_convert.svg_to_pdf(drawing))).pages:
+        for page in pypdf.PdfReader(io.BytesIO(vl_convert.svg_to_pdf(scaled(drawing)))).pages:
             _order(page)
-            book.add_page(page).scale_by(scale)
+            book.add_page(page)
     book.add_metadata({"/Creator": "aqmlab"} | ({"/Title": title} if title else {}))
     for name, text in (attachments or {}).items():
         book.add_attachment(name, text.encode())

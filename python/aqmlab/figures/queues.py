@@ -122,7 +122,8 @@ def delays(run: Run, at: LinkDirection) -> Samples | None:
     """Times in seconds, and estimated queueing delays in ms; None if the run recorded no samples.
 
     The estimate is what is queued over the rate at which the link sends IP bytes (throughput over
-    utilization, in which framing is counted; with a changing rate the rate of the moment). For a
+    utilization, in which framing is counted; with a changing rate the rate of the moment, unless a
+    congestion control decides when it changes). For a
     scheduler with several queues it is the time to empty all of them.
     """
     table = run.read("queue", _COLUMNS)
@@ -148,7 +149,7 @@ def _rate_bps(run: Run, at: LinkDirection, time: np.ndarray) -> np.ndarray:
     if not mean:
         raise AqmlabError(f"{run.path}: {at!s}: its rate is unknown; nothing was sent")
     changes = [*(described.get("rate_changes") or []), *_changed_rates(run, at)]
-    if not changes or not stated:
+    if not changes or not stated or any("when" in change for change in changes):
         return np.full(len(time), mean)
     moments = [parsed_time(str(change["at"])) for change in changes]
     rates = np.array([stated, *(_bps(str(change["rate"])) for change in changes)])
@@ -162,7 +163,7 @@ def _changed_rates(run: Run, at: LinkDirection) -> list[dict[str, object]]:
     """
     key = f"{at[0]}.{at[1]}.rate"
     changes = run.scenario.get("changes", [])
-    return [{"at": it["at"], "rate": it["value"]} for it in changes if it["key"] == key]
+    return [{**it, "rate": it["value"]} for it in changes if it["key"] == key]
 
 
 def _described(run: Run, at: LinkDirection) -> Mapping[str, Any]:

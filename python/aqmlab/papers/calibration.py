@@ -28,7 +28,7 @@ from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.papers.by_seed import BySeed
 from aqmlab.papers.paper import Paper, Table
-from aqmlab.papers.paper import Row as TableRow
+from aqmlab.papers.paper import PaperRow as TableRow
 from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:

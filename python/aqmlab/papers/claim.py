@@ -14,11 +14,31 @@ from aqmlab._util.fields import toml_table
 from aqmlab.errors import AqmlabError
 from aqmlab.results.verdict import FAILS, HOLDS
 
-__all__ = ["CONTRADICTED", "Claim", "Claims", "Further", "Noise", "NoiseOf", "combinations"]
+__all__ = [
+    "CONTRADICTED",
+    "STATES",
+    "Cause",
+    "Claim",
+    "Claims",
+    "Further",
+    "Noise",
+    "NoiseOf",
+    "combinations",
+]
 
 
 CONTRADICTED = ("partly", "disagrees")
 """What the paper's own tables say of claims that are not counted."""
+STATES = {
+    "shown": "an experiment shows the cause: without it the claim holds or its numbers agree, or a "
+    "reference program fails the claim, too",
+    "print": "numbers or sentences of the paper contradict each other",
+    "unpublished": "the paper leaves out a setting that decides it",
+    "supported": "an experiment supports the cause, and does not prove it",
+    "bound": "our number is near the bound of the rule, or between two bounds of the text",
+    "open": "the cause is not known",
+}
+"""What is known of a cause."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +139,24 @@ class Further:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """Why some claims fail."""
+
+    claims: tuple[str, ...]
+    state: str
+    """One of :data:`STATES`."""
+    why: str
+
+    @classmethod
+    def read(cls, spec: Mapping[str, Any], file: Path) -> Cause:
+        """An entry of ``[[causes]]``."""
+        if spec["state"] not in STATES:
+            right = f"expected one of {', '.join(STATES)}"
+            raise AqmlabError(f"{file}: causes: found state {spec['state']!r}; {right}")
+        return cls(tuple(spec["claims"]), spec["state"], spec["why"])
+
+
+@dataclass(frozen=True)
 class NoiseOf:
     """How the experiments of some tables vary from one run of the laboratory to the next."""
 
@@ -149,6 +187,8 @@ class Claims:
     quick: tuple[str, ...] = ()
     """Types of claims that quick runs decide."""
     further: tuple[Further, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    """Why those fail that do; a claim has one."""
     noise: Noise | None = None
 
     @classmethod
@@ -170,16 +210,21 @@ class Claims:
                     Further(tuple(spec["claims"]), tuple(spec["seeds"]))
                     for spec in source.get("further", [])
                 ),
+                causes=tuple(Cause.read(spec, file) for spec in source.get("causes", [])),
                 noise=_noise(source["noise"]) if "noise" in source else None,
             )._checked()
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{file}: {error!r}") from error
 
     def _checked(self) -> Claims:
-        """The same; an error if further seeds are for claims that are not there."""
+        """The same; an error if a claim of seeds or causes is unknown, or has two causes."""
         known = {claim.id for claim in self.entries}
-        for name in (name for one in self.further for name in one.claims if name not in known):
-            raise AqmlabError(f"{self.file}: further: found {name}, which is none of its claims")
+        for key, parts in (("further", self.further), ("causes", self.causes)):
+            for name in (name for one in parts for name in one.claims if name not in known):
+                raise AqmlabError(f"{self.file}: {key}: found {name}, which is none of its claims")
+        names = [name for cause in self.causes for name in cause.claims]
+        for name in (name for name in set(names) if names.count(name) > 1):
+            raise AqmlabError(f"{self.file}: causes: found two of {name}; a claim has one")
         return self
 
     def without(self, columns: Collection[str]) -> Claims:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aqmlab._util.files import write_text
 from aqmlab._util.markup import markdown
+from aqmlab._util.words import ranged
+from aqmlab.papers import causes
+from aqmlab.papers.claim import STATES
 from aqmlab.papers.counts import Counts
 from aqmlab.papers.judge import Alternative, ClaimScore, Judged, score_by_type
 from aqmlab.papers.measured import FILE
@@ -23,7 +27,7 @@ from aqmlab.papers.scoreboard import Power, Score
 from aqmlab.results.verdict import FAILS, HOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Fidelity", "intact", "reproduce_all"]
 
@@ -177,6 +181,7 @@ class Fidelity:
             made,
             f"## Papers\n\n{_papers_table(self)}",
             f"## What the cells can tell\n\n{_power_table(self)}",
+            f"## Why claims fail\n\n{_states_table(self.papers)}",
         ]
         return "\n\n".join(parts) + "\n"
 
@@ -186,6 +191,7 @@ class Fidelity:
             _CLAIMS_HEAD,
             f"## Cells\n\n{_cells_table(self)}",
             f"## Claims\n\n{_types_table(self.papers)}\n\n{_claims_table(self.papers)}",
+            f"## Why claims fail\n\n{_causes_table(self.papers)}",
             f"## Second readings\n\n{_alternatives_table(self.papers)}",
         ]
         return "\n\n".join(parts) + "\n"
@@ -356,6 +362,35 @@ def _claims_table(papers: Mapping[str, Reproduction]) -> str:
     return "\n\n".join(parts)
 
 
+def _states_table(papers: Mapping[str, Reproduction]) -> str:
+    """How many claims fail, by paper and by what is known of the cause."""
+    found = {name: causes.in_states(one.paper, one.judged) for name, one in papers.items()}
+    every: Counter[str] = sum(found.values(), Counter())
+    states = [state for state in (*STATES, causes.NOT_STATED) if every[state]]
+    lines = [
+        [name, str(counts.total()), *(str(counts[state]) for state in states)]
+        for name, counts in [*found.items(), ("**all**", every)]
+    ]
+    return (
+        f"{markdown(['paper', 'claims that fail', *states], lines)}\n\n{causes.meanings()}\n\n"
+        "[Each claim with its cause](../records/fidelity-claims.md#why-claims-fail)."
+    )
+
+
+def _causes_table(papers: Mapping[str, Reproduction]) -> str:
+    """The causes of all papers with the claims that fail of them."""
+    lines = [
+        [name, ", ".join(ids), cause.state, cause.why]
+        for name, one in papers.items()
+        for cause, ids in causes.by_cause(one.paper, one.judged)
+    ]
+    return (
+        f"{markdown(['paper', 'claims', 'state', 'cause'], lines, left=4)}\n\n"
+        f"{causes.meanings()}\n\nThe report of each paper also lists, for each claim that fails, "
+        "the rows in which the paper's numbers in place of ours make it hold."
+    )
+
+
 def _text(found: Judged, others: Iterable[Alternative]) -> str:
     """A claim, with what its verdict rests on."""
     marks = [
@@ -394,13 +429,5 @@ def _alternatives_table(papers: Mapping[str, Reproduction]) -> str:
 
 def _seeds(one: Reproduction) -> str:
     """The seeds of a paper's rows, and those that some have beside them."""
-    first, further = _listed(one.seeds), one.further.seeds
-    return f"{first}; some rows {_listed([*one.seeds, *further])}" if further else first
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    """Numbers as people write them: 1 to 5, or 1, 3."""
-    first, last = numbers[0], numbers[-1]
-    if len(numbers) > 2 and list(numbers) == list(range(first, last + 1)):
-        return f"{first} to {last}"
-    return ", ".join(map(str, numbers))
+    first, further = ranged(one.seeds), one.further.seeds
+    return f"{first}; some rows {ranged([*one.seeds, *further])}" if further else first

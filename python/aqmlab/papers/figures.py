@@ -23,7 +23,7 @@ from aqmlab.results.terms import Percentile
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from aqmlab.papers.paper import Column, Row, Table
+    from aqmlab.papers.paper import PaperColumn, PaperRow, Table
     from aqmlab.results.distributions import Of
     from aqmlab.results.run import Run
 
@@ -83,13 +83,13 @@ def _tells(run: Run, of: Of) -> bool:
     return bool(run.summary.get(section, {}).get("all", {}).get("count"))
 
 
-def published_points(table: Table, row: Row, of: Of) -> Points:
+def published_points(table: Table, row: PaperRow, of: Of) -> Points:
     """What a row prints of a distribution of all classes: times, and the shares within them."""
     points = [point for column in table.columns if (point := _point(column, row, of)) is not None]
     return sorted(points)
 
 
-def _point(column: Column, row: Row, of: Of) -> tuple[float, float] | None:
+def _point(column: PaperColumn, row: PaperRow, of: Of) -> tuple[float, float] | None:
     """The point that a column prints; None if it prints none."""
     text = row.published.get(column.name)
     if not text:
@@ -102,7 +102,7 @@ def _point(column: Column, row: Row, of: Of) -> tuple[float, float] | None:
     return _share_within(column, row, of)
 
 
-def _share_within(column: Column, row: Row, of: Of) -> tuple[float, float] | None:
+def _share_within(column: PaperColumn, row: PaperRow, of: Of) -> tuple[float, float] | None:
     """The share within some seconds, of a column of it, or of one of what is between two of them.
 
     Papers print shares from 0 to 1 s, from 1 to 2 s and so on: the sum of those up to here.

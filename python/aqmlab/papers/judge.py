@@ -16,7 +16,7 @@ from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 if TYPE_CHECKING:
     from aqmlab.papers.claim import Claim, Claims
     from aqmlab.papers.paper import Interpretation, Paper
-    from aqmlab.papers.scoreboard import Cell
+    from aqmlab.papers.scoreboard import PaperCell
 
 __all__ = [
     "DECIDABLE",
@@ -82,7 +82,7 @@ class Judged:
 
 def judge(
     paper: Paper,
-    cells: Iterable[Cell],
+    cells: Iterable[PaperCell],
     *,
     tables: Collection[str] | None = None,
     quick: bool = False,
@@ -111,7 +111,7 @@ def judge(
 
 
 def with_noise(
-    paper: Paper, judged: Sequence[Judged], cells: Sequence[Cell], seeds: int, *, further: bool
+    paper: Paper, judged: Sequence[Judged], cells: Sequence[PaperCell], seeds: int, *, further: bool
 ) -> list[Judged]:
     """The verdicts with what noise on the paper's tables, and on our numbers, makes of them.
 
@@ -269,7 +269,7 @@ class Alternative:
 
 
 def alternatives(
-    paper: Paper, cells: Sequence[Cell], first: Sequence[Judged], tables: Collection[str]
+    paper: Paper, cells: Sequence[PaperCell], first: Sequence[Judged], tables: Collection[str]
 ) -> list[Alternative]:
     """The claims judged by the rows of every interpretation all of whose tables were reproduced.
 
@@ -326,7 +326,7 @@ def _replaced(paper: Paper, other: Interpretation) -> set[tuple[str, str]]:
     }
 
 
-def _exchanged(cells: Sequence[Cell], paper: Paper, other: Interpretation) -> list[Cell]:
+def _exchanged(cells: Sequence[PaperCell], paper: Paper, other: Interpretation) -> list[PaperCell]:
     """The cells with those of an interpretation in the places of the first one's.
 
     A row whose runs the interpretation lacks has no cells.

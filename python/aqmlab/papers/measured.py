@@ -21,14 +21,14 @@ from aqmlab import _native
 from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
 from aqmlab.results.distributions import Distribution
-from aqmlab.results.recorded import numbers
 from aqmlab.results.run import Run
+from aqmlab.results.term_names import numbers
 from aqmlab.results.terms import Percentile, Rank, Term, total
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aqmlab.papers.paper import Column, Fit, Paper, Row, Table
+    from aqmlab.papers.paper import Fit, Paper, PaperColumn, PaperRow, Table
     from aqmlab.papers.plan import Plan
 
 __all__ = [
@@ -72,7 +72,7 @@ class Asked(NamedTuple):
     """The tolerance of that rank."""
 
     @classmethod
-    def of(cls, column: Column, published: str) -> Asked:
+    def of(cls, column: PaperColumn, published: str) -> Asked:
         """What a cell takes."""
         points = _points(column, published)
         return cls(column.terms) if points is None else cls(column.terms, published, points)
@@ -102,7 +102,7 @@ class Measurements:
         return self.numbers[quantity.terms], rank
 
 
-def wanted(table: Table, row: Row) -> list[tuple[Column, str]]:
+def wanted(table: Table, row: PaperRow) -> list[tuple[PaperColumn, str]]:
     """Columns of a row and what is published in them: none that the paper leaves out of this row.
 
     Of columns that the paper has not, the published number is empty.
@@ -157,7 +157,7 @@ def _measurements(run: Run, wanted: Iterable[Asked]) -> Measurements:
     )
 
 
-def rank(column: Column, published: str, run: Run) -> Rank | None:
+def rank(column: PaperColumn, published: str, run: Run) -> Rank | None:
     """Where a published percentile lies in a run, if the column is judged by rank.
 
     None, too, when the run has nothing of the kind.
@@ -166,7 +166,7 @@ def rank(column: Column, published: str, run: Run) -> Rank | None:
     return _rank(quantity, run) if quantity.published else None
 
 
-def _points(column: Column, published: str) -> float | None:
+def _points(column: PaperColumn, published: str) -> float | None:
     """The tolerance of a cell's rank; None: the cell is not judged by rank."""
     if column.percentile is None or column.tolerance is None or not published:
         return None

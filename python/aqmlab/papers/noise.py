@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aqmlab._util.lazy import np
-from aqmlab.papers.paper import Paper, Table
 from aqmlab.papers.rule import case
 
 if TYPE_CHECKING:
     from aqmlab.papers.claim import NoiseOf
-    from aqmlab.papers.scoreboard import Cell
+    from aqmlab.papers.paper import Paper, Table
+    from aqmlab.papers.scoreboard import PaperCell
 
 __all__ = ["as_printed", "shares", "shares_of_ours"]
 
@@ -75,7 +75,7 @@ def shares(paper: Paper) -> dict[str, float]:
     return _shares(printed, noisy)
 
 
-def shares_of_ours(paper: Paper, cells: Sequence[Cell]) -> dict[str, float]:
+def shares_of_ours(paper: Paper, cells: Sequence[PaperCell]) -> dict[str, float]:
     """The same of noisy copies of our numbers, by claim: by how much its verdict may be chance.
 
     Where it is neither near 0 nor near 1, a single run of each row does not decide the claim.

@@ -14,12 +14,14 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
-from aqmlab._util.fields import toml_table
+from aqmlab._util.fields import Field, toml_table
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.by_seed import BySeed, line_of
 from aqmlab.papers.claim import Claims, combinations
 from aqmlab.papers.names import folder_of
+from aqmlab.results import term_names
 from aqmlab.results.distributions import Of
+from aqmlab.results.own_metrics import define, table_of
 from aqmlab.results.terms import Percentile, Term, Tolerance
 
 if TYPE_CHECKING:
@@ -28,12 +30,12 @@ if TYPE_CHECKING:
     from aqmlab.scenario.scenario import Override
 
 __all__ = [
-    "Column",
     "Figure",
     "Fit",
     "Interpretation",
     "Paper",
-    "Row",
+    "PaperColumn",
+    "PaperRow",
     "Table",
     "column",
     "product",
@@ -45,7 +47,7 @@ _NAMED = 12
 
 
 @dataclass(frozen=True)
-class Column:
+class PaperColumn:
     """A published column and how its counterpart follows from a run's summary."""
 
     name: str
@@ -60,7 +62,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One published row."""
 
     label: str
@@ -92,8 +94,8 @@ class Table:
 
     id: str
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[PaperColumn, ...]
+    rows: tuple[PaperRow, ...]
     scenario: Path
     """What every row varies."""
     quick_rows: str = "*"
@@ -101,7 +103,7 @@ class Table:
     shows: tuple[str, ...] = ()
     """Figures that plot the same numbers: other names of the table."""
 
-    def row(self, label: str) -> Row:
+    def row(self, label: str) -> PaperRow:
         """The row of this label."""
         return next(row for row in self.rows if row.label == label)
 
@@ -114,14 +116,19 @@ class Fit:
     title: str
     over: str
     """Id of the table whose runs are used."""
-    column: Column
+    column: PaperColumn
     x: Mapping[str, Any]
     """What the line runs over: a product, as in a table's ``set``."""
     terms: tuple[Term, ...]
     """What the line gives."""
     target_column: str
     """Published column whose value the line has to reach."""
-    rows: tuple[Row, ...]
+    rows: tuple[PaperRow, ...]
+
+    @property
+    def columns(self) -> tuple[PaperColumn, ...]:
+        """What there are numbers of ours for, as of a table."""
+        return (self.column,)
 
 
 @dataclass(frozen=True)
@@ -135,7 +142,7 @@ class _Mark:
     """Patterns of the columns' names."""
     reason: str
 
-    def covers(self, table: str, row: Row, column: str) -> bool:
+    def covers(self, table: str, row: PaperRow, column: str) -> bool:
         """Whether a cell is among them."""
         return (
             table in self.tables
@@ -211,7 +218,9 @@ class Paper:
         if signatures.exists():
             raise AqmlabError(f"{signatures}: found signatures; expected rules in claims.toml")
         try:
-            columns = {key: column(key, spec) for key, spec in source["columns"].items()}
+            file = folder / "tables.toml"
+            _define(source, file)
+            columns = {key: column(key, spec, file) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
             seeded = BySeed.read(source["by_seed"], folder) if "by_seed" in source else None
             tables = [
@@ -256,17 +265,17 @@ class Paper:
             return "too short and too early to judge"
         return "of full length, but of one seed"
 
-    def why_excluded(self, table: str, row: Row, column: str) -> str:
+    def why_excluded(self, table: str, row: PaperRow, column: str) -> str:
         """Why a cell is not scored; empty: it is."""
         found = (entry.reason for entry in self.excluded if entry.covers(table, row, column))
         return next(found, "")
 
-    def why_fitted(self, table: str, row: Row, column: str) -> str:
+    def why_fitted(self, table: str, row: PaperRow, column: str) -> str:
         """Which of a row's settings were chosen with published numbers in view; empty: none."""
         found = (entry.reason for entry in self.fitted if entry.covers(table, row, column))
         return "; ".join(found)
 
-    def reference_of(self, row: Row) -> str:
+    def reference_of(self, row: PaperRow) -> str:
         """Label of the row that a row's numbers are held against; empty: there is none."""
         if not self.reference or fnmatchcase(row.label, self.reference.get("except", "")):
             return ""
@@ -313,12 +322,21 @@ def _toml(path: Path) -> dict[str, Any]:
     return toml_table(path, "paper")
 
 
-def column(name: str, spec: Mapping[str, Any]) -> Column:
+def _define(source: Mapping[str, Any], file: Path) -> None:
+    """Defines the metrics of one's own that a ``tables.toml`` has."""
+    if "metrics" in source:
+        try:
+            define(table_of(Field("metrics", source["metrics"]), str(file)))
+        except AqmlabError as error:
+            raise AqmlabError(f"{file}: {error}") from None
+
+
+def column(name: str, spec: Mapping[str, Any], file: Path = Path("tables.toml")) -> PaperColumn:
     """A column as ``tables.toml`` describes it."""
     tolerance = Tolerance(**spec["tolerance"]) if "tolerance" in spec else None
-    terms = tuple(Term(**term) for term in spec.get("terms", []))
+    terms = _terms(spec.get("terms", []), f"{file}: columns.{name}")
     ranked = tolerance is not None and tolerance.rank is not None
-    return Column(
+    return PaperColumn(
         name=spec.get("name", name),
         title=spec["title"],
         terms=terms,
@@ -326,6 +344,16 @@ def column(name: str, spec: Mapping[str, Any]) -> Column:
         percentile=Percentile.named(" + ".join(term.key for term in terms)) if ranked else None,
         by_seed=spec.get("by_seed", ""),
     )
+
+
+def _terms(specs: Sequence[Mapping[str, Any]], where: str) -> tuple[Term, ...]:
+    """Summands; an error says where a name stands that no number has."""
+    try:
+        return tuple(term_names.read(spec) for spec in specs)
+    except AqmlabError as error:
+        what, sep, known = str(error).partition("; possible are")
+        hint = " (one of your own needs an entry in [metrics], or --metrics FILE)" if sep else ""
+        raise AqmlabError(f"{where}: {what}{hint}{sep}{known}") from None
 
 
 def _complete(
@@ -338,7 +366,7 @@ def _complete(
 
 
 def _table(
-    spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path, seeded: BySeed | None
+    spec: Mapping[str, Any], columns: Mapping[str, PaperColumn], folder: Path, seeded: BySeed | None
 ) -> Table:
     """A table as ``tables.toml`` describes it, with its published rows."""
     return Table(
@@ -353,7 +381,7 @@ def _table(
 
 
 def _interpretations(
-    specs: Sequence[Mapping[str, Any]], tables: list[Table], columns: Mapping[str, Column]
+    specs: Sequence[Mapping[str, Any]], tables: list[Table], columns: Mapping[str, PaperColumn]
 ) -> tuple[Interpretation, ...]:
     """What ``[[readings]]`` in ``tables.toml`` describes; its tables are added to the others."""
     known = {table.id: table for table in tables}
@@ -380,7 +408,10 @@ def _interpretations(
 
 
 def _alternative(
-    table: Table, other: Mapping[str, Any], part: Mapping[str, Any], columns: Mapping[str, Column]
+    table: Table,
+    other: Mapping[str, Any],
+    part: Mapping[str, Any],
+    columns: Mapping[str, PaperColumn],
 ) -> Table:
     """Those rows of a table that an interpretation has, with its settings on top of theirs.
 
@@ -438,7 +469,7 @@ def _mark(spec: Mapping[str, Any]) -> _Mark:
     )
 
 
-def _fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Fit:
+def _fit(spec: Mapping[str, Any], columns: Mapping[str, PaperColumn], folder: Path) -> Fit:
     """A fit as ``tables.toml`` describes it."""
     return Fit(
         id=spec["id"],
@@ -446,13 +477,13 @@ def _fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -
         over=spec["over"],
         column=columns[spec["column"]],
         x=spec["x"],
-        terms=tuple(Term(**term) for term in spec["terms"]),
+        terms=_terms(spec["terms"], f"{folder / 'tables.toml'}: fits.{spec['id']}"),
         target_column=spec["target_column"],
         rows=_rows(spec, folder),
     )
 
 
-def _rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
+def _rows(spec: Mapping[str, Any], folder: Path) -> tuple[PaperRow, ...]:
     """A table's rows, each with the scenario fields that it sets.
 
     They are the published ones that match ``where``, or a single empty one; each is repeated for
@@ -473,12 +504,12 @@ def _rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
     return tuple(_row(line, spec) for line in varied)
 
 
-def _row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
+def _row(line: Mapping[str, str], spec: Mapping[str, Any]) -> PaperRow:
     """A row; ``settings`` give its values further texts to be filled in."""
     filled = dict(line)
     for name, settings in spec.get("settings", {}).items():
         filled |= settings.get(line.get(name), {})
-    return Row(
+    return PaperRow(
         label=Template(spec["row"]).substitute(filled),
         published=line,
         overrides=tuple(
@@ -487,7 +518,7 @@ def _row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
     )
 
 
-def _seeded(row: Row, spec: Mapping[str, Any], seeded: BySeed | None) -> Row:
+def _seeded(row: PaperRow, spec: Mapping[str, Any], seeded: BySeed | None) -> PaperRow:
     """A row with what its table's ``set_by_seed`` gives it."""
     templates = tuple(spec.get("set_by_seed", {}).items())
     if not templates or seeded is None:

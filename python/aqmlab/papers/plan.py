@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.paper import Paper, Row, Table
+from aqmlab.papers.paper import Paper, PaperRow, Table
 from aqmlab.papers.rule import rows_of
 from aqmlab.scenario.scenario import Scenario
 
@@ -43,7 +43,7 @@ class Plan:
             for row in table.rows:
                 self._add_row(table, row)
 
-    def _add_row(self, table: Table, row: Row) -> None:
+    def _add_row(self, table: Table, row: PaperRow) -> None:
         """Plans a row, unless quick runs do without it."""
         if not self.quick or fnmatchcase(row.label, table.quick_rows):
             more = self.further.get((table.id, row.label), ())
@@ -70,7 +70,7 @@ class Plan:
         used = {name for runs in self.rows.values() for name in runs}
         self.scenarios = {name: self.scenarios[name] for name in self.scenarios if name in used}
 
-    def _add(self, table: Table, row: Row, seed: int) -> str:
+    def _add(self, table: Table, row: PaperRow, seed: int) -> str:
         """Plans a run and returns its name."""
         paper = self.paper
         length = paper.quick if self.quick else paper.full if self.full else ()
@@ -146,7 +146,7 @@ def further_seeds(paper: Paper) -> dict[tuple[str, str], tuple[int, ...]]:
     }
 
 
-def _experiment(table: Table, row: Row) -> Hashable:
+def _experiment(table: Table, row: PaperRow) -> Hashable:
     """What makes the runs of a row."""
     seeds = sorted(row.by_seed)
     return table.scenario, row.overrides, tuple(row.of_seed(seed) for seed in seeds)

@@ -19,7 +19,9 @@ from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan, further_seeds
 from aqmlab.papers.reproduction import FurtherRuns, Reproduction, Reused, Rows
 from aqmlab.papers.scoreboard import Scoreboard, fit_cells, table_cells, with_references
+from aqmlab.results.columns import recording
 from aqmlab.results.run import Run
+from aqmlab.results.term_names import own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,6 +80,7 @@ def reproduce(
 
     # Run what numbers of the paper's file cannot stand in for.
     of_runs = quantities(plan, chosen, fits)
+    _check_records(of_runs, plan)
     cached = cache.read(source.folder / cache.FILE, source) if measured else {}
     present = {path.name for path in (folder / "runs").glob("*") if path.is_dir()}
     reused = cache.reusable(cached, of_runs, present | whole)
@@ -131,6 +134,21 @@ def reproduce(
         ),
     )
     return _written(result, folder, cache.to_text(source, cache.merged(cached, new)))
+
+
+def _check_records(of_runs: Mapping[str, set[cache.Asked]], plan: Plan) -> None:
+    """Raises an error, before any run, if runs lack what a metric of one's own reads."""
+    for name, asked in of_runs.items():
+        scenario = plan.scenarios[name].data
+        for one in (one for part in asked for term in part.terms for one in own(term)):
+            for table in sorted(one.formula.tables):
+                if (needed := recording(table, scenario)) is not None:
+                    field, value = needed
+                    raise AqmlabError(
+                        f"{plan.paper.folder / 'tables.toml'}: {one.name} reads {table}.parquet, "
+                        f"which the runs do not record; expected \"{field}\" = '{value}' in "
+                        "[common] or in set of the table"
+                    )
 
 
 def _finished(names: Sequence[str], runs: _Runs) -> list[Run]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._util.markup import markdown
-from aqmlab.papers import judge
+from aqmlab.papers import causes, judge
 from aqmlab.papers.counts import Counts
 from aqmlab.papers.measured import FILE
 
@@ -121,6 +121,7 @@ class Reproduction:
             "rows": asdict(self.rows),
             **self.board.to_json(),
             "claims": judge.to_json(self.paper.claims, self.judged),
+            "causes": dict(causes.in_states(self.paper, self.judged)),
             "readings": [one.to_json() for one in self.alternatives],
             "failed": dict(self.failed),
             "runs": self.runs,
@@ -135,6 +136,9 @@ class Reproduction:
         parts = [f"# {self.paper.title}", self._head(), self.board.to_markdown().rstrip()]
         if self.judged:
             parts.append(f"## Claims\n\n{judge.to_markdown(self.judged, self._marks())}")
+        if self.board.scored and causes.by_cause(self.paper, self.judged):
+            why = causes.to_markdown(self.paper, self.judged, self.board.cells)
+            parts.append(f"## Why claims fail\n\n{why}")
         parts += [
             f"## Claims in a second reading: {one.interpretation.title}\n\n{one.to_markdown()}"
             for one in self.alternatives

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from aqmlab._util.expressions import Expression
 from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.paper import Fit, Paper, Row, Table
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 
 if TYPE_CHECKING:
     from aqmlab.papers.claim import Claim
+    from aqmlab.papers.paper import Fit, Paper, PaperRow, Table
 
 __all__ = [
     "CONFIDENCE",
@@ -114,7 +114,7 @@ class _Place:
     name: str
     """What expressions call it."""
     table: str
-    rows: tuple[Row, ...]
+    rows: tuple[PaperRow, ...]
     column: str
     measured: bool
     """Whether runs give it; else it is the paper's alone, such as a number of flows."""
@@ -153,8 +153,7 @@ def _row_names(alias: str, paper: Paper) -> Sequence[str]:
 
 def _compared(part: Table | Fit) -> set[str]:
     """The columns for which a table or fit has numbers of ours."""
-    columns = part.columns if isinstance(part, Table) else (part.column,)
-    return {column.name for column in columns}
+    return {column.name for column in part.columns}
 
 
 def tables_of(claim: Claim, paper: Paper) -> set[str]:

@@ -14,14 +14,14 @@ from aqmlab._util.lazy import np
 from aqmlab._util.markup import markdown
 from aqmlab.papers.counts import Counts
 from aqmlab.papers.measured import Asked, Measurements, wanted
-from aqmlab.papers.paper import Column, Fit, Paper, Table, product
+from aqmlab.papers.paper import Fit, Paper, PaperColumn, Table, product
 from aqmlab.results.terms import SLACK, Rank
 
 if TYPE_CHECKING:
     from aqmlab.papers.plan import Plan
 
 __all__ = [
-    "Cell",
+    "PaperCell",
     "Power",
     "Score",
     "Scoreboard",
@@ -49,12 +49,12 @@ _CSV_HEAD = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     """One published number and ours."""
 
     table: str
     row: str
-    column: Column
+    column: PaperColumn
     published: str
     """The number as it is printed; empty: the paper prints none, and ours stands alone."""
     ours: tuple[float, ...] = ()
@@ -66,7 +66,7 @@ class Cell:
     """Why the cell does not count; empty: it does."""
     fitted: str = ""
     """Which setting of its row was chosen with the published numbers in view; empty: none."""
-    reference: Cell | None = None
+    reference: PaperCell | None = None
     """The same number of the row without active queue management at the same load, if there is
     one; see :attr:`informative`."""
     lacks_runs: bool = False
@@ -192,7 +192,9 @@ class Cell:
         return f"{ours} / {self.published}{rank}" if self.published else ours
 
 
-def table_cells(table: Table, plan: Plan, measurements: Mapping[str, Measurements]) -> list[Cell]:
+def table_cells(
+    table: Table, plan: Plan, measurements: Mapping[str, Measurements]
+) -> list[PaperCell]:
     """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
@@ -211,7 +213,7 @@ def table_cells(table: Table, plan: Plan, measurements: Mapping[str, Measurement
                 given = [measurements[name][quantity] for name in done]
             ranks = tuple(rank for _, rank in given if rank is not None)
             cells.append(
-                Cell(
+                PaperCell(
                     table=table.id,
                     row=row.label,
                     column=column,
@@ -226,13 +228,13 @@ def table_cells(table: Table, plan: Plan, measurements: Mapping[str, Measurement
     return cells
 
 
-def with_references(cells: Sequence[Cell], paper: Paper) -> list[Cell]:
+def with_references(cells: Sequence[PaperCell], paper: Paper) -> list[PaperCell]:
     """The cells with the same number of the row that they are held against.
 
     It is taken from the table itself or, if that has no such row, from the first one that has it.
     """
     own = {(cell.table, cell.row, cell.column.name): cell for cell in cells}
-    anywhere: dict[tuple[str, str], Cell] = {}
+    anywhere: dict[tuple[str, str], PaperCell] = {}
     for cell in cells:
         anywhere.setdefault((cell.row, cell.column.name), cell)
     labels = {
@@ -248,7 +250,7 @@ def with_references(cells: Sequence[Cell], paper: Paper) -> list[Cell]:
     return found
 
 
-def fit_cells(fit: Fit, plan: Plan, measurements: Mapping[str, Measurements]) -> list[Cell]:
+def fit_cells(fit: Fit, plan: Plan, measurements: Mapping[str, Measurements]) -> list[PaperCell]:
     """A fit's published cells beside ours: one least-squares line per seed.
 
     There are none where some of its rows are left out.
@@ -264,7 +266,7 @@ def fit_cells(fit: Fit, plan: Plan, measurements: Mapping[str, Measurements]) ->
         if all(name in measurements for name in of_seed)
     ]
     return [
-        Cell(
+        PaperCell(
             table=fit.id,
             row=row.label,
             column=fit.column,
@@ -335,16 +337,16 @@ class Scoreboard:
     """Title of every table, by its id."""
     scored: bool
     """False for quick runs, whose numbers are too noisy and too early to judge."""
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[PaperCell] = field(default_factory=list)
 
-    def count(self, cells: Iterable[Cell] | None = None) -> Score:
+    def count(self, cells: Iterable[PaperCell] | None = None) -> Score:
         """The score of some cells, or of all."""
         counted = self._scored(cells)
         within = sum(cell.within for cell in counted) if self.scored else None
         by_value = sum(cell.by_value for cell in counted) if self.scored else None
         return Score(within, by_value, len(counted))
 
-    def power(self, cells: Iterable[Cell] | None = None) -> Power:
+    def power(self, cells: Iterable[PaperCell] | None = None) -> Power:
         """What the score of some cells, or of all, can tell."""
         counted = self._scored(cells)
         informative = [cell for cell in counted if cell.informative]
@@ -358,11 +360,11 @@ class Scoreboard:
             reference_within=sum(cell.reference_within for cell in counted),
         )
 
-    def of_table(self, table: str) -> list[Cell]:
+    def of_table(self, table: str) -> list[PaperCell]:
         """The cells of a table."""
         return [cell for cell in self.cells if cell.table == table]
 
-    def _scored(self, cells: Iterable[Cell] | None) -> list[Cell]:
+    def _scored(self, cells: Iterable[PaperCell] | None) -> list[PaperCell]:
         """Those of some cells, or of all, that count."""
         return [cell for cell in (self.cells if cells is None else cells) if cell.scored]
 
@@ -398,14 +400,14 @@ class Scoreboard:
             writer.writerow([*names, *written, *self.verdicts(cell), self.verdict(cell)])
         return text.getvalue()
 
-    def verdicts(self, cell: Cell) -> list[str]:
+    def verdicts(self, cell: PaperCell) -> list[str]:
         """``within`` or ``outside`` by value and by rank; empty where the cell is not judged so."""
         judged = self.scored and cell.scored and cell.ours
         answers = [cell.by_value, cell.by_rank] if judged else [None, None]
         words = {True: "within", False: "outside", None: ""}
         return [words[answer] for answer in answers]
 
-    def verdict(self, cell: Cell) -> str:
+    def verdict(self, cell: PaperCell) -> str:
         """``within``, ``outside``, ``missing`` (no run ended), ``excluded`` or ``not scored``."""
         if not cell.ours:
             return "missing"
@@ -487,7 +489,7 @@ class Scoreboard:
             parts += [f"{head}\n\n" + "\n".join(lines)] if lines else []
         return parts
 
-    def _markdown_table(self, cells: Sequence[Cell]) -> str:
+    def _markdown_table(self, cells: Sequence[PaperCell]) -> str:
         columns = _columns_of(cells)
         rows: dict[str, dict[str, str]] = {}
         for cell in cells:
@@ -506,7 +508,7 @@ class Scoreboard:
         head = "ours / published" if any(cell.published for cell in cells) else "ours"
         return markdown([head, *(column.title for column in columns)], lines)
 
-    def _marked(self, cell: Cell) -> str:
+    def _marked(self, cell: PaperCell) -> str:
         """A cell with a cross outside its tolerance, a dagger within by rank alone, or in italics.
 
         A double dagger stands for a fitted setting. Italics mean that it is excluded.
@@ -521,6 +523,6 @@ class Scoreboard:
         return f"{cell} †{mark}" if by_rank else f"{cell} {mark}".rstrip()
 
 
-def _columns_of(cells: Iterable[Cell]) -> list[Column]:
+def _columns_of(cells: Iterable[PaperCell]) -> list[PaperColumn]:
     """The columns of some cells, in their order, each once."""
     return list({cell.column.name: cell.column for cell in cells}.values())

@@ -20,13 +20,23 @@ from aqmlab.results.answer import Number, mean
 from aqmlab.results.answer_words import Answer
 from aqmlab.results.groups import Group, group
 from aqmlab.results.metrics import look_up
+from aqmlab.results.needs import LEVELS
 from aqmlab.results.settings import Answers, answers
 
 if TYPE_CHECKING:
     from aqmlab.results.baseline import Baseline
     from aqmlab.results.run import Run
 
-__all__ = ["Bar", "Bars", "Brief", "Cell", "Column", "Row", "brief", "runs_of_bold"]
+__all__ = [
+    "Bars",
+    "Brief",
+    "BriefBar",
+    "BriefCell",
+    "BriefColumn",
+    "BriefRow",
+    "brief",
+    "runs_of_bold",
+]
 
 
 _MOST_COLUMNS = 8
@@ -40,7 +50,7 @@ _SYMBOLS = ("●", "◐", "○")
 
 
 @dataclass(frozen=True)
-class Column:
+class BriefColumn:
     """A queue of the table."""
 
     name: str
@@ -49,7 +59,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class BriefCell:
     """A number of a queue."""
 
     text: str
@@ -62,18 +72,18 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class BriefRow:
     """A number of a class."""
 
     title: str
     who: str
     what: str
-    cells: Sequence[Cell]
+    cells: Sequence[BriefCell]
     is_price: bool = False
 
 
 @dataclass(frozen=True)
-class Bar:
+class BriefBar:
     """A queue's bar."""
 
     name: str
@@ -89,7 +99,7 @@ class Bars:
     """A picture of one number: a bar for each queue, with the limits of its levels."""
 
     title: str
-    bars: Sequence[Bar]
+    bars: Sequence[BriefBar]
     limits: Sequence[tuple[float, str]]
 
     @property
@@ -108,8 +118,8 @@ class Brief:
     lead: Sequence[str]
     """Sentences; ``**`` stands around what is bold."""
     boxes: Sequence[tuple[str, str, str]]
-    columns: Sequence[Column]
-    rows: Sequence[Row]
+    columns: Sequence[BriefColumn]
+    rows: Sequence[BriefRow]
     notes: Sequence[tuple[str, str]]
     """Headings and texts."""
     bars: Sequence[Bars] = field(default_factory=list)
@@ -139,15 +149,15 @@ def brief(
         ordered: whether somebody chose the order of the runs.
 
     Raises:
-        AqmlabError: there is nothing to decide between.
+        AqmlabError: nobody notices anything that these runs measured.
     """
     groups = group(runs)
-    found = answers(groups, baseline, ordered=ordered, alone=len(groups) == 1)
+    found = answers(groups, baseline, ordered=ordered, always=True)
     if found is None:
         names = ", ".join(f'"{one.label}"' for one in groups[:4])
         raise AqmlabError(
-            f"--brief: found runs between which there is nothing to decide ({names}); the page is "
-            "about runs of one scenario with two queues at least, or two senders"
+            f"--brief: found no number that people notice in these runs ({names}); the page is "
+            "about pages, calls, films, games, other responses and transfers"
         )
     command, about = _repeat(groups, folder.resolve())
     made = _of_settings(found) if found.only is None else _of_answer(found.only)
@@ -169,10 +179,10 @@ def _of_answer(answer: Answer) -> Brief:
         headline=answer.headline,
         lead=answer.lead,
         boxes=answer.boxes,
-        columns=[Column(answer.names[one.label], _mark(answer, one)) for one in groups],
+        columns=[BriefColumn(answer.names[one.label], _mark(answer, one)) for one in groups],
         rows=[_row(answer, number, groups, few=few) for number in answer.choice.numbers],
         bars=list(_pictures(answer, groups)),
-        notes=[("How sure is this?", answer.sure), ("What counts as good", answer.sources)],
+        notes=[("How sure is this?", answer.sure()), ("What counts as good", answer.sources)],
         legend=_legend(answer),
     )
 
@@ -180,7 +190,7 @@ def _of_answer(answer: Answer) -> Brief:
 def _columns(answer: Answer) -> list[Group]:
     """The queues of the table: the answer first, what is used today last."""
     choice = answer.choice
-    taken = choice.taken if choice.is_told else []
+    taken = answer.marked
     base = choice.baseline
     others = [one for one in choice.groups if one not in taken and one is not base]
     others.sort(key=choice.standing)  # those with equal levels stay in their order
@@ -194,8 +204,10 @@ def _columns(answer: Answer) -> list[Group]:
 
 
 def _mark(answer: Answer, group: Group) -> str:
-    if answer.choice.is_told and group in answer.choice.taken:
-        return "take" if group is not answer.choice.baseline else "now"
+    if answer.thing == "setting":
+        return ""
+    if group in answer.marked and group is not answer.choice.baseline:
+        return "take"
     return "now" if group is answer.choice.baseline else ""
 
 
@@ -216,26 +228,27 @@ def _legend(answer: Answer) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _row(answer: Answer, number: Number, groups: Sequence[Group], *, few: bool) -> Row:
+def _row(answer: Answer, number: Number, groups: Sequence[Group], *, few: bool) -> BriefRow:
     """The row of a number."""
-    choice = answer.choice
     need = number.need
     # A long unit stands at the head of the row.
     unit = f" {need.unit}" if len(need.unit) > _SHORT else ""
     cells = []
     for one in groups:
         words, level = answer.levels_in_words(number, one)
-        taken = choice.is_told and one in choice.taken
+        taken = one in answer.marked
         found = number.of(one)
         text = number.need.shown(None if found is None else found.mean).removesuffix(unit)
         if number.need.has_levels:
             cells.append(
-                Cell(text, words if few or " or " in words else "", level, _SYMBOLS[level], taken)
+                BriefCell(
+                    text, words if few or words not in LEVELS else "", level, _SYMBOLS[level], taken
+                )
             )
         else:
-            cells.append(Cell(text, _change(answer, number, one), None, "", taken))
+            cells.append(BriefCell(text, _change(answer, number, one), None, "", taken))
     title = number.owner or {"program": "The program", "flows": "All transfers"}.get(need.group, "")
-    return Row(
+    return BriefRow(
         f"{title[:1].upper()}{title[1:]}",
         answer.population(number.owner),
         f"{need.what},{unit}" if unit else need.what,
@@ -260,7 +273,10 @@ def _pictures(answer: Answer, groups: Sequence[Group]) -> Iterator[Bars]:
     """The class that gains most, and the transfer that pays."""
     choice = answer.choice
     shown = answer.best_gain or next(iter(choice.needs), None)
-    for number in (shown, choice.payer if choice.is_told else None):
+    other = choice.payer if choice.is_told else None
+    if answer.keeps and answer.rival is not None:
+        other = answer.rival[1][0]
+    for number in dict.fromkeys((shown, other)):
         if number is not None:
             yield _bars(answer, number, groups)
 
@@ -274,9 +290,9 @@ def _bars(answer: Answer, number: Number, groups: Sequence[Group]) -> Bars:
             continue
         ends = (found.mean, found.low, found.high)
         value, low, high = (need.scale * end for end in ends)
-        taken = _is_taken(answer, one)
+        taken = one in answer.marked
         shown = need.shown(found.mean).removesuffix(f" {need.unit}")
-        bars.append(Bar(answer.names[one.label], value, low, high, shown, taken))
+        bars.append(BriefBar(answer.names[one.label], value, low, high, shown, taken))
     most = max([0.0, *(bar.value for bar in bars)])
     limits = [
         (need.scale * limit, f"{word} {sign} {need.scale * limit:.3g} {need.unit}".strip())
@@ -288,11 +304,6 @@ def _bars(answer: Answer, number: Number, groups: Sequence[Group]) -> Bars:
     what = "rate" if number.is_price else need.what
     title = f"{owner[:1].upper()}{owner[1:]}: {what}{unit}"
     return Bars(title, bars, limits)
-
-
-def _is_taken(answer: Answer, group: Group) -> bool:
-    """Whether a queue is in the answer."""
-    return answer.choice.is_told and group in answer.choice.taken
 
 
 def _limits(number: Number) -> Iterator[tuple[float, str, str]]:
@@ -315,24 +326,29 @@ def _of_settings(found: Answers) -> Brief:
         for name in shown:
             group = by_name.get(name)
             if group is None:
-                cells.append(Cell("-", "", None))
+                cells.append(BriefCell("-", "", None))
                 continue
             poor, fair = one.answer.choice.standing(group)
             level = 2 if poor else 1 if fair else 0
             text = f"{poor} poor" if poor else f"{fair} fair" if fair else "all good"
             words = "in the answer" if group in taken else ""
-            cells.append(Cell(text, words, level, _SYMBOLS[level], group in taken))
-        rows.append(Row(one.title, "", one.answer.headline, cells))
+            cells.append(BriefCell(text, words, level, _SYMBOLS[level], group in taken))
+        rows.append(BriefRow(one.title, "", one.answer.headline, cells))
     first = found.settings[0].answer
-    title = str(first.choice.groups[0].first.scenario.get("title") or "").rstrip(".")
+    titles = {str(one.answer.choice.groups[0].first.scenario.get("title") or "").rstrip(".")
+              for one in found.settings}  # fmt: skip
+    title = titles.pop() if len(titles) == 1 else ""
     return Brief(
         question=f"{title}. Which queue, in {len(found.settings)} settings?".removeprefix(". "),
         headline=found.headline,
         lead=found.sentences,
         boxes=[],
-        columns=[Column(name, "take" if name in found.safe else "") for name in shown],
+        columns=[BriefColumn(name, "take" if name in found.safe else "") for name in shown],
         rows=rows,
-        notes=[("How sure is this?", first.sure), ("What counts as good", first.sources)],
+        notes=[
+            ("How sure is this?", first.sure(is_drawn=False)),
+            ("What counts as good", first.sources),
+        ],
         legend="Classes of traffic that a queue leaves poor, or not good, in each setting.",
     )
 

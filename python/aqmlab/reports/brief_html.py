@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jinja2
-
+from aqmlab._util.drawing import templates
 from aqmlab._util.files import write_text
 from aqmlab.reports.brief import Brief, runs_of_bold
 
@@ -14,11 +13,7 @@ __all__ = ["write_html"]
 
 def write_html(page: Brief, path: Path) -> None:
     """Writes the page: one file that needs no network."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("aqmlab.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates("aqmlab.reports")
     style = environment.get_template("answer.css").render()
     made = environment.get_template("answer.html").render(
         page=page, style=style, bolds=runs_of_bold

@@ -8,16 +8,15 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from aqmlab._util.files import write_bytes
-from aqmlab.figures.pdf import pdf
-from aqmlab.reports.brief import Bars, Brief, Cell, Row, runs_of_bold
+from aqmlab.figures.pdf import A4, pdf
+from aqmlab.reports.brief import Bars, Brief, BriefCell, BriefRow, runs_of_bold
 from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, text
 from aqmlab.results.needs import LEVELS
 
 __all__ = ["write_pdf"]
 
 
-_WIDTH, _HEIGHT = 794.0, 1123.0
-"""The page in pixels of 1/96 inch: A4, upright."""
+_WIDTH, _HEIGHT = A4
 _MARGIN = 44.0
 _ROOM = _WIDTH - 2 * _MARGIN
 _GLYPH = 0.53
@@ -168,7 +167,7 @@ def _legend(words: str) -> Strip:
     return Strip(16, "".join([*drawn, label(words, 168, 12, 10.5, colour=_SOFT)]))
 
 
-def _row(row: Row, first: float, wide: float) -> Strip:
+def _row(row: BriefRow, first: float, wide: float) -> Strip:
     """A number of a class with its cells."""
     words = list(text(row.what, 10.5, colour=_SOFT, room=first - 8))
     high = 24 + sum(one.height for one in words)
@@ -184,7 +183,7 @@ def _row(row: Row, first: float, wide: float) -> Strip:
     return Strip(high, "".join(drawn))
 
 
-def _cell(cell: Cell, x: float, wide: float, high: float) -> str:
+def _cell(cell: BriefCell, x: float, wide: float, high: float) -> str:
     """A cell: its mark and value, and its words below."""
     shade = _SHADES[cell.level or 0] or (_PICK if cell.is_taken else "")
     drawn = [_cell_box(x, 0.5, wide, high - 1, shade)] if shade else []

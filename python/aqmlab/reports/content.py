@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from aqmlab._util.pool import OnProgress
 from aqmlab._util.table import TableModel
-from aqmlab._util.words import natural
+from aqmlab._util.words import listing, natural, ranged
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import PublishedNumber, published_numbers
 from aqmlab.reports.pictures import Picture, pictures
@@ -290,25 +290,20 @@ def _title_of(groups: Sequence[Group]) -> str:
     names = [entry.label for entry in groups]
     if len(names) == 1:
         return str(groups[0].first.scenario.get("title") or names[0])
-    return f"{len(names)} configurations compared" if len(names) > 3 else _joined(names, "and")
-
-
-def _joined(names: Sequence[str], word: str) -> str:
-    """Names as a list in words."""
-    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{len(names)} configurations compared" if len(names) > 3 else listing(names, "and")
 
 
 def _question_of(groups: Sequence[Group]) -> str:
     """What the runs can answer."""
     names = [entry.label for entry in groups]
-    queues = _joined(names, "or") if len(names) <= 4 else f"each of {len(names)} configurations"
+    queues = listing(names, "or") if len(names) <= 4 else f"each of {len(names)} configurations"
     waiting = [look_up(entry.first.summary, ("responses",)) or {} for entry in groups]
     classes = [
         name for found in waiting for name, row in found.items() if name != ALL and row.get("count")
     ]
     if not classes:
         return f"What do traffic and queue get behind {queues}?"
-    people = _joined(list(dict.fromkeys(classes))[:3], "and")
+    people = listing(list(dict.fromkeys(classes))[:3], "and")
     return f"How long do {people} wait behind {queues}?"
 
 
@@ -323,7 +318,7 @@ def _facts(groups: Sequence[Group], *, links: bool = True) -> list[tuple[str, st
     found = [
         ("runs", f"{len(runs):,}"),
         ("configurations", f"{len(groups):,}"),
-        ("seeds", _listed(seeds)),
+        ("seeds", ranged(seeds, 6)),
         ("measured", f"{_spread(measured)} s each"),
         *_responses(groups),
     ]
@@ -351,13 +346,6 @@ def _spread(values: set[Any]) -> str:
     """One value unchanged; several as the first and the last."""
     texts = sorted((f"{v:g}" if isinstance(v, float) else str(v) for v in values), key=natural)
     return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    """Seeds as a list, or as a range where they follow each other."""
-    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
-        return f"{seeds[0]} to {seeds[-1]}"
-    return ", ".join(map(str, seeds[:6])) + (", ..." if len(seeds) > 6 else "")
 
 
 def _why(entry: Group) -> list[str]:

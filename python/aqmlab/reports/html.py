@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 import vl_convert
 
+from aqmlab._util.drawing import templates
 from aqmlab._util.files import write_text
 from aqmlab._util.places import cache_folder
 from aqmlab.errors import AqmlabError
@@ -31,11 +32,7 @@ _TIP_LINES = 12
 
 def page(report: Report, playground: str | None = None) -> str:
     """The report as HTML; scenarios that fit are linked to the playground at this address."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("aqmlab.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates("aqmlab.reports")
     environment.filters |= {"tojson": _compact, "address": address}
     source = {
         name: environment.get_template(f"report.{name}").render(palette=PALETTE)

@@ -7,15 +7,18 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from math import floor
 from typing import Any
 from urllib.parse import urlencode
 
-from aqmlab.errors import ScenarioError
+from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.scenario.link_files import link_names
+from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rate, parsed_time
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["fragment"]
+__all__ = ["fragment", "fragment_of_link"]
 
 _GROUPS = ("transfers-1", "transfers-2")
 _NEVER_FULL = 1000.0
@@ -39,12 +42,48 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 """What the page's sliders reach."""
 _PACKET_BITS = 12_000
 _CALL_RTT_MS = 40.0
+_OWN = "own"
+"""A lane with the queues of its link's profile."""
 
 
 def fragment(data: Mapping[str, Any]) -> str | None:
     """What follows the ``#`` of the playground's address for an effective scenario, if it fits."""
+    tried = (_fragment(data, link) for link in (None, *_links(data)))
+    return next((found for found in tried if found is not None), None)
+
+
+def fragment_of_link(name: str) -> str:
+    """What follows the ``#`` for a link by its name, with the page's own users.
+
+    Raises:
+        AqmlabError: there is no such link, or the page does not show it.
+    """
+    link = named_link(name)
+    if not _is_slow_enough(link):
+        raise AqmlabError(
+            f'--link: found "{name}"; the playground shows links of at most '
+            f"{_RANGES['rate'][1]:g} Mbit/s"
+        )
+    return urlencode({"link": name})
+
+
+def _is_slow_enough(link: NamedLink) -> bool:
+    """Whether the page shows a link: a browser is too slow for the fastest."""
+    return max(link.rates_bps) <= 1e6 * _RANGES["rate"][1]
+
+
+def _links(data: Mapping[str, Any]) -> Iterator[NamedLink]:
+    """The links whose round trip every class of a scenario has."""
+    trips = {str(one.get("rtt", {}).get("rtt")) for one in data.get("traffic", ())}
+    for link in map(named_link, link_names()):
+        if trips == {link.rtt} and _is_slow_enough(link):
+            yield link
+
+
+def _fragment(data: Mapping[str, Any], link: NamedLink | None) -> str | None:
+    """The address over a link that has a name, or over a link by sliders, if the scenario fits."""
     try:
-        state = _state(data)
+        state = _state(data) if link is None else _linked(data, link)
         same = Scenario.from_dict(_shown(state)).data
     except (KeyError, TypeError, ValueError, ZeroDivisionError, ScenarioError):
         return None
@@ -65,7 +104,7 @@ def _state(data: Mapping[str, Any]) -> dict[str, Any]:
     """What the page would have to show; an error if it has no place for it."""
     link = data["topology"]["bottleneck"]
     forward, reverse = link["forward"], link["reverse"]
-    classes = {one["name"]: one for one in data["traffic"]}
+    classes = {one["name"]: one for one in data.get("traffic", ())}
     delay = 1000 * parsed_time(forward["delay"])
     rtt = {name: 1000 * parsed_time(one["rtt"]["rtt"]) - delay for name, one in classes.items()}
     rate = parsed_rate(forward["rate"]) / 1e6
@@ -76,9 +115,30 @@ def _state(data: Mapping[str, Any]) -> dict[str, Any]:
         "buffer": limit * _PACKET_BITS / (1000 * rate),
         "delay": delay,
         "discipline": forward["discipline"],
-        "way_back": reverse["discipline"],
+        **_users(data, rtt),
+    }
+
+
+def _linked(data: Mapping[str, Any], link: NamedLink) -> dict[str, Any]:
+    """What the page would have to show over a link that has a name."""
+    found = data["topology"]["bottleneck"]
+    discipline = found["forward"]["discipline"]
+    state: dict[str, Any] = {"link": link, **_users(data, {})}
+    if found == link.scenario().data["topology"]["bottleneck"]:
+        return {**state, "discipline": {"kind": _OWN}}
+    limit = float(discipline["limit"].removesuffix(" packets"))
+    buffer = limit * _PACKET_BITS / (link.rates_bps[0] / 1000)
+    return {**state, "discipline": discipline, "buffer": buffer}
+
+
+def _users(data: Mapping[str, Any], rtt: Mapping[str, float]) -> dict[str, Any]:
+    """The users, what is measured and what changes; round trips by class, where they have some."""
+    classes = {one["name"]: one for one in data.get("traffic", ())}
+    return {
         "transfers": {
-            name: {**classes[name], "rtt": rtt[name]} for name in _GROUPS if name in classes
+            name: {**classes[name], "rtt": rtt.get(name, _CALL_RTT_MS)}
+            for name in _GROUPS
+            if name in classes
         },
         "web": classes.get("web", {"users": 0})["users"],
         "web_rtt": rtt.get("web", _CALL_RTT_MS),
@@ -92,9 +152,11 @@ def _state(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shown(state: Mapping[str, Any]) -> dict[str, object]:
     """The scenario of a state, as the page has it."""
+    link: NamedLink | None = state.get("link")
 
     def rtt(ms: float) -> dict[str, str]:
-        return {"kind": "constant", "rtt": f"{ms + state['delay']:.12g} ms"}
+        trip = f"{ms + state['delay']:.12g} ms" if link is None else link.rtt
+        return {"kind": "constant", "rtt": trip}
 
     traffic: list[dict[str, object]] = []
     for name, group in state["transfers"].items():
@@ -117,24 +179,50 @@ def _shown(state: Mapping[str, Any]) -> dict[str, object]:
     if state["video"]:
         video = {"kind": "abr-video", "viewers": state["video"], "rtt": rtt(_CALL_RTT_MS)}
         traffic.append({"name": "video", "tcp": "linux", **video})
+    bottleneck = _sliders(state) if link is None else _profile(state, link)
+    return {"topology": {"kind": "dumbbell", "bottleneck": bottleneck}, "traffic": traffic}
+
+
+def _sliders(state: Mapping[str, Any]) -> dict[str, object]:
+    """The bottleneck as the page's sliders have it."""
     limited = state["up"] < _NEVER_FULL
-    back = round(state["up"] * 1000 * state["buffer"] / _PACKET_BITS)
-    way_back = {**state["discipline"], "limit": f"{max(2, back)} packets"}
     return {
-        "topology": {
-            "kind": "dumbbell",
-            "bottleneck": {
-                "rate": f"{state['rate']:.12g} Mbit/s",
-                "discipline": state["discipline"],
-                "forward": {"delay": f"{state['delay']:.12g} ms"},
-                "reverse": {
-                    "rate": f"{state['up']:.12g} Mbit/s",
-                    "discipline": way_back if limited else _NEVER_FULL_QUEUE,
-                },
-            },
+        "rate": f"{state['rate']:.12g} Mbit/s",
+        "discipline": state["discipline"],
+        "forward": {"delay": f"{state['delay']:.12g} ms"},
+        "reverse": {
+            "rate": f"{state['up']:.12g} Mbit/s",
+            "discipline": _holding(state, state["up"]) if limited else _NEVER_FULL_QUEUE,
         },
-        "traffic": traffic,
     }
+
+
+def _holding(state: Mapping[str, Any], rate: float) -> dict[str, object]:
+    """A lane's discipline with the buffer of a direction, whose rate is in Mbit/s."""
+    packets = _rounded(rate * 1000 * state["buffer"] / _PACKET_BITS)
+    return {**state["discipline"], "limit": f"{max(2, packets)} packets"}
+
+
+def _rounded(value: float) -> int:
+    """The nearest whole number as the page has it: a half goes up."""
+    return floor(value + 0.5)
+
+
+def _profile(state: Mapping[str, Any], link: NamedLink) -> dict[str, Any]:
+    """The bottleneck of a link that has a name, with the queues of a lane."""
+    bottleneck = link.table()
+    if state["discipline"]["kind"] == _OWN:
+        return bottleneck
+    for way, bps in zip(("forward", "reverse"), link.rates_bps, strict=True):
+        queue = bottleneck[way]["discipline"]
+        limit = queue.get("limit", queue.get("leaf", {}).get("limit"))
+        if limit is None:
+            bottleneck[way]["discipline"] = _holding(state, bps / 1e6)
+        else:
+            number, unit = limit.split(" ")
+            packets = _rounded(float(number) / (_PACKET_BITS / 8 if unit == "bytes" else 1))
+            bottleneck[way]["discipline"] = {**state["discipline"], "limit": f"{packets} packets"}
+    return bottleneck
 
 
 def _stack(group: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -154,8 +242,10 @@ def _transport(group: Mapping[str, Any]) -> dict[str, object]:
 
 def _address(state: Mapping[str, Any]) -> str:
     """The fields of the address, as the page reads them."""
-    fields: list[tuple[str, object]] = [
-        (name, f"{state[name]:.12g}") for name in ("rate", "up", "buffer", "delay")
+    link: NamedLink | None = state.get("link")
+    fields: list[tuple[str, object]] = [] if link is None else [("link", link.name)]
+    fields += [
+        (name, f"{state[name]:.12g}") for name in ("rate", "up", "buffer", "delay") if name in state
     ]
     fields += [("transfers", _transfers(state["transfers"].get(name))) for name in _GROUPS]
     fields += [("web", state["web"]), ("web-rtt", f"{state['web_rtt']:.12g}")]

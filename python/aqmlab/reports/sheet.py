@@ -18,9 +18,10 @@ import vl_convert
 
 from aqmlab._util.files import write_bytes
 from aqmlab._util.table import Cell, TableModel
+from aqmlab.figures.files import inside
 from aqmlab.figures.palette import PALETTE
-from aqmlab.figures.pdf import pdf
-from aqmlab.reports.charts import address, stills, stroke
+from aqmlab.figures.pdf import A4, paper, pdf, size_of
+from aqmlab.reports.charts import stills, stroke
 from aqmlab.reports.sections import SECTIONS
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ __all__ = [
     "label",
     "paged",
     "sheet",
-    "size_of",
     "table",
     "text",
     "write_pdf",
@@ -43,10 +43,8 @@ __all__ = [
 ]
 
 
-_WIDTH = 1123.0
-"""Width of the sheet in pixels of 1/96 inch: A4, landscape."""
-_HEIGHT = 794.0
-"""Height of a page."""
+_HEIGHT, _WIDTH = A4
+"""Of a page, landscape."""
 _MARGIN = 44.0
 _ROOM = _WIDTH - 2 * _MARGIN
 """Width of what stands on the sheet."""
@@ -238,17 +236,8 @@ def _pair(pictures: Sequence[str]) -> Strip:
         wide, tall = size_of(picture)
         scale = min(room / wide, (_HEIGHT - 2 * _MARGIN - 60) / tall, 1.25)
         height = max(height, scale * tall)
-        drawn.append(
-            f'<image x="{number * (room + 20):.1f}" width="{scale * wide:.1f}" '
-            f'height="{scale * tall:.1f}" href="{address(picture)}"/>'
-        )
+        drawn.append(inside(picture, number * (room + 20), scale))
     return Strip(height + 8, "".join(drawn))
-
-
-def size_of(picture: str) -> tuple[float, float]:
-    """Width and height of an SVG."""
-    found = dict(re.findall(r'\s(width|height)="([\d.]+)"', picture.partition(">")[0]))
-    return float(found["width"]), float(found["height"])
 
 
 def table(places: Mapping[str, int], one: TableModel, room: float = _ROOM) -> Iterator[Strip]:
@@ -363,8 +352,4 @@ def sheet(strips: Sequence[Strip], height: float, foot: str, width: float = _WID
         parts.append(
             label(foot, width - _MARGIN, height - 20, 9, end=True, colour=_COLOURS["--soft"])
         )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}"><rect width="100%" height="100%" fill="#fff"/>'
-        f"{''.join(parts)}</svg>"
-    )
+    return paper("".join(parts), width, height)

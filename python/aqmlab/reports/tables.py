@@ -11,21 +11,11 @@ from aqmlab.reports.fidelity import PublishedNumber
 __all__ = ["fidelity_table", "tail_table", "trace_table", "within_table"]
 
 
-def _start(name: str, title: str, words: Sequence[str], numbers: Sequence[str]) -> TableModel:
-    """A table without rows: its columns of words, and those of numbers."""
-    table = TableModel(title, name=name)
-    for head in words:
-        table.add_key(head)
-    for head in numbers:
-        table.add_number(head)
-    return table
-
-
 def fidelity_table(published: Sequence[PublishedNumber]) -> TableModel:
     """Published numbers beside ours."""
     papers = "; ".join(dict.fromkeys(number.paper for number in published))
     words, numbers = ("published row", "table", "column"), ("published", "ours", "verdict")
-    table = _start("fidelity", papers, words, numbers)
+    table = TableModel(papers, words, numbers, name="fidelity")
     tones = {"within": "better", "outside": "worse", "missing": "worse"}
     for one in published:
         verdict = Cell(one.verdict, tones.get(one.verdict, ""))
@@ -37,7 +27,7 @@ def within_table(found: Distributions) -> TableModel:
     """Shares of the responses within some times: the numbers behind the distribution."""
     heads = [f"≤ {time:g} s (%)" for time in found.marks]
     title = "Responses that ended within a time"
-    table = _start("within", title, ("configuration", "class"), heads)
+    table = TableModel(title, ("configuration", "class"), heads, name="within")
     for curve in found.curves:
         table.add_row(curve.group, curve.traffic, *(f"{100 * s:,.2f}" for s in curve.within))
     return table
@@ -47,7 +37,7 @@ def tail_table(found: Distributions) -> TableModel:
     """Percentiles: the numbers behind the tail."""
     heads = ["slowest (s)" if share == 1 else f"{100 * share:g} % (s)" for share in TAIL]
     title = "Percentiles of the response times"
-    table = _start("tail", title, ("configuration", "class"), ["responses", *heads])
+    table = TableModel(title, ("configuration", "class"), ["responses", *heads], name="tail")
     for curve in found.curves:
         times = (f"{time:,.3f}" for time in curve.tail)
         table.add_row(curve.group, curve.traffic, f"{curve.count:,.0f}", *times)
@@ -57,7 +47,7 @@ def tail_table(found: Distributions) -> TableModel:
 def trace_table(found: Traces) -> TableModel:
     """Smallest, mean and largest values: the numbers behind the traces."""
     words, numbers = ("configuration", "link", "variable"), ("smallest", "mean", "largest")
-    table = _start("traced", "Queues and inner variables", words, numbers)
+    table = TableModel("Queues and inner variables", words, numbers, name="traced")
     for trace in found.traces:
         columns = trace.columns
         mean = sum(columns["mean"]) / len(columns["mean"])

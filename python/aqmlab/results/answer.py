@@ -32,6 +32,10 @@ _STARVED = 0.1
 """A transfer that gets less than this share of its best among the queues counts as poor."""
 _OF_ONE_SEED = 3.0
 """One run alone shows a difference from so many times the noticed one on."""
+_DEAR = 2.0
+"""A class pays dearly where it gets this part of its rate, or waits this many times as long."""
+_NEAR_GAIN = 0.75
+"""A queue gains nearly what another does if it keeps this share of each of its gains."""
 _SECOND = 0.10
 """The second choice keeps at least this much more of the transfer that pays most."""
 _NEAR = 0.05
@@ -107,12 +111,15 @@ def numbers_of(groups: Sequence[Group]) -> list[Number]:
             found.append(_looked_up(name, answers, ("responses", name, "p90_s")))
             seen.add(name)
     prices = []
+    streams = set()
     for name, row in _united(summaries, "flows").items():
         if name in {*seen, ALL}:
             continue
         key = "upload_goodput_bps" if row.get("upload_goodput_bps") else "goodput_bps"
         if row.get(key):
             prices.append(_looked_up(name, _need("transfers", "goodput_bps"), ("flows", name, key)))
+        if row.get("datagrams_sent"):
+            streams.add(name)
     if all(one.runs_a_program for one in groups):
         found.append(_looked_up("", _need("program", "time_s"), ("live", "program", "time_s")))
     places = {name: place for place, name in enumerate(entries)}
@@ -120,7 +127,9 @@ def numbers_of(groups: Sequence[Group]) -> list[Number]:
         numbers.sort(key=lambda one: places.get(one.owner, len(places)))
     if found:
         return [*found, *prices]
-    return _of_transfers(groups, [one.owner for one in prices]) if prices else []
+    names = [one.owner for one in prices]
+    # A stream of datagrams takes what it sends, so a share of the line says nothing of it.
+    return _of_transfers(groups, [one for one in names if one not in streams] or names)
 
 
 def _united(summaries: Sequence[Mapping[str, object]], section: str) -> dict[str, dict[str, float]]:
@@ -174,6 +183,8 @@ def _of_transfers(groups: Sequence[Group], names: Sequence[str]) -> list[Number]
         waits = [row.get("sojourn_p95_s") for row in rows]
         return max((one for one in waits if one is not None), default=None)
 
+    if not entries:
+        return []
     found = []
     several = sum(flows for flows, _ in entries.values()) > 1 and len(entries) > 1
     if several:
@@ -220,7 +231,9 @@ class Choice:
         if found is None:
             return (POOR,)
         ends = [one for one in (found.low, found.high) if not math.isnan(one)]
-        return tuple(dict.fromkeys(number.need.level(one) for one in (found.mean, *ends)))
+        levels = tuple(dict.fromkeys(number.need.level(one) for one in (found.mean, *ends)))
+        # An interval from good to poor contains what is fair.
+        return (levels[0], FAIR, levels[1]) if {*levels} == {GOOD, POOR} else levels
 
     def class_levels(self, group: Group) -> dict[tuple[str, str], int]:
         """The level of each class: that of its worst number."""
@@ -277,24 +290,91 @@ class Choice:
         within = max(abs(found.low), abs(found.high)) <= room
         return Outcome.ALIKE if within else Outcome.UNCLEAR
 
+    def are_apart(self, number: Number, first: Group, second: Group) -> bool:
+        """Whether two queues surely differ, whichever of them the difference is noticed from."""
+        told = (Outcome.BETTER, Outcome.WORSE)
+        pairs = (first, second), (second, first)
+        return all(self.outcome(number, *pair) in told for pair in pairs)
+
     def beats(self, one: Group, other: Group, numbers: Sequence[Number]) -> bool:
         """Whether a queue is better than another in some number and worse in none."""
         found = [self.outcome(number, other, one) for number in numbers]
         return Outcome.BETTER in found and Outcome.WORSE not in found
+
+    # --- what a queue costs ---
+
+    def costs(self, group: Group, base: Group | None = None) -> list[Number]:
+        """Numbers that a queue makes much worse than another does; None: than the reference.
+
+        A rate falls below half of what it was, a time more than doubles, or somebody becomes poor.
+        What stays good costs nobody much.
+        """
+        base = base or self.reference
+        return [one for one in self.numbers if self._is_dear(one, group, base)]
+
+    def _is_dear(self, number: Number, group: Group, base: Group) -> bool:
+        if group is base or self.outcome(number, base, group) is not Outcome.WORSE:
+            return False
+        if number.need.has_levels:
+            level = self.level(number, group)
+            if level == GOOD or level == POOR != self.level(number, base):
+                return level == POOR
+        if number.of(group) is None:
+            return True
+        values = mean(number, base), mean(number, group)
+        least, most = values if number.need.less_is_better else values[::-1]
+        return most > _DEAR * least
+
+    @cached_property
+    def affordable(self) -> list[Group]:
+        """Queues that no other beats, without those that cost much more than they gain."""
+        best = self.undominated(self.groups) or self.groups
+        return [one for one in best if not self._is_overpriced(one, best)] or best
+
+    def _is_overpriced(self, group: Group, others: Sequence[Group]) -> bool:
+        """Whether another queue gains nearly as much, and spares somebody a high cost."""
+        return any(
+            self.costs(group, other)
+            and not self.costs(other)
+            and self._gains_nearly(other, group)
+            and not self._gains_nearly(group, other)
+            for other in others
+            if other is not group
+        )
+
+    def _gains_nearly(self, one: Group, other: Group) -> bool:
+        """Whether a queue keeps most of each gain of another, and leaves nobody else poor."""
+        return all(self._keeps_gain(number, one, other) for number in self.numbers)
+
+    def _keeps_gain(self, number: Number, one: Group, other: Group) -> bool:
+        if self.outcome(number, other, one) is not Outcome.WORSE:
+            return True
+        level, wanted = self.level(number, one), self.level(number, other)
+        if number.need.has_levels and (level == GOOD or level == POOR != wanted):
+            return level == GOOD
+        gain, most = self.gain(number, one), self.gain(number, other)
+        if most > 0:
+            return gain >= _NEAR_GAIN * most
+        return level <= wanted and not self._is_dear(number, one, self.reference)
+
+    def gain(self, number: Number, group: Group) -> float:
+        """By how much a number is better than the reference's, in its own unit."""
+        gain = mean(number, group) - mean(number, self.reference)
+        return -gain if number.need.less_is_better else gain
 
     # --- the rule ---
 
     @cached_property
     def best_standing(self) -> tuple[int, int]:
         """The smallest pair of classes left poor and classes not good."""
-        return min(map(self.standing, self.groups))
+        return min(map(self.standing, self.affordable))
 
     @cached_property
     def short_list(self) -> list[Group]:
         """Queues with the best levels, and those that miss them by nothing that is sure."""
-        best = [one for one in self.groups if self.standing(one) == self.best_standing]
+        best = [one for one in self.affordable if self.standing(one) == self.best_standing]
         found = []
-        for one in self.groups:
+        for one in self.affordable:
             missed = [
                 number
                 for number in self.needs
@@ -319,8 +399,7 @@ class Choice:
     @cached_property
     def taken(self) -> list[Group]:
         """The answer: fewest losses against the baseline first, equal ones by name."""
-        left = self._undominated(self.short_list, self.needs)
-        left = self._undominated(left, self.numbers)
+        left = self.undominated(self.undominated(self.short_list, self.needs))
         return sorted(left, key=lambda one: (*self._lost(one), natural(one.label)))
 
     def _lost(self, group: Group) -> tuple[int, int]:
@@ -329,7 +408,11 @@ class Choice:
         shares = (1 - self.kept(one, group) for one in lost if one.is_price)
         return len(lost), round(100 * max(shares, default=0.0))
 
-    def _undominated(self, groups: Sequence[Group], numbers: Sequence[Number]) -> list[Group]:
+    def undominated(
+        self, groups: Sequence[Group], numbers: Sequence[Number] | None = None
+    ) -> list[Group]:
+        """Those of some queues that none of them beats in some numbers; None: in all."""
+        numbers = self.numbers if numbers is None else numbers
         return [
             one
             for one in groups
@@ -337,36 +420,56 @@ class Choice:
         ]
 
     def gains(self, group: Group) -> list[Number]:
-        """Needs in which a queue is better than the reference."""
-        return self._against(group, self.needs, Outcome.BETTER)
+        """Numbers in which a queue is better than the reference."""
+        return self._against(group, Outcome.BETTER)
 
     def losses(self, group: Group) -> list[Number]:
         """Numbers in which it is worse."""
-        return self._against(group, self.numbers, Outcome.WORSE)
+        return self._against(group, Outcome.WORSE)
 
-    def _against(self, group: Group, numbers: Sequence[Number], outcome: Outcome) -> list[Number]:
+    def _against(self, group: Group, outcome: Outcome) -> list[Number]:
+        base = self.reference
+        return [
+            one
+            for one in self.numbers
+            if base is not group and self.outcome(one, base, group) is outcome
+        ]
+
+    def _lost_with(self, numbers: Sequence[Number]) -> list[Number]:
+        """Those that some queue of the answer makes worse than the reference does."""
         base = self.reference
         return [
             one
             for one in numbers
-            if base is not group and self.outcome(one, base, group) is outcome
+            if any(self.outcome(one, base, top) is Outcome.WORSE for top in self.taken)
         ]
 
     @cached_property
+    def needs_lost(self) -> list[Number]:
+        """Needs that become worse with the answer."""
+        return self._lost_with(self.needs)
+
+    @cached_property
+    def payers(self) -> list[Number]:
+        """Transfers that lose with the answer, the largest share first."""
+        lost = self._lost_with(self.prices)
+        return sorted(lost, key=lambda one: min(self.kept(one, top) for top in self.taken))
+
+    @property
     def payer(self) -> Number | None:
         """The transfer that loses the largest share with the answer; None: nobody pays."""
-        base = self.reference
-        lost = {
-            one: self.kept(one, self.taken[0])
-            for one in self.prices
-            if any(self.outcome(one, base, top) is Outcome.WORSE for top in self.taken)
-        }
-        return min(lost, key=lambda one: lost[one]) if lost else None
+        return next(iter(self.payers), None)
 
     def kept(self, number: Number, group: Group) -> float:
         """What a transfer keeps of what the reference gives it."""
         base = mean(number, self.reference)
         return mean(number, group) / base if base else 1.0
+
+    @cached_property
+    def dear(self) -> list[Number]:
+        """Numbers that a queue of the answer makes much worse than the reference does."""
+        costs = [one for top in self.taken for one in self.costs(top)]
+        return [one for one in self.numbers if one in costs]
 
     @cached_property
     def second(self) -> Group | None:
@@ -385,11 +488,7 @@ class Choice:
 
     @cached_property
     def is_told(self) -> bool:
-        """Whether anything tells the queues apart: their levels, or a difference that is sure."""
-        if len(self.groups) == 1:
-            return False
-        if len({self.standing(one) for one in self.groups}) > 1:
-            return True
+        """Whether anything tells the queues apart: a difference that is sure."""
         outcomes = (
             self.outcome(number, one, other)
             for number in self.numbers

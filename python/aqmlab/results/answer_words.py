@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from aqmlab._util.words import counted, listing
+from aqmlab._util.words import capital, counted, listing, wrapped
 from aqmlab.results.answer import FULL, Choice, Number, Outcome, mean
 from aqmlab.results.directions import in_words
 from aqmlab.results.groups import Group
-from aqmlab.results.links import links_of
 from aqmlab.results.metrics import look_up
 from aqmlab.results.needs import FAIR, GOOD, LEVELS, POOR, rate_of
-from aqmlab.results.queues import discipline_at
 from aqmlab.results.spoken import spoken_names
 
-__all__ = ["Answer", "bare", "wrapped"]
+__all__ = ["Answer", "bare", "named"]
 
 
-_MOST_NAMED = 3
-"""Queues of an answer that are named."""
+_MOST_NAMED = 4
+"""Up to so many queues of an answer are all named; of more, one fewer."""
 _MOST_GAINS = 3
 """Classes whose gain is said."""
 _PERFECT = 4.395
@@ -33,6 +31,11 @@ _MUCH = 0.95
 _LINES = 7
 """Lines of an answer on a terminal, at most."""
 
+_BEST = "Best served:"
+"""What is said of a setting, which nobody takes."""
+_MOST_SAID = 2
+"""Prices that are said, and what another queue would do better."""
+
 _NOUNS = {
     "pages": "pages",
     "calls": "calls",
@@ -41,6 +44,12 @@ _NOUNS = {
     "games": "the game",
 }
 """What a class is called in a sentence, by the group of its needs."""
+_OF_TRANSFERS = {
+    "smallest_share": "shares of transfers",
+    "goodput_bps": "rates of transfers",
+    "sojourn_p95_s": "waits of newcomers",
+}
+"""What a number is called where there are only transfers, by its key."""
 
 
 def bare(text: str) -> str:
@@ -48,16 +57,30 @@ def bare(text: str) -> str:
     return text.replace("**", "")
 
 
+def named(names: Sequence[str], word: str) -> str:
+    """Names as a list; of many, the first ones and how many there are."""
+    if len(names) > _MOST_NAMED:
+        return f"any of {len(names)} alike, such as {listing(names[: _MOST_NAMED - 1], word)}"
+    return listing(names, word)
+
+
 @dataclass(frozen=True)
 class Answer:
     """What is said of a choice between queues."""
 
     choice: Choice
+    thing: str = "queue"
+    """What is decided: a queue, a sender, or a setting that nobody chooses for its queue."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """What each queue is called, by its label."""
-        return spoken_names(self.choice.groups)
+        if self.thing != "setting" or len(self.choice.groups) == 1:
+            return spoken_names(self.choice.groups)
+        parts = {one.label: one.label.split(", ") for one in self.choice.groups}
+        shared = set.intersection(*map(set, parts.values()))
+        own = {label: [one for one in some if one not in shared] for label, some in parts.items()}
+        return {label: ", ".join(some or parts[label]) for label, some in own.items()}
 
     @property
     def take(self) -> list[str]:
@@ -69,15 +92,62 @@ class Answer:
         """Whether what is used today is as good as anything."""
         return self.choice.baseline in self.choice.taken
 
+    @property
+    def keeps(self) -> bool:
+        """Whether the answer is to keep what is used today."""
+        return self.choice.is_told and self.is_baseline_taken and not self._is_poor
+
+    @property
+    def marked(self) -> list[Group]:
+        """The queues that a table marks as the answer."""
+        if not self.choice.is_told:
+            return []
+        return [self.choice.reference] if self.keeps else self.choice.taken
+
     @cached_property
-    def _thing(self) -> str:
-        """What is decided between: queues, or the senders' TCP behind equal queues."""
-        queues = [
-            [discipline_at(one.first.scenario, at) for at in links_of(one.first)]
-            for one in self.choice.groups
+    def rival(self) -> tuple[Group, list[Number]] | None:
+        """Another queue that is better than today's in something, and in what.
+
+        If none surely is: one that the runs do not tell apart from it, and that looks better.
+        """
+        choice, base = self.choice, self.choice.reference
+        others = choice.undominated([one for one in choice.groups if one is not base])
+        for outcome in (Outcome.BETTER, Outcome.UNCLEAR):
+            found = [
+                (self._gain(number, one), one)
+                for number in choice.numbers
+                for one in others
+                if choice.outcome(number, base, one) is outcome
+            ]
+            gain, group = max(found, key=lambda pair: pair[0], default=(0.0, None))
+            if group is not None and gain > 0:
+                return group, self._ahead(group, outcome)
+        return None
+
+    def _ahead(self, group: Group, outcome: Outcome) -> list[Number]:
+        """Numbers of a queue with an outcome against today's that look better, largest first."""
+        base = self.choice.reference
+        found = [
+            one
+            for one in self.choice.numbers
+            if self.choice.outcome(one, base, group) is outcome and self._gain(one, group) > 0
         ]
-        several = len(queues) > 1 and all(one == queues[0] for one in queues)
-        return "sender" if several else "queue"
+        found.sort(key=lambda one: self._gain(one, group), reverse=True)
+        nouns = {self._noun(one): one for one in reversed(found)}
+        return [one for one in found if one in nouns.values()]
+
+    def _gain(self, number: Number, group: Group) -> float:
+        """How many of the least differences that are noticed a number is better; never infinite."""
+        least = number.need.least(mean(number, self.choice.reference))
+        return self.choice.gain(number, group) / (least or 1.0)
+
+    @property
+    def _is_surely_kept(self) -> bool:
+        """Whether no queue looks better than today's without being shown to be."""
+        base = self.choice.reference
+        return self.rival is None or any(
+            self.choice.outcome(one, base, self.rival[0]) is Outcome.BETTER for one in self.rival[1]
+        )
 
     @property
     def _top(self) -> Group:
@@ -120,17 +190,35 @@ class Answer:
             if choice.is_unclear:
                 return f"Not told apart after {counted(choice.fewest_seeds, 'seed')}."
             return "It makes no difference that anyone would notice."
-        if self.is_baseline_taken and not self._is_poor:
-            name = self.names[choice.reference.label]
-            return f"Nothing to gain: {name} does as well as any."
+        if self.keeps:
+            return self._keep
         if self.trade is not None and not self._is_poor:
             first, ahead, second, behind = self.trade
             return (
                 f"{self.names[first.label]} for {self._noun(ahead)}, "
-                f"{self.names[second.label]} for {self._noun(behind)}."
+                f"{self.names[second.label]} for {self._noun(behind)}{self._but}."
             )
-        names = self._listed([self.names[one.label] for one in choice.taken], "or")
-        return f"{self._advice} {names}."
+        return f"{self._advice} {self._named(choice.taken, 'or')}{self._but}."
+
+    def payers(self, group: Group) -> list[str]:
+        """Whom a queue costs much, as sentences call them."""
+        found = (self._noun(one) for one in self.choice.costs(group))
+        return list(dict.fromkeys(found))
+
+    @property
+    def _but(self) -> str:
+        """What the answer costs somebody much; nothing if it does not."""
+        found = [self._against_base(one, Outcome.WORSE) for one in self.choice.dear]
+        return f", but {listing(found, 'and')}" if found else ""
+
+    @property
+    def _keep(self) -> str:
+        """That nothing is to be changed, and how sure that is."""
+        name = self.names[self.choice.reference.label]
+        if self.rival is None:
+            return f"Nothing to gain: {name} does as well as any."
+        keep = _BEST if self.thing == "setting" else "Keep"
+        return f"{keep} {name}." if self._is_surely_kept else f"{keep} {name}, or run more seeds."
 
     @property
     def _of_one_queue(self) -> str:
@@ -139,9 +227,9 @@ class Answer:
         for level in (POOR, FAIR):
             if names := self._classes_at(group, level):
                 found = list(dict.fromkeys(names))
-                verb = "is" if len(found) == 1 and found[0].startswith("the ") else "are"
-                words = f"{listing(found, 'and')} {verb} {LEVELS[level]}"
-                return f"{_capital(words)} behind {self.names[group.label]}."
+                text = listing(found, "and")
+                words = f"{text} {'is' if _verb('', text) else 'are'} {LEVELS[level]}"
+                return f"{capital(words)} behind {self.names[group.label]}."
         return f"Everybody is served well behind {self.names[group.label]}."
 
     @property
@@ -149,17 +237,26 @@ class Answer:
         """How strongly the answer is meant."""
         choice = self.choice
         if self._is_poor:
-            return f"No {self._thing} is enough. Best:"
+            return f"No {self.thing} is enough. Best:"
+        if self.thing == "setting":
+            return _BEST
         if self._is_well_served:
             return "Could be better:"
         alone = choice.fewest_seeds == 1 and choice.groups[0].first.world == "sim"
         return "It looks like" if alone else "Take"
 
-    def _listed(self, names: Sequence[str], word: str) -> str:
-        """Names as a list; from the fourth on they are counted."""
-        if len(names) > _MOST_NAMED:
-            return f"{', '.join(names[:_MOST_NAMED])} or any of {len(names)} alike"
-        return listing(names, word)
+    def _named(self, groups: Sequence[Group], word: str) -> str:
+        """What some queues are called, as a list."""
+        return named([self.names[one.label] for one in groups], word)
+
+    def _with(self, some: Sequence[Group]) -> str:
+        """With which queues of the answer something holds; nothing where it holds with all."""
+        others = [one for one in self.choice.taken if one not in some]
+        if not others:
+            return ""
+        if len(some) <= len(others):
+            return f" (with {self._named(some, 'and')})"
+        return f" (not with {self._named(others, 'or')})"
 
     @cached_property
     def lead(self) -> list[str]:
@@ -176,41 +273,82 @@ class Answer:
             return
         if not choice.is_told or self.is_baseline_taken:
             yield from self._of_the_poor()
+            if choice.is_told:
+                yield from self._of_the_rival()
             if choice.busiest < FULL:
                 busy = f"{100 * choice.busiest:.0f} %"
                 yield f"Nothing fills this line: it is busy {busy} of the time."
-            return
-        yield from self._state()
-        yield from self._gains()
-        if choice.best_standing[0] == 0 and (fair := self._stay(self._top, FAIR)):
-            yield f"{_capital(fair)}."
-        yield from self._prices()
-        if choice.baseline is None and self.trade is None:
-            yield f"Compared with {self.names[choice.reference.label]}."
-        if choice.fewest_seeds == 1:
+        else:
+            yield from self._of_the_poor()
+            yield from self._served()
+            yield from self._gains()
+            yield from self._only_fair()
+            yield from self._prices()
+            if choice.baseline is None and self.trade is None:
+                yield f"Compared with {self.names[choice.reference.label]}."
+        if choice.fewest_seeds == 1 and len(choice.groups) > 1:
             yield self._of_one_run
 
     def _of_the_poor(self) -> Iterator[str]:
         """Who is poor whatever one takes."""
-        if self.choice.is_told and self._is_poor:
+        if self._is_poor and len(self.choice.groups) > 1:
             yield f"**{self._everywhere_poor}**"
 
-    def _state(self) -> Iterator[str]:
-        """Who is served well, or poorly, whatever the numbers."""
-        yield from self._of_the_poor()
-        if self._is_well_served:
-            yield "**Everybody is served well already.**"
-        elif self.choice.best_standing == (0, 0):
-            yield "**Everybody is served well.**"
+    def _of_the_rival(self) -> Iterator[str]:
+        """What another queue does better than today's, at which price."""
+        if self.rival is None:
+            return
+        group, ahead = self.rival
+        base = self.choice.reference
+        name = self.names[group.label]
+        gains = listing([self._fragment(one, [group], base) for one in ahead[:_MOST_SAID]], "and")
+        if not self._is_surely_kept:
+            most = 4 * self.choice.fewest_seeds
+            yield f"**{name} looks better, but not surely:** {gains}."
+            yield f"More runs tell more: --seeds 1..{most} shows differences half as large."
+            return
+        lost = [self._fragment(one, [group], base) for one in self.choice.losses(group)]
+        but = f", but {listing(lost[:_MOST_SAID], 'and')}" if lost else ""
+        yield f"**{name} would help some:** {gains}{but}."
+
+    def _served(self) -> Iterator[str]:
+        """Whether everybody is served well: on average, and for sure."""
+        choice = self.choice
+        groups = [choice.reference] if self._is_well_served else choice.taken
+        if choice.dear or any(choice.standing(one) != (0, 0) for one in groups):
+            return
+        worst: dict[str, int] = {}
+        for number in choice.needs:
+            level = max(max(choice.levels(number, one)) for one in groups)
+            if number.need.has_levels and level > GOOD:
+                worst[self._noun(number)] = max(level, worst.get(self._noun(number), GOOD))
+        already = " already" if self._is_well_served else ""
+        if not worst:
+            yield f"**Everybody is served well{already}.**"
+            return
+        lowest = LEVELS[max(worst.values())]
+        yield f"**Everybody is served well{already} on average.**"
+        yield f"The seeds differ: {listing(list(worst), 'and')} may turn out {lowest}."
+
+    def _only_fair(self) -> Iterator[str]:
+        """Who is only fair, and with which queues of the answer."""
+        found: dict[str, list[Group]] = {}
+        for one in self.choice.taken if not self._is_poor else ():
+            for noun in dict.fromkeys(self._classes_at(one, FAIR)):
+                found.setdefault(noun, []).append(one)
+        for noun, some in found.items():
+            verb = "is" if _verb("", noun) else "are"
+            yield f"{capital(noun)} {verb} only fair{self._with(some)}."
 
     def _gains(self) -> Iterator[str]:
         """What the answer makes better; of a trade, what each side does."""
         if self.trade is not None:
             first, ahead, second, behind = self.trade
             for number, one, other in ((ahead, first, second), (behind, second, first)):
-                yield f"{_capital(self._fragment(number, [one], other))}."
+                names = f"{self.names[one.label]} against {self.names[other.label]}"
+                yield f"{names}: {self._fragment(number, [one], other)}."
         elif fragments := self._gain_fragments():
-            yield f"{_capital(listing(fragments, 'and'))}."
+            yield f"{capital(listing(fragments, 'and'))}."
 
     @property
     def _of_one_run(self) -> str:
@@ -222,28 +360,36 @@ class Answer:
     def _everywhere_poor(self) -> str:
         """Who is poor with every queue."""
         choice = self.choice
-        sets = [self._classes_at(one, POOR) for one in choice.groups]
+        sets = [dict.fromkeys(self._classes_at(one, POOR)) for one in choice.groups]
         names = [one for one in sets[0] if all(one in other for other in sets)]
         if not names:
             return "Each of them leaves somebody poor."
-        stays = "stays" if len(names) == 1 and names[0].startswith("the ") else "stay"
-        return f"{_capital(listing(names, 'and'))} {stays} poor with all {len(choice.groups)}."
+        text = listing(names, "and")
+        return f"{capital(text)} {_verb('stay', text)} poor with all {len(choice.groups)}."
 
     def _gain_fragments(self) -> list[str]:
-        """What the answer makes better, for the classes that gain most."""
-        base = self.choice.reference
+        """What the answer makes better, for the classes that gain most; transfers come last."""
         gains = [one for one in self.choice.gains(self._top) if self._is_worth_saying(one)]
         best: dict[str, Number] = {}
-        for one in sorted(gains, key=self._steps, reverse=True):  # equal ones in their order
-            name = one.need.key if one.need.group == "flows" else self._noun(one)
-            best.setdefault(name, one)
-        chosen = list(best.values())[:_MOST_GAINS]
-        return [self._fragment(one, self.choice.taken, base) for one in chosen]
+        for one in sorted(gains, key=lambda one: (one.is_price, -self._steps(one))):
+            best.setdefault(self._noun(one), one)
+        return [self._against_base(one, Outcome.BETTER) for one in [*best.values()][:_MOST_GAINS]]
+
+    def _against_base(self, number: Number, outcome: Outcome) -> str:
+        """What becomes of a number with those queues of the answer for which it has an outcome."""
+        base = self.choice.reference
+        some = [one for one in self.choice.taken
+                if self.choice.outcome(number, base, one) is outcome]  # fmt: skip
+        return f"{self._fragment(number, some, base)}{self._with(some)}"
 
     @property
     def best_gain(self) -> Number | None:
         """The need that gains most; None: nothing does."""
-        gains = [one for one in self.choice.gains(self._top) if self._is_worth_saying(one)]
+        gains = [
+            one
+            for one in self.choice.gains(self._top)
+            if not one.is_price and self._is_worth_saying(one)
+        ]
         return max(gains, key=self._steps, default=None) if self.choice.is_told else None
 
     def _is_worth_saying(self, number: Number) -> bool:
@@ -260,43 +406,39 @@ class Answer:
     def _prices(self) -> Iterator[str]:
         """Who loses, and to whom."""
         choice = self.choice
-        base = choice.reference
-        lost = [one for one in choice.needs if one in choice.losses(self._top)]
-        for one in lost[:2]:
-            yield f"**{_capital(self._noun(one))} pay:** {self._fragment(one, choice.taken, base)}."
-        payer = choice.payer
-        if payer is None:
-            return
-        slower = [100 * (1 - choice.kept(payer, one)) for one in choice.taken]
-        shown = sorted({f"{value:.0f}" for value in slower}, key=float)
-        share = shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
-        need = payer.need
+        for one in choice.needs_lost[:_MOST_SAID]:
+            noun = "transfers" if one.need.group == "flows" else self._noun(one)
+            text = self._against_base(one, Outcome.WORSE)
+            yield f"**{capital(noun)} {_verb('pay', noun)}:** {text}."
+        for place, payer in enumerate(choice.payers[:_MOST_SAID]):
+            reason = "" if place else self._reason(payer)
+            also = ", too" if place else ""
+            yield f"**The {payer.owner} pays{also}:** {self._slower(payer)}{reason}."
+
+    def _slower(self, payer: Number) -> str:
+        """How much a transfer loses, with those queues of the answer with which it does."""
+        base, need = self.choice.reference, payer.need
+        some = [one for one in self.choice.taken
+                if self.choice.outcome(payer, base, one) is Outcome.WORSE]  # fmt: skip
+        share = _span(f"{100 * (1 - self.choice.kept(payer, one)):.0f}" for one in some)
         before = need.shown(mean(payer, base))
-        after = need.shown(mean(payer, self._top)).removesuffix(f" {need.unit}")
-        text = f"it runs {share} % slower ({after} instead of {before})"
-        if reason := self._reason(payer):
-            text += f", {reason}"
-        yield f"**The {payer.owner} pays:** {text}."
+        after = _span(need.shown(mean(payer, one)).removesuffix(f" {need.unit}") for one in some)
+        return f"it runs {share} % slower ({after} instead of {before}){self._with(some)}"
 
     def _reason(self, payer: Number) -> str:
         """To whom the payer's share went."""
         found = self.choice.source(payer, self._top)
-        if found is None or not found.lost_bps:
+        if found is None:
             return ""
-        lost = f"{found.lost_bps / 1e6:.1f}"
         parts = []
-        if found.gained:
-            takers = [
-                f"{name} {'take' if not number else ''} {more / 1e6:.1f}".replace("  ", " ")
-                for number, (name, more) in enumerate(found.gained)
-            ]
-            [name, more] = found.gained[0]
-            whole = len(takers) == 1 and f"{more / 1e6:.1f}" == lost
-            what = f"{name} take it" if whole else f"{listing(takers, 'and')} Mbit/s of it"
-            parts.append(f"because {what}")
+        shown = [(name, f"{more / 1e6:.1f}") for name, more in found.gained]
+        if gained := [(name, more) for name, more in shown if float(more)]:
+            [(first, most), *others] = gained
+            takers = [f"{first} take {most}", *(f"{name} {more}" for name, more in others)]
+            parts.append(f"{listing(takers, 'and')} Mbit/s more")
         if found.idle_bps > 0.1 * found.lost_bps:
-            parts.append(f"{found.idle_bps / 1e6:.1f} Mbit/s of the line stays idle")
-        return ", and ".join(parts)
+            parts.append(f"{found.idle_bps / 1e6:.1f} Mbit/s more of the line stay idle")
+        return f", because {' and '.join(parts)}" if parts else ""
 
     # --- words of numbers ---
 
@@ -307,7 +449,9 @@ class Answer:
             return _NOUNS[group]
         if group == "program":
             return self._program
-        return number.owner or "transfers"
+        if group == "flows":
+            return _OF_TRANSFERS[number.need.key]
+        return f"the {number.owner}" if number.is_price else number.owner
 
     @property
     def _program(self) -> str:
@@ -319,6 +463,8 @@ class Answer:
     def _fragment(self, number: Number, groups: Sequence[Group], base: Group) -> str:
         """What becomes of a number: "pages open in 1.2 s instead of 6.7 s"."""
         need = number.need
+        if any(number.of(one) is None for one in groups):
+            return f"no number of {self._noun(number)} could be taken"
         values = sorted(mean(number, one) for one in groups)
         after, before = _said(need.unit, need.scale, values, mean(number, base))
         if need.unit == "%":
@@ -332,18 +478,7 @@ class Answer:
             before=before,
             noun=self._noun(number),
             level="perfect" if need.group == "calls" and values[0] >= _PERFECT else level,
-            smallest=self._smallest(base) if need.key == "smallest_share" else "",
         )
-
-    def _smallest(self, base: Group) -> str:
-        """The class of transfers that gets the smallest share with a queue."""
-        entries = self.choice.groups[0].first.scenario.get("traffic", ())
-
-        def each(entry: Mapping[str, Any]) -> float:
-            total = base.estimate("flows", str(entry["name"]), "goodput_bps")
-            return total.mean / float(entry.get("flows") or 1) if total else math.inf
-
-        return str(min(entries, key=each)["name"])
 
     def _highest_rate(self, number: Number) -> float:
         """The highest rate of a class of streams, in bits per second."""
@@ -352,25 +487,41 @@ class Answer:
         text = next(found, None)
         return rate_of(str(text)) if text else math.inf
 
-    def _stay(self, group: Group, level: int) -> str:
-        """Classes that a queue leaves at a level: "pages and the game stay poor"; or nothing."""
-        found = self._classes_at(group, level)
-        worse = self._classes_at(group, level + 1) if level < POOR else []
-        names = [one for one in dict.fromkeys(found) if one not in worse]
-        if not names:
-            return ""
-        single = len(names) == 1 and names[0].startswith("the ")
-        return f"{listing(names, 'and')} {'stays' if single else 'stay'} {LEVELS[level]}"
-
     def _classes_at(self, group: Group, level: int) -> list[str]:
         """What the classes at a level are called."""
         found = [
-            _NOUNS.get(kind, owner or "transfers")
+            self._noun(self._worst(kind, owner, group))
             for (kind, owner), own in self.choice.class_levels(group).items()
             if own == level
         ]
         starved = self.choice.starved(group) if level == POOR else []
         return found + [f"the {one.owner}" for one in starved]
+
+    def _worst(self, kind: str, owner: str, group: Group) -> Number:
+        """The number that decides the level of a class."""
+        own = [one for one in self.choice.needs if (one.need.group, one.owner) == (kind, owner)]
+        return max(own, key=lambda one: (self.choice.level(one, group), one.need.has_levels))
+
+    def _states(self, group: Group, than: Group | None = None) -> list[tuple[str, list[str]]]:
+        """Classes that are not good, or at a lower level than with another queue, worst first.
+
+        They stand by the words of their level, such as "poor or fair"; of two classes with one
+        name the worse counts.
+        """
+        best = {} if than is None else self.choice.class_levels(than)
+        worst: dict[str, tuple[int, str]] = {}
+        for (kind, owner), level in self.choice.class_levels(group).items():
+            number = self._worst(kind, owner, group)
+            noun = self._noun(number)
+            if level > best.get((kind, owner), GOOD) and level > worst.get(noun, (GOOD, ""))[0]:
+                worst[noun] = level, self.levels_in_words(number, group)[0]
+        if than is None:
+            for one in self.choice.starved(group):
+                worst[f"the {one.owner}"] = POOR, LEVELS[POOR]
+        found: dict[str, list[str]] = {}
+        for noun, (_, words) in sorted(worst.items(), key=lambda pair: -pair[1][0]):
+            found.setdefault(words, []).append(noun)
+        return list(found.items())
 
     # --- boxes ---
 
@@ -381,69 +532,79 @@ class Answer:
 
     def _boxes(self) -> Iterator[tuple[str, str, str]]:
         choice = self.choice
-        if not choice.is_told:
+        if not choice.is_told or self.keeps:
             return
         if len(choice.taken) > 1 and self.trade is None:
-            names = self._listed([self.names[one.label] for one in choice.taken], "or")
-            yield f"{names}?", self._between(choice.taken[0], choice.taken[1]), "pick"
+            yield f"{capital(self._named(choice.taken, 'or'))}?", self._between(), "pick"
         if choice.second is not None and choice.payer is not None:
-            kept = 100 * choice.kept(choice.payer, choice.second)
-            costs = self._costs(choice.second)
+            payer, second = choice.payer, choice.second
+            kept = choice.kept(payer, second)
+            gets = f"It keeps {100 * kept:.0f} % of its speed."
+            if kept > 1:
+                gets = f"{capital(self._fragment(payer, [second], choice.reference))}."
             yield (
-                f"If the {choice.payer.owner} matters most: {self.names[choice.second.label]}",
-                f"It keeps {kept:.0f} % of its speed. {costs}".strip(),
+                f"If the {payer.owner} matters most: {self.names[second.label]}",
+                f"{gets} {self._costs(second)}".strip(),
                 "care",
             )
         base = choice.baseline
         if base is not None and base not in choice.taken:
-            parts = [text for level in (POOR, FAIR) if (text := self._stay(base, level))]
-            text = f"{_capital('; '.join(parts))}." if parts else "Everybody is served well."
-            yield f"If you do nothing ({self.names[base.label]})", text, "none"
+            parts = [
+                f"{text} {_verb('stay', text)} {words}"
+                for words, nouns in self._states(base)
+                if (text := listing(nouns, "and"))
+            ]
+            text = f"{capital('; '.join(parts))}." if parts else "Everybody is served well."
+            name = self.names[base.label]
+            is_queue = self.thing != "setting"
+            yield f"If you do nothing ({name})" if is_queue else f"With {name}", text, "none"
 
-    def _between(self, first: Group, second: Group) -> str:
-        """How far two queues of the answer may be apart."""
+    def _between(self) -> str:
+        """How far any two queues of the answer may be apart: where it is noticed most."""
         choice = self.choice
-        parts = []
-        for numbers in (choice.needs, choice.prices):
-            for number in numbers:
-                outcome = choice.outcome(number, first, second)
-                if outcome is Outcome.ALIKE or not number.need.unit:
-                    continue
-                far = _farthest(number, first, second)
-                parts.append(f"{self._noun(number)} differ by {number.need.shown(far)} at most")
-                break
+        apart: dict[str, tuple[float, str]] = {}
+        is_clear = False
+        for number in choice.numbers:
+            pairs = [
+                pair
+                for pair in itertools.combinations(choice.taken, 2)
+                if choice.outcome(number, *pair) is not Outcome.ALIKE
+            ]
+            if not pairs:
+                continue
+            noun = self._noun(number)
+            far = max(_farthest(number, *pair) for pair in pairs)
+            steps = far / (number.need.least(mean(number, choice.taken[0])) or 1.0)
+            unit = " MOS" if number.need.group == "calls" else ""
+            text = f"{noun} within {number.need.shown(far)}{unit}"
+            apart[noun] = max(apart.get(noun, (0.0, "")), (steps, text))
+            is_clear |= any(choice.are_apart(number, *pair) for pair in pairs)
+        advice = "" if self.thing == "setting" else " Take the one that you have."
+        parts = [text for _, text in sorted(apart.values(), reverse=True)[:_MOST_GAINS]]
         if not parts:
-            return "No difference that anyone would notice. Take the one that you have."
-        return f"No clear difference: {listing(parts, 'and')}. Take the one that you have."
+            return f"No difference that anyone would notice.{advice}"
+        within = listing(parts, "and")
+        if is_clear:
+            return f"They differ: {within}."
+        return f"No clear difference: {within}.{advice}"
 
     def _costs(self, group: Group) -> str:
         """What the second choice leaves less than good."""
-        best = self.choice.class_levels(self._top)
-        own = self.choice.class_levels(group)
-        found: dict[str, list[str]] = {}
-        for (kind, owner), level in own.items():
-            if level > best[kind, owner]:
-                names = found.setdefault(self._words_of(kind, owner, group), [])
-                noun = _NOUNS.get(kind, owner or "transfers")
-                if noun not in names:
-                    names.append(noun)
         return " ".join(
-            f"{_capital(listing(names, 'and'))} {'is' if names == ['the game'] else 'are'} "
-            f"{'only ' if level.startswith('fair') else ''}{level}."
-            for level, names in found.items()
+            f"{capital(text)} {'is' if _verb('', text) else 'are'} "
+            f"{'only ' if words in ('fair', 'fair or poor') else ''}{words}."
+            for words, nouns in self._states(group, self._top)
+            if (text := listing(nouns, "and"))
         )
-
-    def _words_of(self, kind: str, owner: str, group: Group) -> str:
-        """The level of a class as the table says it, such as "fair or poor"."""
-        own = [one for one in self.choice.needs if (one.need.group, one.owner) == (kind, owner)]
-        worst = max(own, key=lambda one: (self.choice.level(one, group), one.need.has_levels))
-        return self.levels_in_words(worst, group)[0]
 
     # --- how sure ---
 
-    @property
-    def sure(self) -> str:
-        """How the numbers came about, and what they do not say."""
+    def sure(self, *, is_drawn: bool = True) -> str:
+        """How the numbers came about, and what they do not say.
+
+        Args:
+            is_drawn: whether pictures show the intervals.
+        """
         choice = self.choice
         first = choice.groups[0].first
         measured = float(first.summary.get("measured_s") or 0.0)
@@ -464,11 +625,13 @@ class Answer:
                 "the same users."
             )
         if times != {1}:
+            drawn = ", drawn as whiskers" if is_drawn else ""
             how += (
-                " Every better or worse named above is larger than chance (95 % interval, drawn "
-                "as whiskers) and large enough to notice. Where the interval spans a limit, the "
-                "table says so (“fair or good”)."
+                f" Every better or worse named above is larger than chance (95 % interval{drawn}) "
+                "and large enough to notice."
             )
+            if is_drawn:
+                how += " Where the interval spans a limit, the table says so (“fair or good”)."
         return f"{how} Your users may differ from these."
 
     @property
@@ -478,10 +641,11 @@ class Answer:
         for number in self.choice.needs:
             if number.need.has_levels:
                 names = found.setdefault(number.need.source, [])
-                if number.need.group not in names:
-                    names.append(number.need.group)
+                group = "transfers" if number.need.group == "flows" else number.need.group
+                if group not in names:
+                    names.append(group)
         return ". ".join(
-            f"{_capital(listing(names, 'and'))}: {source}" for source, names in found.items()
+            f"{capital(listing(names, 'and'))}: {source}" for source, names in found.items()
         ) + ("." if found else "")
 
     @property
@@ -490,7 +654,9 @@ class Answer:
         choice = self.choice
         title = str(choice.groups[0].first.scenario.get("title") or "").rstrip(".")
         asked = f"Which of {len(choice.groups)} queues should the router run?"
-        if self._thing != "queue":
+        if self.thing == "setting":
+            asked = f"Which of {len(choice.groups)} settings serves people best?"
+        if self.thing == "sender":
             asked = f"Which of {len(choice.groups)} senders is best here?"
         if len(choice.groups) == 1:
             asked = "Whom does this queue serve?"
@@ -527,6 +693,7 @@ class Answer:
             "sentences": [bare(one) for one in self.lead],
             "gains": [self._change(one) for one in (choice.gains(self._top) if told else [])],
             "prices": [self._change(one) for one in losses],
+            "dear": [self._change(one) for one in (choice.dear if told else [])],
             "standings": {
                 one.label: dict(zip(("poor", "not_good"), choice.standing(one), strict=True))
                 for one in choice.groups
@@ -549,7 +716,7 @@ class Answer:
         if not number.need.has_levels:
             return "", GOOD
         levels = self.choice.levels(number, group)
-        return " or ".join(LEVELS[level] for level in levels[:2]), levels[0]
+        return listing([LEVELS[level] for level in levels], "or"), levels[0]
 
     def where(self, at: Any) -> str:  # noqa: ANN401 - a direction of a link
         """A direction of a link in words."""
@@ -566,13 +733,16 @@ class Answer:
         return ""
 
 
-def wrapped(text: str) -> list[str]:
-    """A paragraph for a terminal."""
-    return textwrap.wrap(text, 80, break_on_hyphens=False)
+def _verb(stem: str, subject: str) -> str:
+    """A verb behind its subject, which is plural unless it is one noun with an article."""
+    is_one = subject.startswith("the ") and " and " not in subject
+    return f"{stem}s" if is_one else stem
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _span(texts: Iterable[str]) -> str:
+    """Numbers as text, from the least to the largest."""
+    shown = sorted(set(texts), key=float)
+    return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
 
 
 def _said(unit: str, scale: float, values: Sequence[float], before: float) -> tuple[str, str]:

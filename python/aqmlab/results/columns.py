@@ -90,20 +90,27 @@ def lacking(table: str, scenario: Mapping[str, Any], *, always: bool = False) ->
         scenario: the effective scenario.
         always: whether a run has none, whatever its scenario says.
     """
+    needed = recording(table, scenario)
+    if needed is None:
+        return f"this metric reads {table}.parquet, which these runs lack" if always else ""
+    field, value = needed
+    return (
+        f"this metric reads {table}.parquet, which these runs did not record; run them again with "
+        f"--set '{field}={value}'"
+    )
+
+
+def recording(table: str, scenario: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The field of a scenario, and its value in TOML, with which runs have a table.
+
+    None: they have it.
+    """
     measure = scenario.get("measure") or {}
     recorded = list(measure.get("record") or ())
     if table in ("breakdown", "flow_trace"):
         is_there = bool(measure.get(table))
         value = "true" if table == "breakdown" else "{ flows = 1 }"
-        how = f"'measure.{table}={value}'"
-    else:
-        is_there = table in recorded or table == "distribution"
-        how = f"'measure.record={json.dumps([*recorded, table])}'"
-    if is_there and not always:
-        return ""
-    if is_there:
-        return f"this metric reads {table}.parquet, which these runs lack"
-    return (
-        f"this metric reads {table}.parquet, which these runs did not record; run them again with "
-        f"--set {how}"
-    )
+        return None if is_there else (f"measure.{table}", value)
+    if table in recorded or table == "distribution":
+        return None
+    return "measure.record", json.dumps([*recorded, table])

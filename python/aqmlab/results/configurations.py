@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow.parquet as pq
 
-from aqmlab._util.words import nearest
+from aqmlab._util.words import nearest, ranged
 from aqmlab.errors import AqmlabError
 from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.groups import Group, group
@@ -360,8 +360,5 @@ def _seeds(found: Sequence[Configuration]) -> str:
     counts = {len(entry.runs) for entry in found}
     if len(seeds) == 1:
         return f"seed {seeds[0]}"
-    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
-        text = f"seeds {seeds[0]} to {seeds[-1]}"
-    else:
-        text = f"seeds {', '.join(map(str, seeds[:8]))}{', ...' if len(seeds) > 8 else ''}"
+    text = f"seeds {ranged(seeds, 8)}"
     return text if len(counts) == 1 else f"{text}; not all of them everywhere"

@@ -102,7 +102,8 @@ _ZOOM = "Zoom: 1.2 Mbit/s for 720p, 0.6 for standard; at most 3/4 and 1/3 of the
 _DOBRIAN = "Dobrian et al. 2011: 1 % of stalls costs viewers; 0.5 % is our choice"
 _CLAYPOOL = "Claypool 2006: 100 ms; 150 ms is our choice"
 _NIELSEN = "Miller 1968, Nielsen 1993: 1 and 10 s"
-_OURS = "our choice"
+_SHARES = "0.8 and 0.5 of the fair share: our choice"
+_WAITS = "waits of 30 and 100 ms: our choice"
 
 NEEDS: tuple[Need, ...] = (
     Need("pages", "page_load_p75_s", "three of four pages open within", "s", 1, 2, True, 0.10, 0.1,
@@ -122,7 +123,7 @@ NEEDS: tuple[Need, ...] = (
     Need("games", "input_delay_p95_s", "19 of 20 inputs are seen within", "ms", 1e3, 0, True, 0.10,
          0.005, _CLAYPOOL, "the game answers in {after} ms instead of {before} ms", 0.100, 0.150),
     Need("answers", "p90_s", "nine of ten end within", "s", 1, 2, True, 0.10, 0.05,
-         _NIELSEN, "nine of ten responses of {noun} take up to {after} s instead of {before} s",
+         _NIELSEN, "nine of ten responses of {noun} end within {after} s instead of {before} s",
          1.0, 10.0),
     Need("program", "time_s", "its own time", "s", 1, 2, True, 0.10, 0.0, "it has no limits",
          "{noun} takes {after} s instead of {before} s"),
@@ -130,11 +131,12 @@ NEEDS: tuple[Need, ...] = (
          "a price and no need, unless it gets less than a tenth of its best",
          "{noun} gets {after} instead of {before} Mbit/s"),
     Need("flows", "smallest_share", "smallest share of the fair rate", "", 1, 2, False, 0.0, 0.05,
-         _OURS, "{smallest} gets {after} of its fair share instead of {before}", 0.80, 0.50),
+         _SHARES, "the smallest share is {after} of the fair one instead of {before}",
+         0.80, 0.50),
     Need("flows", "goodput_bps", "together", "Mbit/s", 1e-6, 1, False, 0.05, 0.0,
          "it has no limits", "all transfers together get {after} instead of {before} Mbit/s"),
     Need("flows", "sojourn_p95_s", "a newcomer waits up to", "ms", 1e3, 0, True, 0.25, 0.005,
-         _OURS, "a newcomer waits up to {after} ms instead of {before} ms", 0.030, 0.100),
+         _WAITS, "a newcomer waits {after} ms instead of {before} ms", 0.030, 0.100),
 )  # fmt: skip
 """Everything that people notice. The needs of ``flows`` count where nobody but transfers is there;
 ``program`` is a program on a live link."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Real
@@ -19,6 +19,7 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import UNBOUNDED, Bounds
 from aqmlab.results.columns import TABLES, lacking
+from aqmlab.results.units import factor
 
 __all__ = ["Code", "allow", "forget", "functions", "here"]
 
@@ -70,19 +71,15 @@ class Code:
         name = Path(file).name
         if not file or not function.isidentifier():
             raise AqmlabError(f'found "{text[:80]}"; expected FILE:FUNCTION, as metrics.py:mine')
-        for table in reads:
-            if table not in TABLES:
-                raise AqmlabError(
-                    f'reads: there is no table "{table}"{nearest(table, TABLES)} '
-                    f"(there are {', '.join(TABLES)})"
-                )
+        _check_reads(reads)
         source = _ALLOWED.get(name)
         if source is None:
             raise AqmlabError(f"is code of {name}, which runs if you allow it: --metrics {file}")
         there = functions(source)
         if function not in there:
             raise AqmlabError(f"{name} has no function {function}{nearest(function, there)}")
-        return cls(name, function, source.sha256, unit, reads, source)
+        stated = _stated(_loaded(source)[function], f"{name}:{function}")
+        return cls(name, function, source.sha256, unit or stated[0], reads or stated[1], source)
 
     @property
     def text(self) -> str:
@@ -116,7 +113,12 @@ class Code:
         try:
             found = function(run)
         except Exception as error:  # noqa: BLE001 - whatever a user's code may raise
-            raise AqmlabError(f"{_place(error, self.source)} (in {run.path})") from None
+            hint = ""
+            if "NoneType" in str(error):
+                hint = (
+                    f'; a table that a run lacks is None: {self.function}.reads = ["packets"] asks'
+                )
+            raise AqmlabError(f"{_place(error, self.source)} (in {run.path}){hint}") from None
         if found is None:
             return None
         if isinstance(found, bool) or not isinstance(found, Real) or not math.isfinite(found):
@@ -125,6 +127,32 @@ class Code:
                 "number or None"
             )
         return float(found)
+
+
+def _check_reads(reads: Iterable[object]) -> None:
+    """Raises an error for what is no table."""
+    for table in reads:
+        if table not in TABLES:
+            hint = nearest(table, TABLES) if isinstance(table, str) else ""
+            raise AqmlabError(
+                f'reads: there is no table "{table}"{hint} (there are {", ".join(TABLES)})'
+            )
+
+
+def _stated(function: object, where: str) -> tuple[str, tuple[str, ...]]:
+    """What a function says of itself: its attributes ``unit`` and ``reads``."""
+    unit, reads = getattr(function, "unit", ""), getattr(function, "reads", ())
+    if not isinstance(unit, str):
+        raise AqmlabError(f'{where}: unit: found {unit!r}; expected a text such as "ms"')
+    if not isinstance(reads, list | tuple):
+        raise AqmlabError(f'{where}: reads: found {reads!r}; expected a list such as ["packets"]')
+    try:
+        if unit:
+            factor("", unit)
+        _check_reads(reads)
+    except AqmlabError as error:
+        raise AqmlabError(f"{where}: {error}") from None
+    return unit, tuple(reads)
 
 
 def allow(path: Path) -> list[Code]:

@@ -7,14 +7,15 @@ differs makes another setting, in which the rule of :mod:`aqmlab.results.answer`
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from aqmlab._util.words import counted, listing, natural
+from aqmlab._util.words import counted, listing, natural, wrapped
 from aqmlab.results.answer import choose
-from aqmlab.results.answer_words import Answer, wrapped
+from aqmlab.results.answer_words import Answer, named
 from aqmlab.results.baseline import Baseline, comparisons, is_droptail, scenarios_of
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
@@ -59,23 +60,20 @@ class Answers:
         return self.settings[0].answer if len(self.settings) == 1 else None
 
     @cached_property
-    def _kinds(self) -> dict[str, set[str]]:
-        """What queues of each kind are called by their labels, over all settings."""
-        found: dict[str, set[str]] = {}
-        for one in self.settings:
-            for group, name in zip(one.answer.choice.groups, _bare(one.answer), strict=True):
-                found.setdefault(kind_of(group), set()).add(name)
-        return found
+    def _kinds(self) -> set[str]:
+        """Kinds of which no setting has two queues."""
+        counts = [Counter(map(kind_of, one.answer.choice.groups)) for one in self.settings]
+        return {kind for kind in set().union(*counts) if max(one[kind] for one in counts) == 1}
 
     def _named(self, setting: Setting) -> dict[str, str]:
         """What the queues of a setting are called in all of them, by their labels.
 
-        A kind that has one name has its usual one.
+        A kind of which no setting has two has its usual name, whatever its limit is in each.
         """
         groups = setting.answer.choice.groups
         return {
             group.label: spoken(kind)
-            if (kind := kind_of(group)) not in ("", "plugin") and len(self._kinds[kind]) == 1
+            if (kind := kind_of(group)) not in ("", "plugin") and kind in self._kinds
             else name
             for group, name in zip(groups, _bare(setting.answer), strict=True)
         }
@@ -135,6 +133,8 @@ class Answers:
         if only := self.only:
             return only.headline
         count = len(self.settings)
+        if not self._is_decided:
+            return f"Nothing is decided between {count} scenarios."
         if not self.safe:
             return f"It depends on the setting: no queue is the answer in most of {count}."
         times = {self.tally[name] for name in self.safe}
@@ -149,33 +149,60 @@ class Answers:
         whom = "each" if len(self.safe) > 1 else "it"
         number = f"{min(times)}" if len(times) == 1 else f"{min(times)} to {max(times)}"
         return (
-            f"Take {listing(self.safe[:3], 'or')}: {whom} is in the answer in {number} of {count} "
-            "settings."
+            f"Take {named(self.safe, 'or')}: {whom} is in the answer in {number} of {count} "
+            f"settings{self._but}."
         )
+
+    @property
+    def _but(self) -> str:
+        """Whom the recommended queues cost much, and in how many settings; nothing if nobody."""
+        payers = [
+            {
+                noun
+                for group, name in self.queues(one)
+                if name in self.safe
+                for noun in one.answer.payers(group)
+            }
+            for one in self.settings
+        ]
+        nouns = sorted(set().union(*payers))
+        count = sum(map(bool, payers))
+        verb = "loses" if len(nouns) == 1 and nouns[0].startswith("the ") else "lose"
+        return f", but {listing(nouns, 'and')} {verb} much in {count} of them" if nouns else ""
+
+    @property
+    def _is_decided(self) -> bool:
+        """Whether a queue or a sender is decided in some setting."""
+        return any(one.answer.thing != "setting" for one in self.settings)
 
     @property
     def sentences(self) -> list[str]:
         """What follows it: who is left poor, and how often each queue is in the answer."""
-        if self.only:
+        if self.only or not self._is_decided:
             return []
         found = []
         words = []
         for name in self.names:
-            counts = self.poor[name]
-            low, high = min(counts), max(counts)
-            number = f"{low}" if low == high else f"{low} to {high}"
+            low, high = min(self.poor[name]), max(self.poor[name])
             if high:
-                words.append(f"{name} {number}")
+                words.append(f"{name} {high}" if low == high else f"{name} up to {high}")
         clean = [name for name in self.names if not max(self.poor[name])]
         if clean:
             leave = "leaves" if len(clean) == 1 else "leave"
             found.append(f"{listing(clean, 'and')} {leave} no class of traffic poor.")
         if words:
-            found.append(f"Classes left poor: {', '.join(words)}.")
-        others = [name for name in self.names if name not in self.safe]
+            found.append(f"Classes left poor: {listing(words, 'and')}.")
+        others: dict[int, list[str]] = {}
+        for name in self.names:
+            if name not in self.safe:
+                others.setdefault(self.tally[name], []).append(name)
         if others:
-            shown = ", ".join(f"{name} {self.tally[name]}" for name in others)
-            found.append(f"In the answer of {counted(len(self.settings), 'setting')}: {shown}.")
+            shown = ", ".join(
+                f"{listing(names, 'and')} in {count or 'none'}"
+                for count, names in sorted(others.items(), reverse=True)
+            )
+            less = "In the answer less often" if self.safe else "In the answer"
+            found.append(f"{less}: {shown} of {counted(len(self.settings), 'setting')}.")
         return found
 
     def lines(self) -> list[str]:
@@ -205,37 +232,42 @@ def answers(
     baseline: Baseline = None,
     *,
     ordered: bool = True,
-    alone: bool = False,
+    always: bool = False,
 ) -> Answers | None:
     """The answers of some runs; None if there is nothing to decide between.
+
+    Runs that differ in something else than queues or senders have an answer only if it is asked
+    for: which of them serves people best, or whom the queue of a single group serves.
 
     Args:
         groups: of one or several scenarios.
         baseline: what was asked for; see :func:`aqmlab.results.baseline.comparisons`.
         ordered: whether somebody chose the order of the groups.
-        alone: whether a single group has an answer, too: whom its queue serves.
+        always: whether runs have an answer where no queue and no sender is decided.
     """
     bases = {one.label for one, _ in comparisons(groups, baseline, ordered=ordered)}
     families = scenarios_of(groups)
     titles = family_titles([[one.first for one in own] for own in families])
+    parts = [_settings(family) for family in families]
+    if always and not any(some for _, some in parts):
+        parts = [("setting", [list(family)]) for family in families]
     found = []
-    for title, family in zip(titles, families, strict=True):
-        parts = [list(family)] if alone and len(family) == 1 else _settings(family)
-        for own in parts:
+    for title, family, (thing, some) in zip(titles, families, parts, strict=True):
+        for own in some:
             base = next((one for one in own if one.label in bases), None)
             base = base or next((one for one in own if is_droptail(one)), None)
             if (choice := choose(own, base)) is None:
                 continue
             shown = [title] if len(families) > 1 else []
-            if len(parts) > 1:
+            if len(some) > 1:
                 shown.append(_common(own, family))
-            found.append(Setting(", ".join(filter(None, shown)), Answer(choice)))
+            found.append(Setting(", ".join(filter(None, shown)), Answer(choice, thing)))
     return Answers(found) if found else None
 
 
-def _settings(groups: Sequence[Group]) -> list[list[Group]]:
-    """Groups of a scenario by everything but what is decided; only those with a choice."""
-    for without in (_without_queues, _without_senders):
+def _settings(groups: Sequence[Group]) -> tuple[str, list[list[Group]]]:
+    """What is decided, and the groups of a scenario by everything else; those with a choice."""
+    for thing, without in (("queue", _without_queues), ("sender", _without_senders)):
         found: dict[str, list[Group]] = {}
         for one in groups:
             found.setdefault(json.dumps(without(one.first.scenario), sort_keys=True), []).append(
@@ -243,8 +275,8 @@ def _settings(groups: Sequence[Group]) -> list[list[Group]]:
             )
         several = [own for own in found.values() if len(own) > 1]
         if several:
-            return several
-    return []
+            return thing, several
+    return "", []
 
 
 def _without_queues(value: Any) -> Any:  # noqa: ANN401 - whatever a scenario holds

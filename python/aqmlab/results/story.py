@@ -91,11 +91,7 @@ class Story:
 
     def table(self) -> TableModel:
         """A row for each part that took time."""
-        table = TableModel()
-        table.add_key("part")
-        table.add_number("ms")
-        table.add_number("%")
-        table.add_number("count")
+        table = TableModel("", ["part"], ["ms", "%", "count"])
         found = self.parts
         one = len({at.link for key in found if (at := part(key).at) is not None}) < 2
         for key, time in found.items():

@@ -60,11 +60,7 @@ def _times_table(run: Run) -> TableModel | None:
     found = response_times(run)
     if not found:
         return None
-    table = TableModel()
-    table.add_key("plan")
-    table.add_key("class")
-    for head in ("responses", "p50 s", "p95 s", "p99 s"):
-        table.add_number(head)
+    table = TableModel("", ["plan", "class"], ["responses", "p50 s", "p95 s", "p99 s"])
     for (plan, traffic), times in found.items():
         shown = [f"{value:,.3f}" for value in np.quantile(times, [0.5, 0.95, 0.99])]
         table.add_row(plan, traffic, f"{len(times):,}", *shown)

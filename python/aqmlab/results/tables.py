@@ -315,14 +315,10 @@ def key_numbers_table(groups: Sequence[Group], changes: Sequence[Difference]) ->
     seeds = format_seeds(groups)
     bases = list(dict.fromkeys(one.baseline for one in changes))
     whose = bases[0] if len(bases) == 1 else "its baseline"
-    table = TableModel(f"{seeds}; *: clearly differs from {whose}" if changes else seeds)
-    table.add_key("number")
-    for group in groups:
-        table.add_number(group.label)
-    apart = TableModel(f"against {whose}, with 95 % intervals")
-    apart.add_key("number")
-    apart.add_number("difference")
-    apart.add_text("interval from")
+    title = f"{seeds}; *: clearly differs from {whose}" if changes else seeds
+    table = TableModel(title, ["number"], (group.label for group in groups))
+    title = f"against {whose}, with 95 % intervals"
+    apart = TableModel(title, ["number"], ["difference"], ["interval from"])
     by_key = {(one.run, one.traffic, one.metric): one for one in changes}
     for number in key_numbers(groups):
         cells = []
@@ -445,10 +441,8 @@ def distances(found: Sequence[Distance]) -> list[TableModel]:
     """Kolmogorov's distances of the response times, a table for each baseline."""
     tables = []
     for baseline in dict.fromkeys(entry.baseline for entry in found):
-        table = TableModel(f"distance of the response times from those of {baseline}")
-        for head in ("run", "class"):
-            table.add_key(head)
-        table.add_number("Kolmogorov")
+        title = f"distance of the response times from those of {baseline}"
+        table = TableModel(title, ["run", "class"], ["Kolmogorov"])
         for entry in found:
             if entry.baseline == baseline:
                 table.add_row(entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")

@@ -52,7 +52,8 @@ def number_at(summary: Mapping[str, Any], path: str, empty: float | None = None)
     if node is None:
         node = empty
     if node is None:
-        raise AqmlabError(f"the summary's {path} is empty: nothing was measured")
+        name = path.partition("@")[0]  # behind it stands the hash of a metric of one's own
+        raise AqmlabError(f"the summary's {name} is empty: nothing was measured")
     return float(node)
 
 

@@ -97,10 +97,7 @@ def band_table(group: Group, traffic: str) -> TableModel:
     what = "mean ms and 95 % interval" if several else "mean ms and share"
     responses = "response times" if traffic == ALL else f"response times of {traffic}"
     title = f"{group.label}: parts of {responses}, {what}, {format_seeds([group])}"
-    table = TableModel(title, name=f"why-{traffic}")
-    table.add_key("part")
-    for name in BANDS.values():
-        table.add_number(name)
+    table = TableModel(title, ["part"], BANDS.values(), name=f"why-{traffic}")
 
     def cell(band: str, key: str) -> Cell:
         whole = times[band][_RESPONSE]
@@ -197,7 +194,7 @@ def _paragraph(group: Group, traffic: str) -> str:
         f"{who} take {in_words(whole)} on average{over}, all responses {all_take}.",
         f"The slowest spend {_joined(clauses)}.",
         named[0].gloss,
-        f"{lost_tail} of the slowest wait for at least one lost packet; of all, {lost_all}.",
+        f"{lost_tail} of the slowest and {lost_all} of all wait for at least one lost packet.",
     ]
     return " ".join(filter(None, sentences))
 
@@ -420,10 +417,7 @@ def _changes_table(found: Sequence[Change], baseline: str, traffic: str, band: s
     about = f"95 % intervals, {bases}" if sure else f"{bases}, no interval"
     whose = "all responses" if band == ALL else BANDS[band]
     whose += "" if traffic == ALL else f" of {traffic}"
-    table = TableModel(f"{whose} against {baseline}: change in ms, {about}")
-    table.add_key("part")
-    for run in runs:
-        table.add_number(run)
+    table = TableModel(f"{whose} against {baseline}: change in ms, {about}", ["part"], runs)
 
     def cell(one: Estimate | None) -> Cell:
         if one is None:

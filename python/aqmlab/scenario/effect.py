@@ -13,6 +13,7 @@ from typing import Any
 
 from aqmlab._util.lazy import tomllib
 from aqmlab.errors import ScenarioError
+from aqmlab.scenario.content import content
 
 __all__ = ["Outvoted", "outvoted", "refuse_without_effect"]
 
@@ -51,7 +52,7 @@ def outvoted(source: str, overrides: Sequence[tuple[str, str]]) -> list[Outvoted
     shared = [path for path in paths if _is_shared(path)]
     if not shared:
         return []
-    tables = tomllib.loads(source)
+    tables = content(source)
     stated = {own for path in shared for own in _own_keys(path) if _lies_in(tables, own)}
     found: dict[tuple[str, ...], Outvoted] = {}
     for path, (_, text) in zip(paths, overrides, strict=True):

@@ -13,6 +13,7 @@ from typing import Any
 from aqmlab._util.files import special
 from aqmlab._util.lazy import tomllib
 from aqmlab.errors import ScenarioError
+from aqmlab.scenario.content import content
 
 __all__ = ["check_named_files"]
 
@@ -29,18 +30,19 @@ def check_named_files(source: str, folder: Path, overrides: Iterable[tuple[str, 
     pairs = [pair for pair in overrides if _KEY in f"{pair[0]} {pair[1]}"]
     if not pairs and _KEY not in source:
         return
-    for place, value in [("", source), *pairs]:
-        for field, name in _named(place, _parsed(place, value)):
+    values = [(place, _parsed(text)) for place, text in pairs]
+    for place, value in [("", content(source)), *values]:
+        for field, name in _named(place, value):
             if (found := special(folder / name)) is not None:
                 raise ScenarioError(f"{field}: found {json.dumps(name)}, which is {found}")
 
 
-def _parsed(place: str, text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
-    """What a text of TOML says, or that of a field's value; text that is no TOML is text."""
+def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
+    """What the text of a field's value says; text that is no TOML is text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"] if place else tomllib.loads(text)
+        return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
-        return text if place else {}
+        return text
 
 
 def _named(place: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - the same

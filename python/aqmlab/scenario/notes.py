@@ -31,6 +31,10 @@ _LENGTHS = {
 """Defaults that are lengths, for the links of their time, by discipline."""
 _SHORT_S, _LONG_S = 1e-3, 0.5
 """A queue below the one leaves a link idle, one above the other is no queue for anybody."""
+_MANY_STATIONS = 400
+"""From so many stations on their cost is worth a line."""
+_STATION_S = 5e-5
+"""About how much processor time a station that always sends takes for each simulated second."""
 _MEAN_PACKET = 1500
 _UNITS = {"packet": _MEAN_PACKET, "packets": _MEAN_PACKET, "byte": 1, "bytes": 1}
 _UNITS |= {f"{prefix}B": 1000**power for power, prefix in enumerate("kMG", 1)}
@@ -54,6 +58,7 @@ def notes(data: Table) -> list[str]:
             )
         found += _of_application(path, traffic, links)
     found += [line for path, stack, peer in stacks for line in _of_stack(path, stack, peer)]
+    found += _of_stations(data["topology"].get("wifi"), data["traffic"])
     found += _of_marks(links, stacks, [traffic for _, traffic in classes])
     return list(dict.fromkeys(found))
 
@@ -71,6 +76,26 @@ def _of_application(path: str, traffic: Table, links: Sequence[tuple[str, Table]
         yield (
             f"{path}.limit: {traffic['limit']} is above the rate of every link, {fastest}: the "
             "application never limits the sender"
+        )
+
+
+def _of_stations(wifi: Table | None, classes: Sequence[Table]) -> Iterator[str]:
+    """Stations that nothing reaches, and so many that they cost time."""
+    stations: Sequence[Table] = wifi["stations"] if wifi is not None else ()
+    named = {it["class"] for it in stations if "class" in it}
+    others = [one["name"] for one in classes if one["name"] not in named]
+    for index, it in enumerate(stations):
+        theirs = [it["class"]] if "class" in it else others
+        if it["frame_error"] == 1 and theirs:
+            yield (
+                f"topology.wifi.stations.{index}.frame_error: 1 spoils every packet, so nothing of "
+                f"{', '.join(theirs)} gets through"
+            )
+    count = sum(it["count"] for it in stations)
+    if count >= _MANY_STATIONS:
+        yield (
+            f"topology.wifi.stations: {count:,} stations that always send take about "
+            f"{count * _STATION_S:.2g} s of processor time for each simulated second"
         )
 
 
@@ -164,6 +189,10 @@ def _of_link(path: str, link: Table, segment: float, end: float) -> Iterator[str
                 f"{path}.discipline.{key}: {discipline[key]} exceed limit, {limit}: the queue "
                 "overflows first"
             )
+    if kind == "htb":
+        stated = json.dumps(_stated(discipline))
+        tree = _native.tree_notes(stated, link["rate"], int(segment))
+        yield from (f"{path}.discipline.{field}: {message}" for field, message in tree)
     length = _LENGTHS.get(kind, "")
     if length and discipline.get(length) == _default(kind, length):
         wait = _bytes(discipline[length]) * 8 / rate
@@ -172,6 +201,13 @@ def _of_link(path: str, link: Table, segment: float, end: float) -> Iterator[str
                 f"{path}.discipline.{length}: {discipline[length]}, the default of {kind}, take "
                 f"{1e3 * wait:.3g} ms at {link['rate']}; give it for this rate"
             )
+
+
+def _stated(value: object) -> object:
+    """A value without the keys that say nothing."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _stated(inner) for key, inner in value.items() if inner is not None}
 
 
 def _bytes(length: str) -> float:

@@ -213,6 +213,8 @@ class Scenario:
     def with_populations(self, populations: Mapping[int, float]) -> Scenario:
         """The scenario with users (or connections per second) for some classes, by index."""
         merged = dict(self.populations) | dict(populations)
+        if merged == dict(self.populations):
+            return self
         return replace(self, populations=tuple(sorted(merged.items())))
 
     @cached_property

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from aqmlab import _native
-from aqmlab._util.lazy import tomllib
 from aqmlab._util.words import nearest
 from aqmlab.errors import ScenarioError
+from aqmlab.scenario.content import content
 
 __all__ = ["TOP", "full_path", "is_short", "spelled_out"]
 
@@ -63,13 +63,9 @@ def _head(path: str) -> str:
     return path.partition(".")[0].strip()
 
 
-@lru_cache(maxsize=64)
 def _links(source: str) -> tuple[str, ...]:
     """Where a scenario has links that a short path may mean; nowhere if it has no topology."""
-    try:
-        topology = tomllib.loads(source).get("topology")
-    except (tomllib.TOMLDecodeError, RecursionError):  # which is said where it is read
-        return ()
+    topology = content(source).get("topology")
     if not isinstance(topology, dict):
         return ()
     links = topology.get("links")

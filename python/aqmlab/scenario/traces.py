@@ -18,6 +18,7 @@ from typing import Any
 from aqmlab._util.lazy import tomllib
 from aqmlab._util.words import listing
 from aqmlab.errors import ScenarioError
+from aqmlab.scenario.content import content
 
 __all__ = ["from_traces", "mean_rate_bps", "opportunities"]
 
@@ -257,21 +258,24 @@ def _of_link(
 
 def _topology(source: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The topology with overrides put in, as far as it can be read."""
-    try:
-        content = tomllib.loads(source)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}  # which the engine says
+    found = content(source).get("topology", {})
     for path, text in overrides:
-        *heads, last = (part.strip() for part in path.split("."))
-        if not heads or heads[0] != "topology":
+        head, *rest = (part.strip() for part in path.split("."))
+        if head != "topology" or not rest:
             continue
-        place: Any = content
-        for head in heads:
-            place = place.setdefault(head, {}) if isinstance(place, dict) else None
-        if isinstance(place, dict):
-            try:
-                place[last] = tomllib.loads(f"value = {text}")["value"]
-            except tomllib.TOMLDecodeError:
-                place[last] = text
-    found = content.get("topology")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        found = _put(found, rest, value)
     return found if isinstance(found, dict) else {}
+
+
+def _put(table: Any, keys: Sequence[str], value: object) -> Any:  # noqa: ANN401 - any TOML value
+    """A table with a value at the end of a path; what is no table has no keys."""
+    if not keys:
+        return value
+    if not isinstance(table, dict):
+        return table
+    head, *rest = keys
+    return {**table, head: _put(table.get(head, {}), rest, value)}

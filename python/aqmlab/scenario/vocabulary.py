@@ -53,6 +53,13 @@ WORDS: Mapping[str, Word] = {
         "docs/how-to/wifi.md",
         ("wifi", "wlan", "wireless"),
     ),
+    "edca": Word(
+        "The access categories of Wi-Fi: voice, video, best effort and background. "
+        'topology.wifi.edca = "rfc8325" gives packets the category of their code point: with '
+        "dscp = 46 a class is voice.",
+        "docs/topologies.md#access-categories",
+        ("wmm", "access category", "access categories"),
+    ),
     "control": Word(
         "Congestion control: the rule that sets a sender's window or rate, such as cubic "
         "(congestion_control in [traffic.tcp]). `aqmlab list transports` names all of them.",

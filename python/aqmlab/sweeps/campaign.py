@@ -34,7 +34,7 @@ from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
 from aqmlab.sweeps.file import Precision, Sweep
-from aqmlab.sweeps.results import Outcome, Row
+from aqmlab.sweeps.results import Outcome, SweepRow
 
 __all__ = ["SweepProgress", "sweep"]
 
@@ -182,14 +182,14 @@ class _Campaign:
             for scenario in self.scenarios:
                 metric.check(scenario.data)
 
-    def run(self, pool: Scheduler) -> list[Row]:
+    def run(self, pool: Scheduler) -> list[SweepRow]:
         """All runs, in the order of their points and seeds."""
         seeds = self.sweep.seeds or (self.scenarios[0].seed,)
         self.progress.planned(self.sweep, len(self.points), len(seeds))
         for note in dict.fromkeys(note for one in self.scenarios for note in one.notes):
             self.progress.noted(note)
         self.scenarios = self._calibrated(pool.jobs)
-        rows: list[Row] = []
+        rows: list[SweepRow] = []
         wanted = [(index, seed) for seed in seeds for index in range(len(self.points))]
         while wanted:
             rows += self._made(wanted, pool)
@@ -215,7 +215,7 @@ class _Campaign:
             self.progress.calibrated(answer)
         return ready
 
-    def _made(self, wanted: Sequence[tuple[int, int]], pool: Scheduler) -> list[Row]:
+    def _made(self, wanted: Sequence[tuple[int, int]], pool: Scheduler) -> list[SweepRow]:
         """Some runs: found in the store, or made now. Points that are equal share theirs."""
         key_of = [one.keys_by_seed() for one in self.scenarios]
         keys = [key_of[index](seed) for index, seed in wanted]
@@ -242,7 +242,7 @@ class _Campaign:
                     answer if isinstance(answer, AqmlabError) else self.kept.note(key, *answer)
                 )
         return [
-            Row(index, self.points[index], seed, key, outcomes[key])
+            SweepRow(index, self.points[index], seed, key, outcomes[key])
             for (index, seed), key in zip(wanted, keys, strict=True)
         ]
 
@@ -251,11 +251,11 @@ class _Campaign:
         index, seed = which
         self.progress.running(f"{self.points[index].label}, seed {seed}", done)
 
-    def _more(self, rows: Sequence[Row]) -> list[tuple[int, int]]:
+    def _more(self, rows: Sequence[SweepRow]) -> list[tuple[int, int]]:
         """The points and seeds that a wanted precision still needs."""
         if not self.sweep.precision:
             return []
-        of_point: dict[int, list[Row]] = {}
+        of_point: dict[int, list[SweepRow]] = {}
         for row in rows:
             of_point.setdefault(row.index, []).append(row)
         found = []
@@ -269,7 +269,7 @@ class _Campaign:
         return found
 
 
-def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
+def _more_seeds(precision: Precision, rows: Sequence[SweepRow]) -> int:
     """How many more seeds a point needs, as far as its runs can tell.
 
     The interval narrows with the root of their number. Points where the metric was not measured,
@@ -298,7 +298,7 @@ def _seeds_for(precision: Precision, values: Sequence[float], bounds: Bounds) ->
     return max(1, math.ceil(len(values) * (min(ratio**2, _MOST_GROWTH) - 1)))
 
 
-def _measured(precision: Precision, rows: Iterable[Row]) -> dict[Quantity, list[float]]:
+def _measured(precision: Precision, rows: Iterable[SweepRow]) -> dict[Quantity, list[float]]:
     """A metric of the runs that measured it; of each loaded link if it names none."""
     finished = [row.outcome for row in rows if isinstance(row.outcome, Numbers)]
     found = {}

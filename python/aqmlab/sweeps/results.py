@@ -23,7 +23,7 @@ from aqmlab.results.numbers import Layout, Numbers
 from aqmlab.results.run import Run, read_json
 from aqmlab.sweeps.file import Point, Sweep
 
-__all__ = ["Outcome", "Results", "Row", "refuse_a_taken_place", "write"]
+__all__ = ["Outcome", "Results", "SweepRow", "refuse_a_taken_place", "write"]
 
 
 _TABLE = "results.parquet"
@@ -35,7 +35,7 @@ Outcome = Numbers | AqmlabError
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """A run of a sweep and what became of it."""
 
     index: int
@@ -102,7 +102,7 @@ def refuse_a_taken_place(folder: Path) -> None:
         )
 
 
-def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.Table:
+def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[SweepRow]) -> pa.Table:
     """Writes the results into a folder, in place of earlier ones of the sweep."""
     table = _tabulated(sweep, rows)
     buffer = io.BytesIO()
@@ -129,7 +129,7 @@ def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.T
     return table
 
 
-def _listed(done: Sequence[Row]) -> str:
+def _listed(done: Sequence[SweepRow]) -> str:
     """The runs as :func:`json.dumps` indents them, which takes ten times as long for thousands."""
     entries = [
         (json.dumps(f"{row.point.label}, seed {row.seed}", ensure_ascii=False), json.dumps(row.key))
@@ -141,7 +141,7 @@ def _listed(done: Sequence[Row]) -> str:
     return f"[\n{lines}\n  ]" if lines else "[]"
 
 
-def _tabulated(sweep: Sweep, rows: Sequence[Row]) -> pa.Table:
+def _tabulated(sweep: Sweep, rows: Sequence[SweepRow]) -> pa.Table:
     """A row for each run: variables, seed, key, status, error, then every number of its summary.
 
     The numbers are in alphabetical order, so that the columns do not depend on which run is first.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import numpy as np
 from aqmlab import _native
 from aqmlab._util.files import size_of
 from aqmlab._util.table import TableModel
+from aqmlab.errors import AqmlabError
 from aqmlab.figures.grammar import Chart, concat
 from aqmlab.figures.theme import Look, configured
 from aqmlab.traffic.capture_files import unpacked
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Arrivals", "arrivals", "arrivals_figure", "arrivals_table"]
+__all__ = ["Arrivals", "Way", "arrivals", "arrivals_figure", "arrivals_table", "ways", "ways_table"]
 
 
 _FROM_S = 1.0
@@ -65,12 +68,56 @@ class Arrivals:
         }
 
 
+@dataclass(frozen=True)
+class Way:
+    """What passed in one direction of the link."""
+
+    name: str
+    packets: int
+    octets: int
+    busiest_bps: float
+    """In the busiest second."""
+
+
+_WAYS = ("towards home", "away from home", "of neither side")
+_SECOND_S = 1.0
+
+
+def ways(capture: Path) -> tuple[list[Way], dict[str, Any]]:
+    """What passed in each direction, and what was put right in the capture."""
+    with unpacked(capture) as plain:
+        width, series, notes = _native.capture_arrivals(str(plain), _SECOND_S, True, None)
+    found = []
+    for name, columns in zip(_WAYS, series, strict=False):
+        packets, octets = (np.frombuffer(column, "<f8") for column in columns)
+        if packets.sum():
+            busiest = 8 * float(octets.max()) / width
+            found.append(Way(name, int(packets.sum()), int(octets.sum()), busiest))
+    return found, json.loads(notes)
+
+
+def ways_table(found: list[Way], notes: Mapping[str, Any]) -> TableModel:
+    """The directions of the link, for a terminal."""
+    shown = notes["sides_by"] or "who opens connections"
+    table = TableModel(f"both directions of the link: home is known by {shown}")
+    table.add_key("direction")
+    for name in ("packets", "bytes", "busiest second, Mbit/s"):
+        table.add_number(name)
+    for one in found:
+        busiest = f"{1e-6 * one.busiest_bps:.4g}"
+        table.add_row(one.name, f"{one.packets:,}", f"{one.octets:,}", busiest)
+    return table
+
+
 def arrivals(
     capture: Path, bin_s: float = BIN_S, progress: Callable[[float], object] | None = None
 ) -> list[Arrivals]:
     """Packets and bytes over time at every interface of a capture (pcap or pcapng).
 
     `progress` is called with the share that is done.
+
+    Raises:
+        AqmlabError: it is no capture, or holds no packet.
     """
     size = size_of(capture, "capture")
 
@@ -79,7 +126,9 @@ def arrivals(
             progress(min(done / size, 1.0))
 
     with unpacked(capture) as plain:
-        width, interfaces = _native.capture_arrivals(str(plain), bin_s, False, on_progress)
+        width, interfaces, _ = _native.capture_arrivals(str(plain), bin_s, False, on_progress)
+    if not interfaces:
+        raise AqmlabError(f"{capture}: holds no packet; capture for longer, or without a filter")
     columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in interfaces]
     return [
         Arrivals(capture.name, number, width, packets, octets)
@@ -99,8 +148,9 @@ def arrivals_table(found: list[Arrivals]) -> TableModel:
             str(one.interface),
             f"{one.seconds:,.1f}",
             f"{packets:,.0f}",
-            f"{packets / one.seconds:,.1f}",
-            f"{8e-6 * octets / one.seconds:.4g}",
+            # What passes within one bin has no rate.
+            f"{packets / one.seconds:,.1f}" if len(one.packets) > 1 else "",
+            f"{8e-6 * octets / one.seconds:.4g}" if len(one.packets) > 1 else "",
             *(_hurst(memory) for memory in one.memories),
         )
     return table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,6 +43,8 @@ _PACKED: Mapping[bytes, Callable[[Path], Any]] = {
     b"\x28\xb5\x2f\xfd": _zstandard,
 }
 """How compressed files begin, and what reads them."""
+_PIECE = 1 << 16
+"""Bytes that are unpacked at once: so little is lost in front of a cut."""
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, ValueError)
 
 
@@ -78,13 +79,29 @@ def unpacked(path: Path) -> Iterator[Path]:
         plain = Path(folder) / path.stem
         try:
             with opener(path) as packed, plain.open("wb") as file:
-                shutil.copyfileobj(packed, file)
+                _copy(packed, file)
         except _UNREADABLE as error:
             raise AqmlabError(f"{path}: cannot be unpacked: {error}; unpack it first") from None
         try:
             yield plain
         except AqmlabError as error:
             raise type(error)(str(error).replace(str(plain), str(path))) from None
+
+
+def _copy(packed: IO[bytes], file: IO[bytes]) -> None:
+    """Unpacks; of a stream that was cut what stands in front of the cut is kept."""
+    read = getattr(packed, "read1", packed.read)  # what there is, up to the cut
+    while True:
+        try:
+            part = read(_PIECE)
+        except (EOFError, OSError) as error:
+            is_cut = isinstance(error, EOFError) or "Truncated" in str(error)
+            if not is_cut or not file.tell():
+                raise
+            return
+        if not part:
+            return
+        file.write(part)
 
 
 @contextmanager
@@ -116,6 +133,15 @@ def notes_in_words(notes: Mapping[str, Any]) -> list[str]:
     found += [
         f"the clock was set back by {by:.1f} s; what follows is moved by as much"
         for by in notes["set_back_s"][:5]
+    ]
+    found += [
+        f"the clock was set forward by {by:.1f} s; what follows is moved by as much"
+        for by in notes["set_forward_s"][:5]
+    ]
+    found += [
+        f"no packet passes for {long:,.1f} s, {at:,.1f} s after the first one: the clock may have "
+        "been set forward, or nothing was sent"
+        for at, long in notes["unclear_silences_s"][:3]
     ]
     if seconds := notes["second_sights"]:
         found.append(f"{seconds:,} packets are second sights of others; they are dropped")

@@ -46,8 +46,9 @@ def check(capture: Path, found: Replay) -> Checked:
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         run = execute(scenario, Path(folder) / "present")
         label = run.queue_label
-        again = replayed(run, found.rates_bps)
-    times = inferred.responses(0.1 * inferred.seconds)
+        warm_up_s = 0.1 * inferred.seconds
+        again = replayed(run, inferred.rates, warm_up_s)
+    times = inferred.responses(warm_up_s)
     again_said = f"replayed behind {label}, the present queue: "
     if again["responses"]:
         half, most = (f"{1e3 * again[key]:,.0f} ms" for key in ("t50", "t90"))

@@ -26,9 +26,9 @@ __all__ = [
     "FOLLOWERS",
     "PROBABILITIES",
     "SECONDS",
+    "Described",
     "Description",
     "Memory",
-    "Quantity",
     "describe",
     "example",
     "memory",
@@ -114,7 +114,7 @@ def _one_class(keys: str, overrides: Sequence[Override], folder: Path | None = N
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Described:
     """A sample of something, in one unit."""
 
     name: str
@@ -252,19 +252,19 @@ class Description:
         return asked
 
     @cached_property
-    def quantities(self) -> list[Quantity]:
+    def quantities(self) -> list[Described]:
         """Everything that has a distribution."""
         columns = self.columns
         pauses = columns["pause_s"]
         found = [
-            Quantity("time between connections", "s", self.gaps_s),
-            Quantity("round-trip time", "s", columns["rtt_s"]),
-            Quantity("exchanges of a connection", "", columns["exchanges"]),
-            Quantity("request", "bytes", columns["request_bytes"]),
-            Quantity("response", "bytes", columns["response_bytes"]),
-            Quantity("pause or server time on a connection", "s", pauses[pauses > 0]),
-            Quantity("time between datagrams", "s", np.diff(columns["datagram_s"])),
-            Quantity("datagram", "bytes", columns["datagram_bytes"]),
+            Described("time between connections", "s", self.gaps_s),
+            Described("round-trip time", "s", columns["rtt_s"]),
+            Described("exchanges of a connection", "", columns["exchanges"]),
+            Described("request", "bytes", columns["request_bytes"]),
+            Described("response", "bytes", columns["response_bytes"]),
+            Described("pause or server time on a connection", "s", pauses[pauses > 0]),
+            Described("time between datagrams", "s", np.diff(columns["datagram_s"])),
+            Described("datagram", "bytes", columns["datagram_bytes"]),
         ]
         return [quantity for quantity in found if len(quantity.values) > 0]
 

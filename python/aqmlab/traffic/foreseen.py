@@ -47,7 +47,7 @@ _IDLE = 0.10
 """A link above half of its rate for a smaller share of the time has no queue to speak of."""
 _GROWN_S = 0.02
 _UNREAD = 0.2
-"""A larger share of bytes that are not TCP decides more than TCP does."""
+"""A larger share of bytes that are not replayed as connections decides too much."""
 _WARM_UP_S = 30.0
 _LONGEST_S = 7200.0
 """Longer captures are replayed many times for too long."""
@@ -183,8 +183,8 @@ class _Lab:
                 run = runs[at]
                 if not isinstance(run, Run):
                     raise RunError(f"a replay behind {one[1] or one[0].present.kind}: {run}")
-                rates = [rate.bps * one[0].slower for rate in self.inferred.rates]
-                self.done[one] = replayed(run, (rates[0], rates[1]))
+                rates, slower = self.inferred.rates, one[0].slower
+                self.done[one] = replayed(run, rates, self.warm_up_s, slower)
 
     def __getitem__(self, one: tuple[_Guess, str]) -> dict[str, float]:
         return self.done[one]
@@ -299,9 +299,10 @@ def _check(found: Inferred, times: np.ndarray) -> str:
             f"the link is above half of its rate for {100 * full:.0f} % of the time: its queue "
             "does little, and no other queue helps"
         )
-    if 1 - found.passed.tcp > _UNREAD:
+    if 1 - found.passed.judged > _UNREAD:
         raise AqmlabError(
-            f"{name}: {100 * (1 - found.passed.tcp):.0f} % of the bytes are not TCP; a prediction "
+            f"{name}: {100 * (1 - found.passed.judged):.0f} % of the bytes are neither TCP nor "
+            "whole QUIC connections; a prediction "
             f"needs less than {100 * _UNREAD:.0f} %"
         )
     if len(times) < _FEWEST["t50"]:

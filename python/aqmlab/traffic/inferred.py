@@ -7,15 +7,16 @@ what passed at the tap, less the way to who pauses and back, and less the queue 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.traffic.capture_files import replaced, unpacked
-from aqmlab.traffic.rates import Arrivals, Rate, Shares, is_behind, link_rates, shares
+from aqmlab.traffic.quic import Quic, read_quic
+from aqmlab.traffic.rates import Arrivals, Rate, Shares, is_behind, link_rates, shares, varying
 from aqmlab.traffic.segments import Loops, Segments, loops, near, read_segments
 from aqmlab.traffic.turns import Talk, Way, response_times, talks
 
@@ -38,6 +39,8 @@ _LONG_BYTES = 2_000_000
 _BOTH = 0.1
 """Both directions are full for so much of the time: their buffers are not separable."""
 _GRID_S = 0.25
+_MOST_HOSTS = 32
+"""Addresses at home that are kept apart."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,14 @@ class Inferred:
 
     capture: Path
     segments: Segments
+    acks: Loops
+    """From data to their acknowledgements."""
     found: Loops
+    """These, and the loops of QUIC's handshakes."""
     rates: tuple[Rate, Rate]
     """Towards home, and away from it."""
     passed: Shares
+    quic: Quic
     busy: tuple[np.ndarray, np.ndarray]
     """The share of the rate that is used, in windows of 100 ms."""
 
@@ -60,39 +67,72 @@ class Inferred:
             segments = read_segments(plain)
             if not len(segments):
                 raise AqmlabError(f"{capture}: found no TCP packet to predict from")
-            found = loops(segments)
+            acks = loops(segments)
             arrivals = Arrivals.read(plain, segments)
             if rates_bps:
                 down, up = (Rate(bps, "stated", is_proven=True) for bps in rates_bps)
             else:
-                down, up = link_rates(segments, found, arrivals)
-            passed = shares(segments, arrivals)
-        busy = []
+                down, up = link_rates(segments, acks, arrivals)
+            quic = read_quic(segments.datagrams, float(segments.time_s[-1]))
+            passed = shares(segments, arrivals, quic)
+        found, busy = acks.joined(quic.loops), (np.zeros(0), np.zeros(0))
+        read = cls(capture, segments, acks, found, (down, up), passed, quic, busy)
+        if not (down.is_proven or up.is_proven):
+            down, up = read.varying(arrivals)
+        used = []
         for side, rate in enumerate((down, up)):
             width, packets, octets = arrivals.over(_WINDOW_S, side)
-            busy.append(8 * (octets + 38 * packets) / width / rate.bps)
-        return cls(capture, segments, found, (down, up), passed, (busy[0], busy[1]))
+            bps = rate.at(width * np.arange(len(octets)))
+            used.append(8 * (octets + 38 * packets) / width / bps)
+        return replace(read, rates=(down, up), busy=(used[0], used[1]))
+
+    def varying(self, arrivals: Arrivals) -> tuple[Rate, Rate]:
+        """The rates, with that of the busier direction as it varies, if the queue shows it."""
+        side = int(self.passed.octets[1] > self.passed.octets[0])
+        found = varying(arrivals, side, self._way(side).waits)
+        rates = list(self.rates)
+        rates[side] = found or rates[side]
+        return rates[0], rates[1]
+
+    def _way(self, side: int) -> Way:
+        """The loop that holds the queue of a direction: beyond the tap, or on its own side."""
+        return self.ways[1] if side or self.behind[side] else self.ways[0]
 
     @property
     def seconds(self) -> float:
-        """From the first segment to the last."""
+        """From the first packet to the last segment."""
         return float(self.segments.time_s[-1])
 
     @cached_property
     def talks(self) -> list[Talk]:
         """The connections."""
-        return talks(self.segments)
+        return talks(self.segments) + self.quic.talks
 
     @cached_property
     def ways(self) -> tuple[Way, Way]:
         """The ways from the tap towards home, and away from it."""
-        pairs = int(self.segments.pair.max(initial=0)) + 1
-        return Way.read(self.found, False, pairs), Way.read(self.found, True, pairs)
+        of_all = (self.segments.pair, self.segments.datagrams.pair)
+        pairs = max(int(one.max(initial=0)) for one in of_all) + 1
+        down, up = (Way.read(self.found, side, pairs) for side in (False, True))
+        return down, up
+
+    @cached_property
+    def hosts(self) -> dict[int, int]:
+        """For each pair of addresses the number of its host at home, the busiest first.
+
+        Addresses beyond the most that are kept apart share hosts in turn.
+        """
+        homes = self.segments.homes
+        octets = np.zeros(int(homes.max(initial=0)) + 1)
+        for one in self.talks:
+            octets[homes[one.pair]] += sum(e.request + e.response for e in one.exchanges)
+        rank = np.argsort(np.argsort(-octets, kind="stable"), kind="stable") % _MOST_HOSTS
+        return dict(enumerate(rank[homes].tolist()))
 
     @cached_property
     def behind(self) -> tuple[bool, bool]:
         """Whether packets of a direction have passed their queue at the tap."""
-        return is_behind(self.found, False), is_behind(self.found, True)
+        return is_behind(self.acks, False), is_behind(self.acks, True)
 
     @property
     def tap(self) -> str:
@@ -121,7 +161,9 @@ class Inferred:
         return float(np.mean(self.busy[side] > _FULL))
 
     def responses(self, warm_up_s: float) -> np.ndarray:
-        """Response times, as those who asked have them."""
+        """Response times, as those who asked have them; none with one direction only."""
+        if len(np.unique(self.segments.is_opener)) < 2:
+            return np.zeros(0)
         home, far = self.ways
         return response_times(self.talks, (far, home), warm_up_s)[1]
 
@@ -132,9 +174,11 @@ class Inferred:
         return float(np.quantile(total, 0.95)) if len(grid) else 0.0
 
     def buffer_s(self, side: int) -> float | None:
-        """How long the queue of a direction grows while the other is quiet; None: it never is."""
-        # The loop that holds this queue: beyond the tap, or on the same side of it.
-        way = self.ways[1] if side or self.behind[side] else self.ways[0]
+        """How long the queue of a direction grows while the other is quiet; None: it never is.
+
+        At the mean rate, if it varies.
+        """
+        way = self._way(side)
         mine = way.found.is_home == way.is_home
         times = np.unique(np.round(way.found.time_s[mine], 1))
         if way.is_home and self.behind[0]:  # this loop holds both queues
@@ -144,7 +188,9 @@ class Inferred:
             last = np.maximum.accumulate(np.where(other > _QUIET, place, -1))
             quiet = place - last > _QUIET_S / window_s
             times = times[quiet[np.minimum((times / window_s).astype(int), len(other) - 1)]]
-        waited = near(way.found, way.is_home, times)
+        # A limit in packets is a longer wait while the rate is lower.
+        rate = self.rates[side]
+        waited = near(way.found, way.is_home, times) * rate.at(times) / rate.bps
         waited = waited[~np.isnan(waited)]
         return float(np.quantile(waited, 0.999)) if len(waited) else None
 
@@ -163,6 +209,9 @@ class VectorFile:
     name: str
     direction: str
     is_long: bool
+    transport: str
+    host: int
+    """Number of the host at home, from 0."""
     number: int = 0
     lines: list[tuple[float, str]] = field(default_factory=list)
 
@@ -172,13 +221,7 @@ def write_vectors(found: Inferred, folder: Path, lowered_s: float = 0.0) -> list
 
     Round trips are shorter by `lowered_s`, which the capture cannot tell from a standing queue.
     """
-    files: Mapping[tuple[str, bool], VectorFile] = {
-        (direction, is_long): VectorFile(
-            f"{'long' if is_long else 'short'}-{direction}", direction, is_long
-        )
-        for direction in ("forward", "reverse")
-        for is_long in (False, True)
-    }
+    files: dict[str, VectorFile] = {}
     pauses = _Pauses(found)
     for one in found.talks:
         if not one.exchanges:
@@ -186,10 +229,14 @@ def write_vectors(found: Inferred, folder: Path, lowered_s: float = 0.0) -> list
         is_upload = not any(exchange.chunks for exchange in one.exchanges)
         is_long = max(max(e.response, e.request) for e in one.exchanges) >= _LONG_BYTES
         is_forward = one.is_home != is_upload
-        file = files["forward" if is_forward else "reverse", is_long]
+        direction = "forward" if is_forward else "reverse"
+        host = found.hosts[one.pair]
+        kind = "long" if is_long else "short"
+        name = f"{one.transport}-{kind}-{direction}-{host + 1}"
+        file = files.setdefault(name, VectorFile(name, direction, is_long, one.transport, host))
         file.number += 1
         file.lines.append((one.begin_s, _vector(one, found, pauses, lowered_s, is_upload)))
-    used = [file for file in files.values() if file.number]
+    used = list(files.values())
     for file in used:
         with replaced(folder / f"{file.name}.cvec") as out:
             out.writelines(text for _, text in sorted(file.lines))

@@ -18,6 +18,7 @@ from aqmlab.traffic.turns import LONGEST_S, SILENT_S
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
     from aqmlab.traffic.inferred import Inferred, VectorFile
+    from aqmlab.traffic.rates import Rate
 
 __all__ = ["Present", "played_scenario", "replayed"]
 
@@ -55,7 +56,7 @@ def played_scenario(
     slower: float = 1.0,
     seed: int = 1,
 ) -> str:
-    """The scenario as TOML.
+    """The scenario as TOML. Each host at home has a path of its own.
 
     Args:
         found: what is read off the capture.
@@ -69,11 +70,19 @@ def played_scenario(
     present = queue if isinstance(queue, Present) else Present(queue, (0.1, 0.1))
     ways = "".join(
         f"""
-[topology.bottleneck.{name}]
-rate = "{rate.bps * slower:.0f} bit/s"
-discipline = {present.discipline(side, rate.bps)}
+[topology.links.bottleneck.{name}]
+rate = "{rate.at(np.zeros(1))[0] * slower:.0f} bit/s"
+{_changes(rate, slower)}discipline = {present.discipline(side, rate.bps)}
 """
         for side, (name, rate) in enumerate(zip(("forward", "reverse"), found.rates, strict=True))
+    )
+    hosts = {0, *(file.host for file in files)}
+    paths = "".join(
+        f"""
+[topology.paths.host-{host + 1}]
+links = ["bottleneck"]
+"""
+        for host in sorted(hosts)
     )
     classes = "".join(
         f"""
@@ -82,8 +91,9 @@ name = "{file.name}"
 kind = "vectors"
 file = "{file.name}.cvec"
 copies = 1
+path = "host-{file.host + 1}"
 direction = "{file.direction}"
-tcp = {{ profile = "linux", congestion_control = "{controls[file.is_long]}" }}
+{_transport(file.transport, controls[file.is_long])}
 rtt = {{ kind = "vector" }}
 """
         for file in files
@@ -99,12 +109,34 @@ queue_sample = "100 ms"
 record = ["responses", "flows", "queue"]
 
 [topology]
-kind = "dumbbell"
-{ways}{classes}{"".join(_background(found))}"""
+kind = "network"
+hosts = {{ clients = 1, servers = 10 }}
+{paths}{ways}{classes}{"".join(_background(found))}"""
+
+
+def _changes(rate: Rate, slower: float) -> str:
+    """The line that says how a rate varies; nothing for one that does not."""
+    if rate.series is None:
+        return ""
+    rows = (
+        f'{{ at = "{at:.3f} s", rate = "{max(bps * slower, _LEAST_BPS):.0f} bit/s" }}'
+        for at, bps in zip(*(one.tolist()[1:] for one in rate.series), strict=True)
+    )
+    return f"rate_changes = [{', '.join(rows)}]\n"
+
+
+def _transport(transport: str, control: str) -> str:
+    """The lines of a class that say how its connections send."""
+    if transport == "tcp":
+        return f'tcp = {{ profile = "linux", congestion_control = "{control}" }}'
+    return f"""\
+windows = false
+transport = "quic"
+quic = {{ congestion_control = "{control}" }}"""
 
 
 def _background(found: Inferred) -> Iterator[str]:
-    """What is not TCP: its mean rate and size, which answer nothing."""
+    """What is neither TCP nor QUIC: its mean rate and size, which answer nothing."""
     passed = found.passed
     for side, direction in enumerate(("forward", "reverse")):
         rate = 8 * passed.other[side] / passed.seconds
@@ -113,25 +145,30 @@ def _background(found: Inferred) -> Iterator[str]:
         size = min(1500, max(64, round(passed.other[side] / passed.packets[side])))
         yield f"""
 [[traffic]]
-name = "not-tcp-{direction}"
+name = "other-{direction}"
 kind = "cbr"
 flows = 1
 rate = "{rate:.0f} bit/s"
 packet = "{size} bytes"
+path = "host-1"
 direction = "{direction}"
 rtt = {{ kind = "constant", rtt = "40 ms" }}
 """
 
 
-def replayed(run: Run, rates_bps: tuple[float, float]) -> dict[str, float]:
+def replayed(
+    run: Run, rates: tuple[Rate, Rate], warm_up_s: float, slower: float = 1.0
+) -> dict[str, float]:
     """What a replay measures, by the rules for captures; 0 for what it has no value of."""
-    times = _responses(run)
+    times = _responses(run, warm_up_s)
     link = run.summary["links"]["bottleneck"]
     table = run.queue
     assert table is not None
     total = np.zeros(0)
-    for name, rate in zip(("forward", "reverse"), rates_bps, strict=True):
-        waits = 8 * table.filter(pc.field("direction") == name)["bytes"].to_numpy() / rate
+    for name, rate in zip(("forward", "reverse"), rates, strict=True):
+        mine = table.filter(pc.field("direction") == name)
+        bps = slower * rate.at(mine["time_s"].to_numpy())
+        waits = 8 * mine["bytes"].to_numpy() / bps
         total = waits if not len(total) else total[: len(waits)] + waits[: len(total)]
     found = {
         "t50": float(np.quantile(times, 0.5)) if len(times) else 0.0,
@@ -145,8 +182,11 @@ def replayed(run: Run, rates_bps: tuple[float, float]) -> dict[str, float]:
     return found
 
 
-def _responses(run: Run) -> np.ndarray:
-    """Response times of connections that are not too long; turns without a silence are one."""
+def _responses(run: Run, warm_up_s: float) -> np.ndarray:
+    """Response times of connections that are not too long; turns without a silence are one.
+
+    As in the capture what began in the warm-up does not count.
+    """
     responses, flows = run.responses, run.flows
     if responses is None or flows is None or not len(responses):
         return np.zeros(0)
@@ -161,5 +201,5 @@ def _responses(run: Run) -> np.ndarray:
     heads = np.flatnonzero(is_new)
     length = np.maximum.reduceat(end, heads) - begin[heads]
     is_short = np.array([lasted.get(one, math.inf) < LONGEST_S for one in flow[heads].tolist()])
-    found: np.ndarray = length[is_short]
+    found: np.ndarray = length[is_short & (begin[heads] >= warm_up_s)]
     return found

@@ -8,6 +8,7 @@ proves nothing: it is the load, not the link.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from aqmlab import _native
 from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import rate_text
+from aqmlab.traffic.quic import Quic
 from aqmlab.traffic.segments import Loops, Segments, loops, read_segments
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "loads",
     "rates",
     "shares",
+    "varying",
 ]
 
 
@@ -58,6 +61,14 @@ _WIDTH = 0.015
 """Of the kernel over the logarithm of rates."""
 _WIRE = 1538 / 1448
 """Bytes on the wire for each byte of data."""
+_SERIES_S = 0.5
+"""Windows in which a rate that varies is read."""
+_STANDS_S = 0.01
+"""A longer wait shows that the link is full."""
+_GROWN_S = 0.05
+"""Loops grow by more if the rate varies and was not found otherwise."""
+_SEEN = 0.3
+"""A queue stands in so many of the windows, at least."""
 _IDLE = 4.0
 """The rate of a link that was never full: so many times the busiest second."""
 
@@ -85,6 +96,16 @@ class Rate:
     why: str
     is_proven: bool = False
     """Otherwise it is a guess, and nothing is concluded from it."""
+    series: tuple[np.ndarray, np.ndarray] | None = None
+    """Of a rate that varies: from when on it has which value. Then `bps` is the mean."""
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The rate at these times."""
+        if self.series is None:
+            return np.full(len(times), self.bps)
+        begins, values = self.series
+        found: np.ndarray = values[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -94,10 +115,12 @@ class Shares:
     octets: tuple[float, float]
     """Towards home, and away from it."""
     other: tuple[float, float]
-    """Of these what is not TCP."""
+    """Of these what is neither TCP nor among the `quic` connections."""
     packets: tuple[float, float]
-    """How many packets are not TCP."""
+    """How many packets are in `other`."""
     seconds: float
+    quic: float = 0.0
+    """Bytes of QUIC connections, which are not in `other`."""
 
     @property
     def loads_bps(self) -> tuple[float, float]:
@@ -106,10 +129,15 @@ class Shares:
         return down, up
 
     @property
-    def tcp(self) -> float:
-        """TCP's share of the bytes."""
+    def judged(self) -> float:
+        """The share of the bytes in connections that are replayed."""
         total = sum(self.octets)
         return 1 - sum(self.other) / total if total else 1.0
+
+    @property
+    def quic_share(self) -> float:
+        """QUIC's share of the bytes."""
+        return self.quic / max(sum(self.octets), 1.0)
 
 
 @dataclass(frozen=True)
@@ -125,7 +153,7 @@ class Arrivals:
         """Reads a capture once; what is of neither side counts as towards home."""
         seconds = float(segments.time_s[-1]) if len(segments) else 0.0
         width = _FINE_S if seconds <= _DAY_S else 1.0
-        step, series = _native.capture_arrivals(str(capture), width, True, None)
+        step, series, _ = _native.capture_arrivals(str(capture), width, True, None)
         columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in series]
         length = max((len(one[0]) for one in columns), default=0)
         nothing = [np.zeros(length), np.zeros(length)]
@@ -144,15 +172,16 @@ class Arrivals:
         return each * self.step_s, packets, octets
 
 
-def shares(segments: Segments, arrivals: Arrivals) -> Shares:
+def shares(segments: Segments, arrivals: Arrivals, quic: Quic | None = None) -> Shares:
     """The shares of a capture's bytes; TCP's are those of its headers and payload."""
+    quic_octets, quic_packets = (quic.octets, quic.packets) if quic else ((0.0, 0.0), (0.0, 0.0))
     both = loads(arrivals)
     other, packets = [], []
     for load, is_home in zip(both, (False, True), strict=True):
         mine = segments.is_home == is_home
-        more = max(0.0, load.packets - float(mine.sum()))
+        more = max(0.0, load.packets - float(mine.sum()) - quic_packets[is_home])
         # Where all packets are TCP, what is left are options of headers.
-        rest = load.octets - float(segments.wire_bytes[mine].sum())
+        rest = load.octets - float(segments.wire_bytes[mine].sum()) - quic_octets[is_home]
         other.append(min(max(rest, 0.0), 1500 * more))
         packets.append(more)
     down, up = both
@@ -161,6 +190,7 @@ def shares(segments: Segments, arrivals: Arrivals) -> Shares:
         (other[0], other[1]),
         (packets[0], packets[1]),
         max(down.seconds, 1.0),
+        sum(quic_octets),
     )
 
 
@@ -277,6 +307,29 @@ def _proven(
     return None
 
 
+def varying(
+    arrivals: Arrivals, side: int, waits: Callable[[np.ndarray], np.ndarray]
+) -> Rate | None:
+    """A rate that varies: what passes while a queue stands, and linear between; None: no proof.
+
+    `waits` says how long the queue is at given times.
+    """
+    width, packets, octets = arrivals.over(_SERIES_S, side)
+    if width > 2 * _SERIES_S or len(packets) * width < _LONG_S:
+        return None
+    begins = width * np.arange(len(packets))
+    queued = waits(begins + 0.5 * width)
+    bps = 8 * (octets + _FRAMING_BYTES * packets) / width
+    busy = (queued > _STANDS_S) & (bps > 0)
+    if np.quantile(queued, 0.95) < _GROWN_S or np.mean(busy) < _SEEN:
+        return None
+    values = np.interp(begins, begins[busy], bps[busy])
+    low, high = (rate_text(_digits(float(one))) for one in np.quantile(values, (0.05, 0.95)))
+    share = f"{100 * float(np.mean(busy)):.0f} % of the time"
+    why = f"varies between {low} and {high}: what passes while a queue stands, {share}"
+    return Rate(float(values.mean()), why, True, (begins, values))
+
+
 def _idle(load: Load, least_bps: float) -> float:
     return max(_digits(_IDLE * load.busiest_bps), least_bps, 1000.0)
 
@@ -299,14 +352,18 @@ def is_behind(found: Loops, is_home: bool) -> bool:
 
 def _gaps(segments: Segments, is_home: bool) -> tuple[float, float]:
     """The rate that gaps between full packets show, 0 if they disagree, and how many agree."""
-    mine = segments.is_home == is_home
-    times = np.round(1e9 * segments.time_s[mine])
-    is_full = segments.payload[mine] >= _FULL
-    gap = np.diff(times)
+    other = segments.datagrams
+    mine, its = segments.is_home == is_home, other.is_home == is_home
+    times = np.concatenate((segments.time_s[mine], other.time_s[its]))
+    payload = np.concatenate((segments.payload[mine], other.payload[its]))
+    wire = np.concatenate((segments.wire_bytes[mine], other.wire_bytes[its]))
+    order = np.argsort(times, kind="stable")
+    is_full = payload[order] >= _FULL
+    gap = np.diff(np.round(1e9 * times[order]))
     used = is_full[1:] & is_full[:-1] & (gap > 0)
     if used.sum() < _FEWEST_GAPS:
         return 0.0, 0.0
-    octets = segments.wire_bytes[mine][1:][used] + _FRAMING_BYTES
+    octets = wire[order][1:][used] + _FRAMING_BYTES
     logs = np.sort(np.log(8e9 * octets / gap[used]))
     inside = np.searchsorted(logs, logs + 0.04) - np.arange(len(logs))
     most = int(inside.argmax())

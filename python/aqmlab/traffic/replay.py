@@ -111,7 +111,7 @@ def replay(
             f"({up.why}); --rate says it better"
         )
     assert rates_bps is not None
-    if 1 - passed.tcp >= _WORTH:
+    if 1 - passed.judged >= _WORTH:
         assumed.append("what is not TCP is replayed at its mean rate and answers nothing")
     if rtt_s is None:
         without = made - report["vectors"]["with_rtt"]
@@ -178,7 +178,7 @@ def _load(passed: Shares) -> str:
     """What passed in each direction, in words."""
     return (
         f"captured: {loads_text(*passed.loads_bps)} on average; "
-        f"{100 * passed.tcp:.0f} % of the bytes are TCP, which the answer judges"
+        f"{100 * passed.judged:.0f} % of the bytes are TCP, which the answer judges"
     )
 
 
@@ -199,7 +199,7 @@ def _own_times(capture: Path) -> Iterator[str]:
 
 def _background(passed: Shares) -> Iterator[str]:
     """What is not TCP, as a constant load that answers nothing."""
-    if 1 - passed.tcp < _WORTH:
+    if 1 - passed.judged < _WORTH:
         return
     for direction, octets in zip(("forward", "reverse"), passed.other, strict=True):
         rate = 8 * octets / passed.seconds

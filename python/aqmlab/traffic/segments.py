@@ -1,4 +1,4 @@
-"""The TCP segments of a capture as columns, and the loops from data to their acknowledgement."""
+"""Segments and datagrams of a capture as columns, and loops from data to acknowledgements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.lazy import np
 
-__all__ = ["HEADERS", "Loops", "Segments", "loops", "near", "read_segments"]
+__all__ = ["HEADERS", "Datagrams", "Loops", "Segments", "loops", "near", "read_segments"]
 
 
 HEADERS = 52
@@ -20,6 +20,8 @@ HEADERS = 52
 _FULL_WITHOUT = 1448
 """A longer payload leaves no room for time stamps."""
 _WORDS = 7
+_DATAGRAM_WORDS = 5
+_UDP_AND_IP = 28
 _FIN, _SYN, _PSH, _ACK = 1, 2, 8, 16
 _HALF = 1 << 31
 _NEAR_S = (0.025, 0.05, 0.1, 0.25)
@@ -28,11 +30,54 @@ _ENOUGH = 3
 
 
 @dataclass(frozen=True)
+class Datagrams:
+    """The UDP datagrams of a capture, as columns in order of time."""
+
+    time_s: np.ndarray
+    flow: np.ndarray
+    is_opener: np.ndarray
+    """Whether the sender sent the first datagram of the flow."""
+    payload: np.ndarray
+    may_begin_quic: np.ndarray
+    """Whether its first bytes are those of an Initial packet, or not known."""
+    is_home: np.ndarray
+    """Whether the sender is at home."""
+    pair: np.ndarray
+    """Number of the pair of addresses, as for segments."""
+
+    @classmethod
+    def read(cls, words: bytes, origin: int) -> Datagrams:
+        """From what the extension gives."""
+        rows = np.frombuffer(words, dtype="<u8").reshape(-1, _DATAGRAM_WORDS).astype(np.int64)
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        time, flow, side, payload, place = rows.T
+        way = place & 3
+        return cls(
+            (time - origin) / 1e9,
+            flow,
+            side == 0,
+            payload >> 1,
+            payload & 1 > 0,
+            np.where(way == 0, side == 0, way == 2),
+            place >> 2,
+        )
+
+    @property
+    def wire_bytes(self) -> np.ndarray:
+        """Bytes of each packet from IP on."""
+        return self.payload + _UDP_AND_IP
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.time_s)
+
+
+@dataclass(frozen=True)
 class Segments:
     """Columns of one length, in order of time."""
 
     time_s: np.ndarray
-    """Since the first segment."""
+    """Since the first packet of the capture, of any kind."""
     connection: np.ndarray
     is_opener: np.ndarray
     """Whether the sender opened the connection."""
@@ -48,6 +93,10 @@ class Segments:
     """Number of the pair of addresses."""
     notes: Mapping[str, Any]
     """What was put right in front of this."""
+    datagrams: Datagrams
+    """Of UDP."""
+    homes: np.ndarray
+    """For each pair of addresses the number of the one at home."""
 
     def __len__(self) -> int:
         """How many there are."""
@@ -67,29 +116,49 @@ class Segments:
 
 @dataclass(frozen=True)
 class Loops:
-    """From data at the place of the capture to their acknowledgement there."""
+    """From data at the place of the capture to their answer there."""
 
     time_s: np.ndarray
     """When the data pass."""
     loop_s: np.ndarray
-    connection: np.ndarray
     pair: np.ndarray
     is_home: np.ndarray
     """Whether the data come from home: the loop leads to the far side and back."""
     excess_s: np.ndarray
     """Above the least loop of the pair of addresses on that side."""
     is_sure: np.ndarray
-    """Whether nothing but the network delays the acknowledgement."""
+    """Whether nothing but the network delays the answer."""
+
+    @classmethod
+    def of(
+        cls,
+        time_s: np.ndarray,
+        loop_s: np.ndarray,
+        pair: np.ndarray,
+        is_home: np.ndarray,
+        is_sure: np.ndarray,
+    ) -> Loops:
+        """Loops with their excess."""
+        key = 2 * pair + is_home
+        least = np.full(int(key.max(initial=0)) + 1, np.inf)
+        np.minimum.at(least, key, loop_s)
+        return cls(time_s, loop_s, pair, is_home, loop_s - least[key], is_sure)
+
+    def joined(self, other: Loops) -> Loops:
+        """The loops of both."""
+        names = ("time_s", "loop_s", "pair", "is_home", "is_sure")
+        return Loops.of(
+            *(np.concatenate((getattr(self, name), getattr(other, name))) for name in names)
+        )
 
 
 def read_segments(capture: Path) -> Segments:
     """The segments of a capture that is not compressed."""
-    words, noted = _native.capture_segments(str(capture))
+    (words, datagrams, homes), origin, noted = _native.capture_segments(str(capture))
     rows = np.frombuffer(words, dtype="<u8").reshape(-1, _WORDS)
     rows = rows[np.argsort(rows[:, 0], kind="stable")].astype(np.int64)
     time, connection, side, seq, ack, rest, place = rows.T
     flags, way = rest & 0xFF, place & 3
-    origin = int(time[0]) if len(time) else 0
     begin, acked = _numbers(connection, side, seq, ack, flags)
     # Without sides home opens the connections.
     return Segments(
@@ -103,6 +172,8 @@ def read_segments(capture: Path) -> Segments:
         np.where(way == 0, side == 0, way == 2),
         place >> 2,
         json.loads(noted),
+        Datagrams.read(datagrams, origin),
+        np.frombuffer(homes, dtype="<u8").astype(np.int64),
     )
 
 
@@ -165,18 +236,8 @@ def loops(segments: Segments) -> Loops:
     sent, answered = np.concatenate([nothing, *data]), np.concatenate([nothing, *acks])
     loop = segments.time_s[answered] - segments.time_s[sent]
     pair, is_home = segments.pair[sent], segments.is_home[sent]
-    key = 2 * pair + is_home
-    least = np.full(int(key.max(initial=0)) + 1, np.inf)
-    np.minimum.at(least, key, loop)
-    return Loops(
-        segments.time_s[sent],
-        loop,
-        segments.connection[sent],
-        pair,
-        is_home,
-        loop - least[key],
-        (segments.flags[sent] & _PSH) == 0,
-    )
+    is_sure = (segments.flags[sent] & _PSH) == 0
+    return Loops.of(segments.time_s[sent], loop, pair, is_home, is_sure)
 
 
 def _loops_of(

@@ -35,8 +35,8 @@ UNKNOWN = (
     "Queues: handshake, recovery and transfer contain their waits.",
     "Rules of end points: transfer contains delayed ACKs, pacing and full windows.",
     "Pauses of a client between handshake and request: transfer contains them, too.",
-    "Why a packet was lost. If only its copy passes, server or transfer have its time.",
-    "Timers: a copy after 100 ms of silence is a time-out's, and so may be a probe's.",
+    "Why a packet was lost. If only its copy passes here, its time is in server or transfer.",
+    "Timers: a copy after 100 ms of silence counts as a time-out, although it may be a probe.",
     "The way between this place and the client: times begin and end here.",
     "The wait for a FIN: a response ends with its last byte.",
     "What is encrypted: each change of direction counts as a request and its response.",
@@ -125,14 +125,13 @@ def read_exchanges(capture: Path) -> Tapped:
     """
     try:
         with unpacked(capture) as plain:
-            words, noted = _native.capture_segments(str(plain))
+            (words, _, _), origin, noted = _native.capture_segments(str(plain))
     except OSError as error:
         raise AqmlabError(f"{capture}: cannot be read: {error.strerror or error}") from None
     rows = np.frombuffer(words, dtype="<u8").reshape(-1, _WORDS)
     found: list[Exchange] = []
     connections = left_out = 0
     if len(rows):
-        origin = int(rows[:, 0].min())
         order = np.lexsort((rows[:, 0], rows[:, 1]))
         limits = np.flatnonzero(np.diff(rows[order, 1])) + 1
         for part in np.split(order, limits):
@@ -156,7 +155,8 @@ def _counted(rows: np.ndarray) -> str:
     connections = len(np.unique(rows[:, 1]))
     opened = len(np.unique(rows[(rows[:, 5] & np.uint64(_SYN)) > 0, 1]))
     answered = len(np.unique(rows[rows[:, 2] == 1, 1]))
-    return f"{connections:,} connections, {opened:,} with a SYN, {answered:,} with an answer"
+    plural = "" if connections == 1 else "s"
+    return f"{connections:,} connection{plural}, {opened:,} with a SYN, {answered:,} with an answer"
 
 
 def _segments(rows: Sequence[Sequence[int]], origin: int) -> Iterator[_Segment]:

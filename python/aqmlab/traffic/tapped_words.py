@@ -73,10 +73,8 @@ def _band(chosen: Sequence[Exchange]) -> TappedBand:
 def band_table(tapped: Tapped) -> TableModel:
     """The parts, a column for each band: milliseconds and shares of the time."""
     found = bands(tapped.exchanges)
-    table = TableModel(f"{tapped.capture}: parts of response times, mean ms and share", name="why")
-    table.add_key("part")
-    for name in BANDS.values():
-        table.add_number(name)
+    title = f"{tapped.capture}: parts of response times, mean ms and share"
+    table = TableModel(title, ["part"], BANDS.values(), name="why")
     for key, label in PARTS.items():
         cells = []
         for band in found.values():

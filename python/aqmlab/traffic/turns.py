@@ -14,21 +14,32 @@ from itertools import pairwise
 from aqmlab._util.lazy import np
 from aqmlab.traffic.segments import Loops, Segments, near
 
-__all__ = ["LONGEST_S", "SILENT_S", "Chunk", "Exchange", "Talk", "Way", "response_times", "talks"]
+__all__ = [
+    "CHUNK_S",
+    "LAST_S",
+    "LONGEST_S",
+    "SILENT_S",
+    "Chunk",
+    "Exchange",
+    "Talk",
+    "Way",
+    "response_times",
+    "talks",
+]
 
 
 SILENT_S = 0.2
 """A client that was silent for so long behind a response asks anew."""
 LONGEST_S = 25.0
 """Longer connections have no response times: they are films and downloads."""
-_CHUNK_S = 0.5
+CHUNK_S = 0.5
 """A pause of a server, with all acknowledged, that parts a response."""
 _AT_ONCE_S = 0.02
 """Segments of one window follow each other within this time."""
 _FIN, _SYN, _RST = 1, 2, 4
 _FAR_APART = 1 << 42
 """Sequence numbers of two connections never meet."""
-_LAST_S = 1.0
+LAST_S = 1.0
 """What sends within the last second of the capture goes on behind it."""
 
 
@@ -74,6 +85,7 @@ class Talk:
     exchanges: list[Exchange]
     acked_s: float
     """When the last acknowledgement of the opener's data passes."""
+    transport: str = "tcp"
 
 
 @dataclass(frozen=True)
@@ -148,7 +160,7 @@ def _talk(segments: Segments, part: np.ndarray, acked: np.ndarray, last_s: float
         float(segments.time_s[first]),
         until,
         has_syn,
-        not ended and until > last_s - _LAST_S,
+        not ended and until > last_s - LAST_S,
         int(segments.pair[first]),
         is_home,
         _exchanges(segments, data, acked),
@@ -183,7 +195,7 @@ def _exchanges(segments: Segments, data: np.ndarray, acked: np.ndarray) -> list[
         if not found:
             found.append(Exchange(time, time, 0))
         chunks = found[-1].chunks
-        is_new_chunk = time - last_s > _CHUNK_S and top is not None and known >= top
+        is_new_chunk = time - last_s > CHUNK_S and top is not None and known >= top
         if not chunks:
             # A segment alone, and others later, is what a timer sends again.
             late = is_alone and time - found[-1].end_s > SILENT_S

@@ -8,7 +8,7 @@ from aqmlab._util.table import TableModel
 from aqmlab.figures.curves import CURVE_POINTS
 from aqmlab.figures.grammar import Channel, Chart, concat, inline, vconcat
 from aqmlab.figures.theme import Look, configured
-from aqmlab.traffic.describe import PROBABILITIES, Description, Memory, Quantity
+from aqmlab.traffic.describe import PROBABILITIES, Described, Description, Memory
 
 __all__ = ["COLUMNS", "describe_figure", "describe_tables", "logscale"]
 
@@ -24,9 +24,8 @@ _WIDTH, _HEIGHT = 380, 260
 
 def describe_tables(description: Description) -> list[TableModel]:
     """What a class is, for a terminal."""
-    facts = TableModel(f"{description.name} ({description.kind}, {description.population})")
-    facts.add_key(f"in {_number(description.seconds)} s")
-    facts.add_number("number")
+    title = f"{description.name} ({description.kind}, {description.population})"
+    facts = TableModel(title, [f"in {_number(description.seconds)} s"], ["number"])
     found = description.to_json()
     for name, value in (
         ("connections", found["connections"]),
@@ -48,11 +47,8 @@ def describe_tables(description: Description) -> list[TableModel]:
             name = f"Hurst parameter: {memory.name}, {scales[0]:.3g} s to {scales[-1]:.3g} s"
             facts.add_row(name, f"{memory.hurst:.2f} ± {2 * (memory.standard_error or 0):.2f}")
 
-    shown = TableModel()
-    shown.add_key("distribution")
-    heads = [f"p{100 * probability:g}" for probability in PROBABILITIES]
-    for head in ("mean", *heads, "max", "tail index"):
-        shown.add_number(head)
+    heads = (f"p{100 * probability:g}" for probability in PROBABILITIES)
+    shown = TableModel("", ["distribution"], ["mean", *heads, "max", "tail index"])
     for quantity in description.quantities:
         tail = quantity.tail
         shown.add_row(
@@ -94,7 +90,7 @@ def describe_figure(descriptions: list[Description]) -> Chart:
     return configured(vconcat(*rows).scales(color="independent"), _LOOK)
 
 
-def _distribution(quantity: Quantity) -> Chart:
+def _distribution(quantity: Described) -> Chart:
     """Share of values that are larger, on logarithmic axes."""
     values = np.sort(quantity.values[quantity.values > 0])
     # Evenly spaced in the logarithm of the share: the tail is what the figure is for.

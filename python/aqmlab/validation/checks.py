@@ -54,7 +54,8 @@ import pyarrow.compute as pc
 from aqmlab._util.fields import toml_table
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.results.terms import SLACK, Term
+from aqmlab.results.term_names import numbers, read
+from aqmlab.results.terms import SLACK
 from aqmlab.results.verdict import Verdict
 from aqmlab.scenario.scenario import Scenario, toml_value
 
@@ -112,8 +113,10 @@ class Measure:
             times, values = samples(run, self.samples["column"], window_s)
             number = _TAKES[self.samples["take"]](times, values, self.samples)
         else:
-            number = sum(_term(spec, run.summary) for spec in self.terms)
-        return number / sum(_term(spec, run.summary) for spec in self.over) if self.over else number
+            number = sum(_term(spec, numbers(run)) for spec in self.terms)
+        return (
+            number / sum(_term(spec, numbers(run)) for spec in self.over) if self.over else number
+        )
 
 
 @dataclass(frozen=True)
@@ -261,7 +264,7 @@ Results = dict[Point, list["Run"]]
 
 def _term(spec: Mapping[str, Any], summary: Mapping[str, Any]) -> float:
     """A summand of a quantity."""
-    return float(spec["constant"]) if "constant" in spec else Term(**spec).value(summary)
+    return float(spec["constant"]) if "constant" in spec else read(spec).value(summary)
 
 
 def samples(

@@ -34,8 +34,8 @@ from aqmlab.validation import ns2, ns3
 __all__ = [
     "METRICS",
     "PEERS",
-    "Cell",
     "Peer",
+    "PeerCell",
     "Setting",
     "judge",
     "load",
@@ -97,7 +97,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PeerCell:
     """A metric of a setting on both sides, a value for each seed."""
 
     setting: str
@@ -210,10 +210,10 @@ def judge(
     setting: Setting,
     ours: Sequence[Mapping[str, float]],
     theirs: Sequence[Mapping[str, float]],
-) -> list[Cell]:
+) -> list[PeerCell]:
     """The cells of a setting, from the numbers of each seed."""
     return [
-        Cell(
+        PeerCell(
             setting.name,
             metric,
             tuple(run[metric] for run in ours),
@@ -224,7 +224,9 @@ def judge(
     ]
 
 
-def page(settings: Sequence[Setting], cells: Sequence[Cell], versions: Mapping[str, str]) -> str:
+def page(
+    settings: Sequence[Setting], cells: Sequence[PeerCell], versions: Mapping[str, str]
+) -> str:
     """The head of the record: for each peer a table of the differences, and what differs."""
     peers = list(dict.fromkeys(setting.peer for setting in settings))
     held = sum(cell.within for cell in cells)
@@ -245,7 +247,7 @@ def page(settings: Sequence[Setting], cells: Sequence[Cell], versions: Mapping[s
     return "\n".join([*parts, "`make peers-fidelity` runs the settings and writes this page.\n"])
 
 
-def record(settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
+def record(settings: Sequence[Setting], cells: Sequence[PeerCell]) -> str:
     """The values: for each peer a table for each metric, and what was run."""
     parts = [
         "## Every value\n\nMeans over the seeds, in parentheses the smallest and the largest.\n"
@@ -257,7 +259,7 @@ def record(settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
     return "\n".join(parts)
 
 
-def _differences(settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
+def _differences(settings: Sequence[Setting], cells: Sequence[PeerCell]) -> str:
     """The differences of all settings, a column for each metric."""
     bounds = settings[0].within
     titles = [
@@ -273,7 +275,7 @@ def _differences(settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _percent(cell: Cell) -> str:
+def _percent(cell: PeerCell) -> str:
     """The difference of a cell in percent."""
     return f"{round(100 * cell.difference, 1) + 0.0:+.1f} %"
 
@@ -289,7 +291,7 @@ def _notes(peer: Peer) -> str:
     )
 
 
-def _section(metric: str, settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
+def _section(metric: str, settings: Sequence[Setting], cells: Sequence[PeerCell]) -> str:
     """A metric of all settings as a section of the page."""
     titles = {setting.name: setting.title for setting in settings}
     shown = METRICS[metric]

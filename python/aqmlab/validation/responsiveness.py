@@ -155,19 +155,19 @@ def read(path: Path) -> list[dict[str, Any]]:
         ]
 
 
-def correlation(one: Floats, other: Floats) -> float:
-    """Spearman's rank correlation; not a number where one of the two is constant."""
+def correlation(one: Floats, other: Floats) -> Floats:
+    """Spearman's rank correlations along the last axis; not a number where one is constant."""
     first, second = _ranks(one), _ranks(other)
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return math.nan
-    return float(np.corrcoef(first, second)[0, 1])
+    scale = (first**2).sum(axis=-1) * (second**2).sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        found: Floats = (first * second).sum(axis=-1) / np.sqrt(scale)
+    return found
 
 
 def _ranks(values: Floats) -> Floats:
-    """Ranks; equal values have the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    found: Floats = (ends - (counts - 1) / 2)[place]
+    """Ranks less their mean; equal values have the mean of theirs."""
+    one, other = values[..., :, None], values[..., None, :]
+    found: Floats = ((one > other).sum(axis=-1) - (one < other).sum(axis=-1)) / 2
     return found
 
 
@@ -179,11 +179,6 @@ def _table(found: Sequence[Mapping[str, Any]], name: str, sign: int) -> tuple[li
     return links, sign * np.array([[value[link, queue] for queue in queues] for link in links])
 
 
-def _within(one: Floats, other: Floats) -> Floats:
-    """The correlation over queues on each link."""
-    return np.array([correlation(*pair) for pair in zip(one, other, strict=True)])
-
-
 def _interval(one: Floats, other: Floats) -> tuple[float, float]:
     """The 95 % interval of the mean correlation, by resampling links and queues."""
     draws = np.random.default_rng(1)
@@ -192,7 +187,7 @@ def _interval(one: Floats, other: Floats) -> tuple[float, float]:
     for _ in range(_RESAMPLED):
         at = draws.integers(links, size=links)
         of = draws.integers(queues, size=queues)
-        means.append(np.nanmean(_within(one[np.ix_(at, of)], other[np.ix_(at, of)])))
+        means.append(np.nanmean(correlation(one[np.ix_(at, of)], other[np.ix_(at, of)])))
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
@@ -224,7 +219,7 @@ def _rank_table(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for felt, (_, other_sign) in FELT.items():
             _, other = _table(found, felt, other_sign)
             low, high = _interval(one, other)
-            mean = float(np.nanmean(_within(one, other)))
+            mean = float(np.nanmean(correlation(one, other)))
             cells_of.append(f"{_short(mean)} ({_short(low)} to {_short(high)})")
         yield f"| {name} | {' | '.join(cells_of)} |"
 
@@ -234,7 +229,7 @@ def _link_table(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f"| link | {' | '.join(name for name, _ in FELT.values())} |"
     yield f"| --- |{' ---: |' * len(FELT)}"
     links, one = _table(found, "rpm", 1)
-    columns = [_within(one, _table(found, felt, sign)[1]) for felt, (_, sign) in FELT.items()]
+    columns = [correlation(one, _table(found, felt, sign)[1]) for felt, (_, sign) in FELT.items()]
     for link, *values in zip(links, *columns, strict=True):
         yield f"| {link} | {' | '.join(map(_short, values))} |"
 

@@ -12,6 +12,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Value;
 
+use super::notes;
 use super::tree::{Allowance, LEVELS, Shape};
 use crate::check::{Problem, problem};
 use crate::leaf::Leaf;
@@ -260,7 +261,7 @@ impl Quantum {
         }
     }
 
-    fn bytes(self, rate: u64, ceil: u64, link: u64) -> u32 {
+    pub(super) fn bytes(self, rate: u64, ceil: u64, link: u64) -> u32 {
         const LARGEST: u64 = 60_000;
         match self {
             Self::Stated(bytes) => bytes.0.clamp(1, 1 << 30) as u32,
@@ -305,25 +306,25 @@ pub(super) struct Built {
 }
 
 /// A node or leaf before its assured rate is known.
-struct Drawn {
-    name: String,
-    parent: Option<usize>,
-    rate: Assured,
-    ceil: Rate,
+pub(super) struct Drawn {
+    pub(super) name: String,
+    pub(super) parent: Option<usize>,
+    pub(super) rate: Assured,
+    pub(super) ceil: Rate,
     burst: Bytes,
     /// Its place among the plans, if it is a leaf.
-    plan: Option<usize>,
+    pub(super) plan: Option<usize>,
 }
 
 const DEEPEST: usize = LEVELS - 1;
 
 /// Draws the tree: a name may stand for several nodes.
-struct Drawing {
-    drawn: Vec<Drawn>,
-    names: HashMap<String, Vec<usize>>,
+pub(super) struct Drawing {
+    pub(super) drawn: Vec<Drawn>,
+    pub(super) names: HashMap<String, Vec<usize>>,
 }
 
-fn drawing(params: &Network<'_>) -> Result<Drawing, Problem> {
+pub(super) fn drawing(params: &Network<'_>) -> Result<Drawing, Problem> {
     let mut drawing = Drawing {
         drawn: Vec::new(),
         names: HashMap::new(),
@@ -463,7 +464,7 @@ impl Drawing {
     }
 
     /// Assured rates in bytes per second, of a link.
-    fn rates(&self, link: u64) -> Vec<u64> {
+    pub(super) fn rates(&self, link: u64) -> Vec<u64> {
         let mut sums = vec![0_u128; self.drawn.len() + 1];
         let above = |parent: Option<usize>| parent.map_or(0, |parent| parent + 1);
         for drawn in &self.drawn {
@@ -493,7 +494,7 @@ fn numbered(name: &str, number: usize, count: u32) -> String {
     }
 }
 
-const fn bytes(rate: Rate) -> u64 {
+pub(super) const fn bytes(rate: Rate) -> u64 {
     rate.bps() / 8
 }
 
@@ -622,34 +623,8 @@ pub(super) fn check(params: &Network<'_>) -> Result<(), Problem> {
         return problem("unknown", message);
     }
     let drawing = drawing(params)?;
-    if params.strict {
-        over_subscribed(params, &drawing)?;
+    match params.strict {
+        true => notes::refuse_over_subscribed(params, &drawing),
+        false => Ok(()),
     }
-    Ok(())
-}
-
-/// Refuses stated rates of children that exceed their parent's.
-fn over_subscribed(params: &Network<'_>, drawing: &Drawing) -> Result<(), Problem> {
-    for (name, node) in &params.nodes.0 {
-        let Assured::Stated(own) = node.rate else {
-            continue;
-        };
-        for member in &drawing.names[name] {
-            let children = drawing.drawn.iter().filter(|it| it.parent == Some(*member));
-            let sum: u64 = children
-                .map(|child| match child.rate {
-                    Assured::Stated(rate) => rate.bps(),
-                    Assured::Fit => 0,
-                })
-                .sum();
-            if sum > own.bps() {
-                let times = sum as f64 / own.bps() as f64;
-                let message = format!(
-                    "over-subscribed {times:.2} times: the ceiling of {name} will not hold"
-                );
-                return problem(&format!("nodes.{name}.rate"), message);
-            }
-        }
-    }
-    Ok(())
 }

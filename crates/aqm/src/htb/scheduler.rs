@@ -24,6 +24,8 @@ const KEPT: Time = Time::from_secs(10);
 struct Place<T> {
     subscriber: Subscriber,
     queue: Option<LeafQueue<T>>,
+    /// What waits in it.
+    backlog: Backlog,
     /// Since when it is empty.
     empty: Time,
     /// When a packet of it was sent last.
@@ -109,6 +111,7 @@ impl<T> Htb<T> {
             Place {
                 subscriber,
                 queue: None,
+                backlog: Backlog::default(),
                 empty: Time::ZERO,
                 sent: Time::ZERO,
                 cell,
@@ -146,7 +149,7 @@ impl<T> Htb<T> {
 
     /// The place of a packet's client.
     fn place(&self, context: &impl Context) -> Unknown {
-        let client = context.details().and_then(|details| details.client);
+        let client = context.client();
         let place = client.and_then(|client| self.by_client.get(client as usize));
         place.map_or(self.unknown, |place| Unknown::Leaf(*place))
     }
@@ -158,17 +161,10 @@ impl<T> Htb<T> {
         {
             self.emptied.pop_front();
             let place = &mut self.places[place as usize];
-            let is_empty = place.queue.as_ref().is_some_and(LeafQueue::is_empty);
-            if is_empty && place.empty == since {
+            if place.backlog.packets == 0 && place.empty == since {
                 place.queue = None;
             }
         }
-    }
-}
-
-impl<T> LeafQueue<T> {
-    fn is_empty(&self) -> bool {
-        self.backlog().packets == 0
     }
 }
 
@@ -213,7 +209,7 @@ impl<T> Scheduler<T> for Htb<T> {
             LeafQueue::new(leaf, facts, self.seed ^ u64::from(number) << 32)
         });
         catch_up(queue, now);
-        let before = queue.backlog();
+        let before = place.backlog;
         if before.packets == 0 {
             queue.as_mut().on_idle(place.empty);
         }
@@ -221,6 +217,7 @@ impl<T> Scheduler<T> for Htb<T> {
         place.tally.dropped += lost.0;
         place.tally.marked += lost.1;
         let after = queue.backlog();
+        place.backlog = after;
         self.backlog.replace(before, after);
         if after.packets > 0 {
             self.tree.activate(now, place.subscriber.node);
@@ -251,10 +248,10 @@ impl<T> Scheduler<T> for Htb<T> {
         let sent = self.tree.dequeue(now, |node| {
             let number = by_node[node as usize];
             let place = &mut places[number as usize];
+            let before = place.backlog;
             let Some(queue) = &mut place.queue else {
                 return Pulled::Empty;
             };
-            let before = queue.backlog();
             if before.packets == 0 {
                 return Pulled::Empty;
             }
@@ -263,6 +260,7 @@ impl<T> Scheduler<T> for Htb<T> {
             place.tally.dropped += lost.0;
             place.tally.marked += lost.1;
             let after = queue.backlog();
+            place.backlog = after;
             backlog.replace(before, after);
             if after.packets == 0 {
                 place.empty = now;
@@ -393,7 +391,8 @@ impl<T> Scheduler<T> for Htb<T> {
         self.last.and_then(|(_, holder)| holder)
     }
 
-    fn holders(&self) -> Vec<String> {
+    fn watch_holders(&mut self) -> Vec<String> {
+        self.tree.watches = true;
         self.names.clone()
     }
 

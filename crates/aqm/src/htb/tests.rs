@@ -528,6 +528,7 @@ fn a_leaf_at_its_ceiling_holds_its_packets() {
     let (mut now, mut left) = (Time::ZERO, 100);
     tree.begin(now);
     tree.activate(now, 1);
+    tree.watches = true;
     while left > 0 {
         let pulled = tree.dequeue(now, |leaf| {
             left -= 1;

@@ -101,14 +101,28 @@ impl Node {
     /// Counts how long it was held since the last look: its credit grew since it was charged.
     #[inline]
     fn account(&mut self, now: Time) {
-        if self.active != 0 && self.seen < now {
-            let [from, to] = [self.seen, now].map(|at| elapsed(self.charged, at));
+        // With credit nothing was held.
+        if self.tokens.min(self.ctokens) < 0 && self.active != 0 && self.seen < now {
+            let (from, to) = (elapsed(self.charged, self.seen), elapsed(self.charged, now));
             let red_until = (-self.ctokens).clamp(from, to);
             let yellow_until = (-self.tokens).clamp(red_until, to);
             self.held[0] += (red_until - from) as u64;
             self.held[1] += (yellow_until - red_until) as u64;
         }
         self.seen = now;
+    }
+
+    /// The colour after so much more time, and what is missing until the next, in ns.
+    #[inline]
+    fn colour_after(&self, passed: i64) -> (Colour, i64) {
+        let (ctokens, tokens) = (self.ctokens + passed, self.tokens + passed);
+        if ctokens < 0 {
+            (Colour::Red, -ctokens)
+        } else if tokens >= 0 {
+            (Colour::Green, 0)
+        } else {
+            (Colour::Yellow, -tokens)
+        }
     }
 }
 
@@ -146,11 +160,17 @@ pub(super) struct Tree {
     rows: [[Option<Box<Ring>>; PRIORITIES]; LEVELS],
     /// Which of them are not empty.
     masks: [u8; LEVELS],
+    /// Levels that have nodes.
+    levels: u8,
     events: [BinaryHeap<Event>; LEVELS],
+    /// All events of a level are at this time or later.
+    due: [Time; LEVELS],
     /// Events so far: of equal times the first comes first.
     made: u64,
     release: Time,
     now: Time,
+    /// Whether somebody asks who held packets.
+    pub(super) watches: bool,
     /// Who held the packet that was sent last, and until when.
     last_holder: Option<(Holder, Time)>,
     /// Nothing waits for its time: all nodes of a level are looked at whenever it is reached.
@@ -162,6 +182,7 @@ impl Tree {
     /// A tree with full buckets. A parent stands before its children.
     pub(super) fn new(shapes: &[Shape]) -> Self {
         let mut nodes: Vec<Node> = Vec::with_capacity(shapes.len());
+        let mut levels = 0;
         for (number, shape) in shapes.iter().enumerate() {
             let mut rank = 0;
             let mut level = LEVELS - 1;
@@ -191,6 +212,7 @@ impl Tree {
                     },
                 ),
             };
+            levels |= 1 << level;
             let (rate, ceil) = (Terms::new(shape.rate), Terms::new(shape.ceil));
             nodes.push(Node {
                 parent: shape.parent,
@@ -214,10 +236,13 @@ impl Tree {
             nodes,
             rows: Default::default(),
             masks: [0; LEVELS],
+            levels,
             events: Default::default(),
+            due: [Time::NEVER; LEVELS],
             made: 0,
             release: Time::NEVER,
             now: Time::ZERO,
+            watches: false,
             last_holder: None,
             #[cfg(test)]
             is_plain: false,
@@ -420,28 +445,20 @@ impl Tree {
         }
     }
 
-    /// The colour of a node after so much more time gives what it misses until the next, in ns.
-    fn recolour(&mut self, number: u32, passed: i64) -> i64 {
+    /// The node has this colour from now on.
+    fn recolour(&mut self, number: u32, fresh: Colour) {
         let node = &self.nodes[number as usize];
-        let (ctokens, tokens) = (node.ctokens + passed, node.tokens + passed);
-        let (fresh, missing) = if ctokens < 0 {
-            (Colour::Red, -ctokens)
-        } else if tokens >= 0 {
-            (Colour::Green, 0)
-        } else {
-            (Colour::Yellow, -tokens)
-        };
         let (old, is_active) = (node.colour, node.active != 0);
-        if fresh != old {
-            if is_active && old != Colour::Red {
-                self.leave(number);
-            }
-            self.nodes[number as usize].colour = fresh;
-            if is_active && fresh != Colour::Red {
-                self.enter(number);
-            }
+        if fresh == old {
+            return;
         }
-        missing
+        if is_active && old != Colour::Red {
+            self.leave(number);
+        }
+        self.nodes[number as usize].colour = fresh;
+        if is_active && fresh != Colour::Red {
+            self.enter(number);
+        }
     }
 
     /// The node waits for what it misses, at least 1 ns.
@@ -451,8 +468,10 @@ impl Tree {
         node.serial = node.serial.wrapping_add(1);
         node.waits = true;
         self.made += 1;
+        let level = node.level as usize;
         let event = Reverse((at, self.made, number, node.serial));
-        self.events[node.level as usize].push(event);
+        self.events[level].push(event);
+        self.due[level] = self.due[level].min(at);
     }
 
     /// The first event of a level that is not stale.
@@ -467,24 +486,35 @@ impl Tree {
         }
     }
 
-    /// Nodes of a level whose time has come have another look at their credit.
-    fn handle_events(&mut self, level: usize, now: Time) {
+    /// The colours of a level's nodes are those of now.
+    #[inline]
+    fn catch_up(&mut self, level: usize, now: Time) {
         #[cfg(test)]
         if self.is_plain {
             return self.look_at_all(level, now);
         }
-        while let Some((at, number)) = self.first_event(level)
-            && at <= now
-        {
+        if self.due[level] <= now {
+            self.handle_events(level, now);
+        }
+    }
+
+    /// Nodes of a level whose time has come have another look at their credit.
+    fn handle_events(&mut self, level: usize, now: Time) {
+        while let Some((at, number)) = self.first_event(level) {
+            if at > now {
+                self.due[level] = at;
+                return;
+            }
             self.events[level].pop();
             let node = &mut self.nodes[number as usize];
             node.waits = false;
-            let passed = elapsed(node.charged, now).min(LONGEST);
-            let missing = self.recolour(number, passed);
-            if self.nodes[number as usize].colour != Colour::Green {
+            let (fresh, missing) = node.colour_after(elapsed(node.charged, now).min(LONGEST));
+            self.recolour(number, fresh);
+            if fresh != Colour::Green {
                 self.wait(number, now, missing);
             }
         }
+        self.due[level] = Time::NEVER;
     }
 
     /// The leaf whose turn it is at a level.
@@ -543,8 +573,8 @@ impl Tree {
         mut pull: impl FnMut(u32) -> Pulled<Q>,
     ) -> Option<(Q, usize)> {
         self.now = now;
-        for level in 0..LEVELS {
-            self.handle_events(level, now);
+        for level in bits(self.levels) {
+            self.catch_up(level, now);
             for priority in bits(self.masks[level]) {
                 if let Some(sent) = self.serve(now, level, priority, &mut pull) {
                     self.release = Time::NEVER;
@@ -552,8 +582,11 @@ impl Tree {
                 }
             }
         }
-        let first = |level| self.first_event(level).map(|(at, _)| at);
-        self.release = (0..LEVELS).filter_map(first).min().unwrap_or(Time::NEVER);
+        let levels = bits(self.levels);
+        let first = levels
+            .filter_map(|level| Some(self.first_event(level)?.0))
+            .min();
+        self.release = first.unwrap_or(Time::NEVER);
         None
     }
 
@@ -616,7 +649,9 @@ impl Tree {
 
     /// Charges a packet that was sent at a level to the leaf and all above it.
     fn charge(&mut self, leaf: u32, level: usize, bytes: u32, now: Time) {
-        self.last_holder = self.holder(leaf, level, now);
+        if self.watches {
+            self.last_holder = self.holder(leaf, level, now);
+        }
         let mut next = Some(leaf);
         while let Some(number) = next {
             let node = &mut self.nodes[number as usize];
@@ -629,12 +664,11 @@ impl Tree {
             };
             node.ctokens = node.ceil.charged(node.ctokens, passed, bytes);
             node.charged = now;
-            let old = node.colour;
-            let missing = self.recolour(number, 0);
-            let node = &mut self.nodes[number as usize];
-            if node.colour != old {
+            let (fresh, missing) = node.colour_after(0);
+            if fresh != node.colour {
                 node.waits = false;
-                if node.colour != Colour::Green {
+                self.recolour(number, fresh);
+                if fresh != Colour::Green {
                     self.wait(number, now, missing);
                 }
             }
@@ -651,7 +685,7 @@ impl Tree {
             let node = &self.nodes[number];
             if usize::from(node.level) == level {
                 let passed = elapsed(node.charged, now).min(LONGEST);
-                self.recolour(number as u32, passed);
+                self.recolour(number as u32, node.colour_after(passed).0);
             }
         }
     }
@@ -672,6 +706,11 @@ impl Tree {
 }
 
 /// The numbers of the bits that are set, lowest first.
-fn bits(mask: u8) -> impl Iterator<Item = usize> {
-    (0..PRIORITIES).filter(move |priority| mask & 1 << priority != 0)
+#[inline]
+fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = mask.trailing_zeros() as usize;
+        mask &= mask.checked_sub(1)?;
+        Some(first)
+    })
 }

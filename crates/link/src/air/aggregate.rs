@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use aqmlab_aqm::{Backlog, Queue, Queued};
 use aqmlab_net::{Packet, Time};
 
+use super::contention::Timing;
 use super::phy::{Nanos, PhyRate};
 
 /// The numbers of the packets in an aggregate lie within so many.
@@ -82,6 +83,8 @@ pub(super) struct Limits {
     pub(super) subframes: usize,
     pub(super) bytes: u64,
     pub(super) time: Nanos,
+    /// How long its sender may have the air, until it is acknowledged; 0 if that is no matter.
+    pub(super) txop: Nanos,
     /// How often a packet is sent again.
     pub(super) retries: u32,
 }
@@ -181,7 +184,9 @@ impl<T> Line<T> {
             let more = bytes + rate.in_aggregate(next.packet().size);
             let lasts = rate.ppdu(more);
             let fits = next.number - number < WINDOW && more <= limits.bytes;
-            if !fits || lasts > limits.time {
+            let answered = lasts + Timing::OF_5_GHZ.sifs + rate.block_ack;
+            let is_in_txop = limits.txop == 0 || answered <= limits.txop;
+            if !fits || lasts > limits.time || !is_in_txop {
                 self.front.push_front(next);
                 break;
             }

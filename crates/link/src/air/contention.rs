@@ -1,8 +1,9 @@
-//! Who sends next: the distributed coordination function of 802.11.
+//! Who sends next: the coordination functions of 802.11, DCF and EDCA.
 //!
 //! No slot is an event. From what each contender has drawn, and since when it has something to send,
-//! follows when the next transmission begins and whose it is. Contenders that begin together
-//! collide.
+//! follows when the next transmission begins and whose it is. Nodes that begin together collide.
+//! With EDCA a node has a contender for each of its access categories. Where several of them could
+//! begin together, the highest category sends.
 
 use super::draws::Draws;
 use super::phy::Nanos;
@@ -15,31 +16,38 @@ pub(super) struct Timing {
     pub(super) slot: Nanos,
     /// Between a transmission and its answer.
     pub(super) sifs: Nanos,
-    /// How long the medium is idle before slots are counted.
-    pub(super) aifs: Nanos,
     /// How long a sender waits for an answer.
     pub(super) timeout: Nanos,
-    /// The contention windows, from that of the first try on.
-    pub(super) windows: [u32; 2],
 }
 
 impl Timing {
-    /// That of 5 GHz, with so many slots in its AIFS.
-    pub(super) const fn of_5_ghz(slots: u64) -> Self {
+    /// That of 5 GHz.
+    pub(super) const OF_5_GHZ: Self = {
         let (slot, sifs) = (9 * US, 16 * US);
         Self {
             slot,
             sifs,
-            aifs: sifs + slots * slot,
             timeout: sifs + slot + 20 * US,
-            windows: [15, 1023],
         }
-    }
+    };
 }
 
-/// One that sends: the access point, or a station.
+/// How a contender waits for its turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// How many slots the medium is idle after a SIFS before others are counted: the AIFSN.
+    pub(super) slots: u64,
+    /// 1 if the slot in which others begin counts as well. An EDCA counts a slot as it begins
+    /// (10.23.2.4), DCF as it ends (10.3.4.3).
+    pub(super) begun: u64,
+    /// The contention windows, from that of the first try on.
+    pub(super) windows: [u32; 2],
+}
+
+/// One that sends: the access point or a station, or one of its access categories.
 #[derive(Debug)]
 struct Contender {
+    access: Access,
     /// When the medium fell idle, as it counts.
     idle: Nanos,
     /// Slots that it still lets pass; nothing: it has drawn none.
@@ -62,7 +70,10 @@ impl Contender {
 #[derive(Debug)]
 pub(super) struct Contention {
     timing: Timing,
+    /// Node by node, the highest category first.
     contenders: Vec<Contender>,
+    /// Contenders of a node.
+    categories: usize,
     /// When the next transmission begins, while nobody sends.
     next: Nanos,
     /// Somebody sends, or is answered.
@@ -72,17 +83,24 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    /// A medium that is idle since time 0; the contenders draw from these.
-    pub(super) fn new(timing: Timing, draws: impl IntoIterator<Item = Draws>) -> Self {
-        let contender = |draws| Contender {
+    /// A medium that is idle since time 0, with so many contenders of each node: how they wait, and
+    /// what they draw from.
+    pub(super) fn new(
+        timing: Timing,
+        categories: usize,
+        contenders: impl IntoIterator<Item = (Access, Draws)>,
+    ) -> Self {
+        let contender = |(access, draws): (Access, Draws)| Contender {
             idle: 0,
             counter: None,
-            window: timing.windows[0],
+            window: access.windows[0],
             ready: None,
+            access,
             draws,
         };
         Self {
-            contenders: draws.into_iter().map(contender).collect(),
+            contenders: contenders.into_iter().map(contender).collect(),
+            categories,
             timing,
             next: Nanos::MAX,
             is_busy: false,
@@ -101,9 +119,9 @@ impl Contention {
     }
 
     /// A contender that had nothing has something to send from now on; what it draws, if it must.
-    pub(super) fn ready(&mut self, node: usize, now: Nanos) -> Option<u32> {
+    pub(super) fn ready(&mut self, index: usize, now: Nanos) -> Option<u32> {
         let is_busy = self.is_busy || self.ended.is_some_and(|ended| now <= ended);
-        let contender = &mut self.contenders[node];
+        let contender = &mut self.contenders[index];
         contender.ready = Some(now);
         let mut drawn = None;
         if contender.counter.is_none() {
@@ -113,47 +131,60 @@ impl Contention {
             }
         }
         if !self.is_busy {
-            self.next = self.next.min(self.start(node));
+            self.next = self.next.min(self.start(index));
         }
         drawn
     }
 
     /// A contender has nothing left to send.
-    pub(super) fn quiet(&mut self, node: usize) {
-        self.contenders[node].ready = None;
+    pub(super) fn quiet(&mut self, index: usize) {
+        self.contenders[index].ready = None;
+    }
+
+    /// From when on a contender counts slots.
+    fn base(&self, contender: &Contender) -> Nanos {
+        contender.idle + self.timing.sifs + contender.access.slots * self.timing.slot
     }
 
     /// When a contender would begin to send.
-    fn start(&self, node: usize) -> Nanos {
-        let contender = &self.contenders[node];
+    fn start(&self, index: usize) -> Nanos {
+        let contender = &self.contenders[index];
         let Some(ready) = contender.ready else {
             return Nanos::MAX;
         };
-        let base = contender.idle + self.timing.aifs;
+        let base = self.base(contender);
         let waits = ready.saturating_sub(base).div_ceil(self.timing.slot);
         let counter = contender.counter.unwrap_or(0);
         base + waits.max(u64::from(counter)) * self.timing.slot
     }
 
-    /// It is [`next`](Self::next): who begins to send. The others let no slot pass until the exchange
-    /// is over.
-    pub(super) fn begin(&mut self, senders: &mut Vec<usize>) {
+    /// It is [`next`](Self::next): the senders that begin, and those that a higher category of their node
+    /// overtakes. The others let no slot pass until the exchange is over.
+    pub(super) fn begin(&mut self, senders: &mut Vec<usize>, overtaken: &mut Vec<usize>) {
         let now = self.next;
         senders.clear();
-        for node in 0..self.contenders.len() {
-            if self.start(node) == now {
-                senders.push(node);
+        overtaken.clear();
+        for index in 0..self.contenders.len() {
+            if self.start(index) == now {
+                let node = index / self.categories;
+                let is_first = senders.last().is_none_or(|it| it / self.categories != node);
+                let those = if is_first {
+                    &mut *senders
+                } else {
+                    &mut *overtaken
+                };
+                those.push(index);
                 continue;
             }
-            let contender = &mut self.contenders[node];
+            let base = self.base(&self.contenders[index]);
+            let contender = &mut self.contenders[index];
             let Some(counter) = contender.counter else {
                 continue;
             };
-            let base = contender.idle + self.timing.aifs;
             if now < base {
                 continue;
             }
-            let passed = (now - base) / self.timing.slot;
+            let passed = (now - base) / self.timing.slot + contender.access.begun;
             let left = u64::from(counter).saturating_sub(passed) as u32;
             // A counter runs out while its owner is quiet.
             let is_over = left == 0 && contender.ready.is_none();
@@ -163,8 +194,14 @@ impl Contention {
         self.next = Nanos::MAX;
     }
 
+    /// The sender of the exchange that ended goes on without contention.
+    pub(super) const fn hold(&mut self) {
+        self.is_busy = true;
+    }
+
     /// An exchange has ended. Call one of [`succeeded`](Self::succeeded) and
-    /// [`failed`](Self::failed) for each sender, then [`resume`](Self::resume).
+    /// [`failed`](Self::failed) for each sender, then [`resume`](Self::resume) or
+    /// [`hold`](Self::hold).
     pub(super) fn end(&mut self, end: Nanos) {
         self.is_busy = false;
         self.ended = Some(end);
@@ -173,39 +210,40 @@ impl Contention {
         }
     }
 
-    /// A sender whose own transmission ended then waits in vain for its answer.
-    pub(super) fn wait_for_answer(&mut self, node: usize, end: Nanos, own_end: Nanos) {
+    /// The node of a sender whose own transmission ended then waits in vain for its answer.
+    pub(super) fn wait_for_answer(&mut self, sender: usize, end: Nanos, own_end: Nanos) {
         let Timing { slot, timeout, .. } = self.timing;
         let waits = (own_end + timeout).saturating_sub(end).div_ceil(slot);
-        self.contenders[node].idle = end + waits * slot;
+        let first = sender / self.categories * self.categories;
+        for contender in &mut self.contenders[first..first + self.categories] {
+            contender.idle = end + waits * slot;
+        }
     }
 
     /// A sender was answered, or has given up: it begins with the smallest window.
-    pub(super) fn succeeded(&mut self, node: usize) -> u32 {
-        let contender = &mut self.contenders[node];
-        contender.window = self.timing.windows[0];
+    pub(super) fn succeeded(&mut self, index: usize) -> u32 {
+        let contender = &mut self.contenders[index];
+        contender.window = contender.access.windows[0];
         contender.draw()
     }
 
-    /// A sender was not answered, and will try again.
-    pub(super) fn failed(&mut self, node: usize) -> u32 {
-        let contender = &mut self.contenders[node];
-        contender.window = (2 * contender.window + 1).min(self.timing.windows[1]);
+    /// A sender was not answered, or was overtaken, and will try again.
+    pub(super) fn failed(&mut self, index: usize) -> u32 {
+        let contender = &mut self.contenders[index];
+        contender.window = (2 * contender.window + 1).min(contender.access.windows[1]);
         contender.draw()
     }
 
     /// All know what they have to send, after an exchange.
     pub(super) fn resume(&mut self) {
-        let nodes = 0..self.contenders.len();
-        self.next = nodes
-            .map(|node| self.start(node))
-            .min()
-            .unwrap_or(Nanos::MAX);
+        let all = 0..self.contenders.len();
+        let starts = all.map(|index| self.start(index));
+        self.next = starts.min().unwrap_or(Nanos::MAX);
     }
 
     #[cfg(test)]
-    pub(super) fn window(&self, node: usize) -> u32 {
-        self.contenders[node].window
+    pub(super) fn window(&self, index: usize) -> u32 {
+        self.contenders[index].window
     }
 
     #[cfg(test)]

@@ -9,24 +9,30 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{Backlog, Counters, Details, LinkFacts, Queue, Queued};
+use aqmlab_aqm::{Backlog, Counters, Known, LinkFacts, Queue};
 use aqmlab_net::{Bytes, Packet, RandomStream, Rate, Time};
 use aqmlab_record::{AirTally, LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
-use aqmlab_scenario::{AccessPointQueue, Measure, Phy, Wifi};
+use aqmlab_scenario::{AccessPointQueue, Edca, Measure, Wifi};
 
 use crate::port::Arrival;
-use crate::wire::{Dropped, Served, Transmission};
+use crate::wire::{Dropped, Served, Transmission, Way};
 use access_point::Turns;
 use aggregate::{Aggregate, Item, Limits, Line, Mpdu, Retry};
+use category::Categories;
 use contention::{Contention, Timing};
 use draws::Draws;
+use hardware::HARDWARE;
 use ledger::{Delivered, Side, deliver, give_up};
 use phy::{Nanos, PhyRate};
 
 mod access_point;
 mod aggregate;
+mod category;
 mod contention;
 mod draws;
+#[cfg(test)]
+mod edca_tests;
+mod hardware;
 mod ledger;
 mod phy;
 #[cfg(test)]
@@ -34,27 +40,11 @@ mod tests;
 #[cfg(test)]
 mod worked;
 
-/// Aggregates that are handed over and not sent yet, of the access point and of each station: what
-/// ath9k has.
-const HARDWARE: usize = 2;
-
-/// Packets that the driver behind `queue = "fifo"` holds, those in the hardware included: what ath9k
-/// has.
-const DRIVER: usize = 123;
-
-/// The way of a packet on the air.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From the access point to a station.
-    Down,
-    /// From a station to the access point.
-    Up,
-}
-
 /// Who sends, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sender {
-    node: usize,
+    contender: usize,
+    category: usize,
     station: usize,
     way: Way,
     /// When its own transmission ends.
@@ -68,9 +58,11 @@ struct Exchange {
     end: Nanos,
     /// Some packet of its only sender is understood.
     is_good: bool,
+    /// Until when its sender may go on.
+    txop: Nanos,
 }
 
-/// The one queue of `queue = "fifo"`, with packets of all stations.
+/// A queue of `queue = "fifo"`, with packets of all stations.
 #[derive(Debug)]
 struct Fifo<T> {
     queue: Queue<Addressed<T>>,
@@ -88,21 +80,27 @@ struct Addressed<T> {
 /// The shared medium, with the queues of all who send. `T` is what a packet is to its owner.
 #[derive(Debug)]
 pub struct Air<T> {
+    categories: Categories,
+    /// A contender for each category of the access point, then of each station.
     contention: Contention,
-    /// Of the access point, then of each station.
+    /// Of each contender.
     hardware: Vec<VecDeque<Aggregate<T>>>,
-    /// Of each station, down and up.
+    /// Of each category of each station, down and up.
     lines: [Vec<Line<T>>; 2],
-    turns: Turns,
-    fifo: Option<Fifo<T>>,
+    /// Of each category.
+    turns: Vec<Turns>,
+    /// Of each category; none with a queue for each station.
+    fifos: Vec<Fifo<T>>,
     rates: Vec<PhyRate>,
     /// Probability that a packet is spoilt, by station.
     errors: Vec<f64>,
     loss_draws: Draws,
-    limits: Limits,
+    /// Of each category.
+    limits: Vec<Limits>,
     exchange: Option<Exchange>,
     senders: Vec<Sender>,
     sending: Vec<usize>,
+    overtaken: Vec<usize>,
     /// Which packets of the only sender are understood, where some are not.
     understood: Vec<bool>,
     batch: VecDeque<Delivered<T>>,
@@ -142,18 +140,19 @@ impl<T> Air<T> {
     ) -> Self {
         let count = rates.len();
         let (subframes, bytes, time) = wifi.aggregation();
-        let slots = if wifi.phy == Phy::A { 2 } else { 3 };
-        let backoff = |node| Draws::Stream(RandomStream::new(seed, "backoff/wifi", node));
+        let categories = Categories::new(wifi.edca, wifi.phy);
         let span = MeasuredSpan::of(measure);
         let names = LinkDirection::of_air();
-        let hashes = |way: usize, station| {
-            let mut hash =
-                RandomStream::new(seed, &format!("hash/{}", names[way].stream()), station);
+        // What one of many has, in their order.
+        let each = |owner: usize| (owner / categories.count(), owner % categories.count());
+        let hash = |way: usize, category: usize, station: usize| {
+            let what = format!("hash/{}", names[way].stream());
+            let mut hash = categories.all()[category].draws(seed, &what, station as u64);
             hash.uniform().to_bits()
         };
-        let queue = |way: usize, station: usize| {
+        let queue = |way: usize, (station, category)| {
             let discipline = [&wifi.discipline, &wifi.station_queue][way];
-            let hash = hashes(way, station as u64);
+            let hash = hash(way, category, station);
             let mut queue = Queue::new(discipline, facts(&rates[station]), hash);
             // No dequeue comes before the first arrival, but the medium is quiet.
             queue.idle(Time::ZERO);
@@ -162,13 +161,37 @@ impl<T> Air<T> {
         let is_fifo = wifi.queue == AccessPointQueue::Fifo;
         let lines = [0, 1].map(|way| {
             let has_queue = way == 1 || !is_fifo;
-            let lines = (0..count).map(|station| Line::new(has_queue.then(|| queue(way, station))));
+            let lines = 0..count * categories.count();
+            let lines = lines.map(|line| Line::new(has_queue.then(|| queue(way, each(line)))));
             lines.collect()
         });
-        let fifo = is_fifo.then(|| Fifo {
-            queue: Queue::new(&wifi.fifo(), facts(&rates[0]), hashes(0, count as u64)),
+        let fifos = (0..categories.count()).filter(|_| is_fifo);
+        let fifos = fifos.map(|category| Fifo {
+            queue: Queue::new(&wifi.fifo(), facts(&rates[0]), hash(0, category, count)),
             driver: 0,
         });
+        let contenders = (0..(count + 1) * categories.count()).map(|contender| {
+            let (node, category) = each(contender);
+            let category = &categories.all()[category];
+            let draws = category.draws(seed, "backoff/wifi", node as u64);
+            (category.access, Draws::Stream(draws))
+        });
+        let limits = categories.all().iter().map(|category| Limits {
+            subframes: if category.has_aggregates {
+                subframes as usize
+            } else {
+                1
+            },
+            bytes,
+            time: time.as_nanos(),
+            txop: category.txop,
+            retries: wifi.retries,
+        });
+        let turns = || Turns::new(count, wifi.airtime_fairness && !is_fifo);
+        let tally = AirTally {
+            internal_collisions: (wifi.edca != Edca::Off).then_some(0),
+            ..AirTally::default()
+        };
         let sides = [0, 1].map(|way: usize| Side {
             stats: LinkStats::new(names[way].clone(), &[], span, measure.queue_sample),
             waiting: 0,
@@ -176,25 +199,23 @@ impl<T> Air<T> {
             law_draws: names[way].random_stream(seed, "law"),
         });
         Self {
-            contention: Contention::new(Timing::of_5_ghz(slots), (0..=count as u64).map(backoff)),
-            hardware: (0..=count)
+            contention: Contention::new(Timing::OF_5_GHZ, categories.count(), contenders),
+            hardware: (0..(count + 1) * categories.count())
                 .map(|_| VecDeque::with_capacity(HARDWARE))
                 .collect(),
             lines,
-            turns: Turns::new(count, wifi.airtime_fairness && !is_fifo),
-            fifo,
+            turns: categories.all().iter().map(|_| turns()).collect(),
+            fifos: fifos.collect(),
+            loss_draws: Draws::Stream(RandomStream::new(seed, "loss/wifi", 0)),
+            limits: limits.collect(),
+            tallies: vec![[tally; 2]; count],
             rates,
             errors,
-            loss_draws: Draws::Stream(RandomStream::new(seed, "loss/wifi", 0)),
-            limits: Limits {
-                subframes: subframes as usize,
-                bytes,
-                time: time.as_nanos(),
-                retries: wifi.retries,
-            },
+            categories,
             exchange: None,
             senders: Vec::new(),
             sending: Vec::new(),
+            overtaken: Vec::new(),
             understood: Vec::new(),
             batch: VecDeque::new(),
             batch_at: Time::ZERO,
@@ -207,7 +228,6 @@ impl<T> Air<T> {
             },
             sides,
             span,
-            tallies: vec![Default::default(); count],
             spare: Vec::new(),
             #[cfg(test)]
             log: tests::Log::default(),
@@ -222,11 +242,13 @@ impl<T> Air<T> {
         (packet, class): (Packet, u16),
         item: T,
         (station, way): (usize, Way),
-        details: impl Fn() -> Details,
+        details: impl Known,
         dropped: &mut Vec<Dropped<T>>,
     ) {
         let just_after = now + Time::from_nanos(1);
         self.catch_up(just_after);
+        let category = self.categories.of(packet.dscp);
+        let line = self.line(station, category);
         let side = &mut self.sides[way as usize];
         side.account(now);
         let mut arrival = Arrival {
@@ -234,7 +256,8 @@ impl<T> Air<T> {
             details,
         };
         let item = Item { item, class };
-        if let (Way::Down, Some(Fifo { queue, .. })) = (way, &mut self.fifo) {
+        let fifo = self.fifos.get_mut(category);
+        if let (Way::Down, Some(Fifo { queue, .. })) = (way, fifo) {
             let item = Addressed { item, station };
             let before = queue.backlog().packets;
             queue.enqueue(now, packet, item, &mut arrival, |queued, reason| {
@@ -245,8 +268,8 @@ impl<T> Air<T> {
                 });
             });
             side.waiting = side.waiting + queue.backlog().packets - before;
-            self.fill_driver(now, dropped);
-        } else if let Some(queue) = &mut self.lines[way as usize][station].queue {
+            self.fill_driver(now, category, dropped);
+        } else if let Some(queue) = &mut self.lines[way as usize][line].queue {
             while queue.next_tick() <= now {
                 queue.tick();
             }
@@ -260,24 +283,29 @@ impl<T> Air<T> {
             });
             side.waiting = side.waiting + queue.backlog().packets - before;
             if way == Way::Down {
-                self.turns.wake(station);
+                self.turns[category].wake(station);
             }
         }
-        let node = match way {
-            Way::Down => 0,
-            Way::Up => station + 1,
+        let contender = match way {
+            Way::Down => category,
+            Way::Up => self.line(station + 1, category),
         };
-        let had_something = !self.hardware[node].is_empty();
-        self.hand_over(now, node, dropped);
+        let had_something = !self.hardware[contender].is_empty();
+        self.hand_over(now, contender, dropped);
         let side = &mut self.sides[way as usize];
         side.stats.on_length(now, side.waiting);
-        if !had_something && !self.hardware[node].is_empty() {
-            let _drawn = self.contention.ready(node, now.as_nanos());
+        if !had_something && !self.hardware[contender].is_empty() {
+            let _drawn = self.contention.ready(contender, now.as_nanos());
             #[cfg(test)]
             if let Some(drawn) = _drawn {
-                self.log_draw(now.as_nanos(), node, drawn);
+                self.log_draw(now.as_nanos(), contender, drawn);
             }
         }
+    }
+
+    /// Where a category of a station stands among all of them.
+    const fn line(&self, station: usize, category: usize) -> usize {
+        station * self.categories.count() + category
     }
 
     /// When the air wants to [`depart`](Self::depart).
@@ -303,7 +331,7 @@ impl<T> Air<T> {
             self.catch_up(now);
             match self.exchange.take() {
                 Some(exchange) => self.end(now, &exchange, dropped),
-                None => self.begin(now.as_nanos()),
+                None => self.begin(now, dropped),
             }
         }
         let delivered = self.batch.pop_front()?;
@@ -316,41 +344,64 @@ impl<T> Air<T> {
         self.last
     }
 
-    /// How long a packet of `size` IP bytes takes on an idle medium, from its arrival until it is
-    /// acknowledged.
-    pub fn transmission_time(&self, station: usize, size: u32) -> Time {
+    /// How long a packet of `size` IP bytes with this code point takes on an idle medium, from its
+    /// arrival until it is acknowledged.
+    pub fn transmission_time(&self, station: usize, size: u32, dscp: u8) -> Time {
         let rate = &self.rates[station];
-        let timing = self.contention.timing();
+        let Timing { slot, sifs, .. } = *self.contention.timing();
+        let category = &self.categories.all()[self.categories.of(dscp)];
+        let aifs = sifs + category.access.slots * slot;
         let sent = rate.ppdu(rate.alone(size));
-        Time::from_nanos(timing.aifs + sent + timing.sifs + rate.ack)
+        Time::from_nanos(aifs + sent + sifs + rate.ack)
     }
 
     /// The time has come to begin a transmission, or several that collide.
-    fn begin(&mut self, now: Nanos) {
-        let mut sending = std::mem::take(&mut self.sending);
-        self.contention.begin(&mut sending);
+    fn begin(&mut self, now: Time, dropped: &mut Vec<Dropped<T>>) {
+        let (sending, overtaken) = (&mut self.sending, &mut self.overtaken);
+        self.contention.begin(sending, overtaken);
+        let limit = match sending[..] {
+            [only] => self.limits[only % self.categories.count()].txop,
+            _ => 0,
+        };
+        self.send(now.as_nanos(), now.as_nanos() + limit);
+        let overtaken = std::mem::take(&mut self.overtaken);
+        for &contender in &overtaken {
+            self.overtake(now, contender, dropped);
+        }
+        self.overtaken = overtaken;
+    }
+
+    /// Puts on the air what those in `sending` have ready; one alone may go on until the end of its
+    /// `txop`.
+    fn send(&mut self, begin: Nanos, txop: Nanos) {
         self.senders.clear();
-        for &node in &sending {
-            let aggregate = self.hardware[node]
+        for &contender in &self.sending {
+            let aggregate = self.hardware[contender]
                 .front()
                 .expect("it has something to send");
-            let way = if node == 0 { Way::Down } else { Way::Up };
+            let categories = self.categories.count();
+            let way = if contender < categories {
+                Way::Down
+            } else {
+                Way::Up
+            };
             self.senders.push(Sender {
-                node,
+                contender,
+                category: contender % categories,
                 station: aggregate.station,
                 way,
-                end: now + aggregate.duration,
+                end: begin + aggregate.duration,
             });
         }
-        self.sending = sending;
         let last = self.senders.iter().map(|it| it.end).max();
         let mut exchange = Exchange {
-            begin: now,
+            begin,
             end: last.expect("somebody sends"),
             is_good: false,
+            txop,
         };
         if let [only] = self.senders[..] {
-            let aggregate = &self.hardware[only.node][0];
+            let aggregate = &self.hardware[only.contender][0];
             let (error, draws) = (self.errors[only.station], &mut self.loss_draws);
             self.understood.clear();
             if error > 0.0 {
@@ -360,15 +411,39 @@ impl<T> Air<T> {
             }
             exchange.is_good = error == 0.0 || self.understood.contains(&true);
             if exchange.is_good {
-                let rate = &self.rates[only.station];
-                let is_alone = aggregate.mpdus.len() == 1;
-                let answer = if is_alone { rate.ack } else { rate.block_ack };
-                exchange.end += self.contention.timing().sifs + answer;
+                exchange.end += self.answer(aggregate);
             }
         }
         self.exchange = Some(exchange);
         #[cfg(test)]
-        self.log_begin(now);
+        self.log_begin(begin);
+    }
+
+    /// How long it takes until an aggregate is acknowledged, from its end on.
+    fn answer(&self, aggregate: &Aggregate<T>) -> Nanos {
+        let rate = &self.rates[aggregate.station];
+        let is_alone = aggregate.mpdus.len() == 1;
+        let answer = if is_alone { rate.ack } else { rate.block_ack };
+        self.contention.timing().sifs + answer
+    }
+
+    /// Whether the only sender goes on without contention, as its category may for some time: then it
+    /// has the air.
+    fn goes_on(&mut self, exchange: &Exchange) -> bool {
+        let Some(sender) = self.senders.first().copied().filter(|_| exchange.is_good) else {
+            return false;
+        };
+        let begin = exchange.end + self.contention.timing().sifs;
+        let next = self.hardware[sender.contender].front();
+        let lasts = |next: &Aggregate<T>| next.duration + self.answer(next);
+        let goes_on = next.is_some_and(|next| begin + lasts(next) <= exchange.txop);
+        if goes_on {
+            self.sending.clear();
+            self.sending.push(sender.contender);
+            self.contention.hold();
+            self.send(begin, exchange.txop);
+        }
+        goes_on
     }
 
     /// What was on the air has ended.
@@ -378,19 +453,23 @@ impl<T> Air<T> {
         let senders = std::mem::take(&mut self.senders);
         for sender in &senders {
             let Sender {
-                station, way, end, ..
+                category,
+                station,
+                way,
+                end,
+                ..
             } = *sender;
             let stats = &mut self.sides[way as usize].stats;
             stats.on_busy(Time::from_nanos(exchange.begin), Time::from_nanos(end));
             // An access point cannot say whose the transmission was that it did not understand.
             if exchange.is_good || way == Way::Down {
-                self.turns.charge(station, end - exchange.begin);
+                self.turns[category].charge(station, end - exchange.begin);
             }
             if is_measured {
                 let tally = &mut self.tallies[station][way as usize];
                 tally.airtime += Time::from_nanos(end - exchange.begin);
                 tally.transmissions += 1;
-                tally.packets += self.hardware[sender.node][0].mpdus.len() as u64;
+                tally.packets += self.hardware[sender.contender][0].mpdus.len() as u64;
                 tally.collisions += u64::from(senders.len() > 1);
             }
         }
@@ -399,7 +478,9 @@ impl<T> Air<T> {
             _ => self.fail(now, &senders, exchange, dropped),
         }
         self.senders = senders;
-        self.contention.resume();
+        if !self.goes_on(exchange) {
+            self.contention.resume();
+        }
         for side in &mut self.sides {
             side.stats.on_length(now, side.waiting);
         }
@@ -408,9 +489,13 @@ impl<T> Air<T> {
     /// Some packets of the only sender were understood.
     fn succeed(&mut self, now: Time, sender: &Sender, dropped: &mut Vec<Dropped<T>>) {
         let Sender {
-            node, station, way, ..
+            contender,
+            category,
+            station,
+            way,
+            ..
         } = *sender;
-        let aggregate = self.hardware[node].pop_front();
+        let aggregate = self.hardware[contender].pop_front();
         let Aggregate {
             mut mpdus,
             duration,
@@ -419,7 +504,9 @@ impl<T> Air<T> {
         #[cfg(test)]
         self.log_success(now.as_nanos(), station, &mpdus);
         let is_measured = self.span.contains(now);
-        let line = &mut self.lines[way as usize][station];
+        let retries = self.limits[category].retries;
+        let line = self.line(station, category);
+        let line = &mut self.lines[way as usize][line];
         let side = &mut self.sides[way as usize];
         let batch = &mut self.batch;
         let (mut done, mut again) = (0, false);
@@ -437,7 +524,7 @@ impl<T> Air<T> {
             }
             #[cfg(test)]
             noted.0.push(mpdu.packet().flow.0);
-            match line.retry(mpdu, self.limits.retries) {
+            match line.retry(mpdu, retries) {
                 Retry::Again => {
                     again = true;
                     self.tallies[station][way as usize].retries += u64::from(is_measured);
@@ -454,19 +541,19 @@ impl<T> Air<T> {
         self.spare.push(mpdus);
         if way == Way::Down {
             if again {
-                self.turns.wake(station);
+                self.turns[category].wake(station);
             }
-            self.leaves_driver(done);
+            self.leaves_driver(category, done);
         }
-        let _drawn = self.contention.succeeded(node);
+        let _drawn = self.contention.succeeded(contender);
         #[cfg(test)]
         {
             let (again, released) = noted;
             self.log_delivery(now.as_nanos(), station, &again, &released);
             self.log_idle(now.as_nanos());
-            self.log_draw(now.as_nanos(), node, _drawn);
+            self.log_draw(now.as_nanos(), contender, _drawn);
         }
-        self.go_on(now, node, way, dropped);
+        self.hand_over_next(now, contender, dropped);
     }
 
     /// Nobody was understood.
@@ -479,151 +566,78 @@ impl<T> Air<T> {
     ) {
         for sender in senders {
             self.contention
-                .wait_for_answer(sender.node, exchange.end, sender.end);
+                .wait_for_answer(sender.contender, exchange.end, sender.end);
         }
         #[cfg(test)]
         self.log_failure(now.as_nanos(), senders);
         let is_measured = self.span.contains(now);
         for sender in senders {
-            let Sender {
-                node, station, way, ..
-            } = *sender;
-            let aggregate = &mut self.hardware[node][0];
-            let line = &mut self.lines[way as usize][station];
-            let side = &mut self.sides[way as usize];
-            let batch = &mut self.batch;
-            let sent = aggregate.mpdus.len();
-            let mut given_up = Vec::new();
-            aggregate.fail(self.limits.retries, |mpdu| given_up.push(mpdu));
-            let left = aggregate.mpdus.len();
-            if left > 0 && left < sent {
-                aggregate.measure(&self.rates[station]);
-            }
-            for mpdu in given_up {
-                give_up(now, (batch, &mut side.stats), line, mpdu, dropped);
-            }
-            self.batch_at = now;
+            let (station, way) = (sender.station, sender.way);
+            let [left, lost] = self.try_again(now, sender.contender, dropped);
             if is_measured {
                 let tally = &mut self.tallies[station][way as usize];
-                tally.retries += left as u64;
-                tally.lost += (sent - left) as u64;
+                tally.retries += left;
+                tally.lost += lost;
             }
-            let _drawn = if left == 0 {
-                let empty = self.hardware[node].pop_front();
-                self.spare.extend(empty.map(|it| it.mpdus));
-                self.contention.succeeded(node)
-            } else {
-                self.contention.failed(node)
-            };
-            #[cfg(test)]
-            self.log_draw(now.as_nanos(), node, _drawn);
-            if way == Way::Down {
-                self.leaves_driver(sent - left);
-            }
-            self.go_on(now, node, way, dropped);
         }
     }
 
-    /// So many packets for stations are over, come or given up.
-    const fn leaves_driver(&mut self, packets: usize) {
-        if let Some(fifo) = &mut self.fifo {
-            fifo.driver -= packets;
+    /// A contender would have sent, but a higher category of its node does: as after a collision it
+    /// doubles its window.
+    fn overtake(&mut self, now: Time, contender: usize, dropped: &mut Vec<Dropped<T>>) {
+        let station = self.hardware[contender][0].station;
+        let way = usize::from(contender >= self.categories.count());
+        let [_, lost] = self.try_again(now, contender, dropped);
+        if self.span.contains(now) {
+            let tally = &mut self.tallies[station][way];
+            *tally.internal_collisions.get_or_insert_default() += 1;
+            tally.lost += lost;
         }
+        let side = &mut self.sides[way];
+        side.stats.on_length(now, side.waiting);
     }
 
-    /// A sender hands over what comes next.
-    fn go_on(&mut self, now: Time, node: usize, way: Way, dropped: &mut Vec<Dropped<T>>) {
-        if way == Way::Down {
-            self.fill_driver(now, dropped);
+    /// What a contender wanted to send did not come: how many packets it will send again, and how many
+    /// are given up.
+    fn try_again(
+        &mut self,
+        now: Time,
+        contender: usize,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> [u64; 2] {
+        let category = contender % self.categories.count();
+        let way = usize::from(contender >= self.categories.count());
+        let station = self.hardware[contender][0].station;
+        let line = self.line(station, category);
+        let aggregate = &mut self.hardware[contender][0];
+        let line = &mut self.lines[way][line];
+        let side = &mut self.sides[way];
+        let batch = &mut self.batch;
+        let sent = aggregate.mpdus.len();
+        let mut given_up = Vec::new();
+        aggregate.fail(self.limits[category].retries, |mpdu| given_up.push(mpdu));
+        let left = aggregate.mpdus.len();
+        if left > 0 && left < sent {
+            aggregate.measure(&self.rates[station]);
         }
-        self.hand_over(now, node, dropped);
-        if self.hardware[node].is_empty() {
-            self.contention.quiet(node);
+        for mpdu in given_up {
+            give_up(now, (batch, &mut side.stats), line, mpdu, dropped);
         }
-    }
-
-    /// Moves packets from the one queue into the driver while it has room.
-    fn fill_driver(&mut self, now: Time, dropped: &mut Vec<Dropped<T>>) {
-        let Some(fifo) = &mut self.fifo else {
-            return;
+        self.batch_at = now;
+        let _drawn = if left == 0 {
+            let empty = self.hardware[contender].pop_front();
+            self.spare.extend(empty.map(|it| it.mpdus));
+            self.contention.succeeded(contender)
+        } else {
+            self.contention.failed(contender)
         };
-        let side = &mut self.sides[Way::Down as usize];
-        while fifo.driver < DRIVER && fifo.queue.backlog().packets > 0 {
-            let next = side.dequeue(&mut fifo.queue, now, |queued, reason| {
-                dropped.push(Dropped {
-                    at: now,
-                    item: queued.item.item.item,
-                    reason: Some(reason),
-                });
-            });
-            let Some(Queued {
-                packet,
-                arrived,
-                item,
-            }) = next
-            else {
-                return;
-            };
-            let Addressed { item, station } = item;
-            fifo.driver += 1;
-            self.lines[Way::Down as usize][station].push(Queued {
-                packet,
-                arrived,
-                item,
-            });
-            self.turns.wake(station);
+        #[cfg(test)]
+        self.log_draw(now.as_nanos(), contender, _drawn);
+        if way == Way::Down as usize {
+            self.leaves_driver(category, sent - left);
         }
-    }
-
-    /// Fills the hardware of a node as far as it has packets.
-    fn hand_over(&mut self, now: Time, node: usize, dropped: &mut Vec<Dropped<T>>) {
-        while self.hardware[node].len() < HARDWARE {
-            let (way, station) = match node {
-                0 => {
-                    let lines = &self.lines[Way::Down as usize];
-                    match self.turns.next(|station| lines[station].has_packets()) {
-                        Some(station) => (Way::Down, station),
-                        None => return,
-                    }
-                }
-                _ => (Way::Up, node - 1),
-            };
-            let mut mpdus = self.spare.pop().unwrap_or_default();
-            let line = &mut self.lines[way as usize][station];
-            let side = &mut self.sides[way as usize];
-            let filled = line.fill(
-                now,
-                &mut mpdus,
-                (&self.rates[station], &self.limits),
-                |queue| {
-                    side.dequeue(queue, now, |queued, reason| {
-                        dropped.push(Dropped {
-                            at: now,
-                            item: queued.item.item,
-                            reason: Some(reason),
-                        });
-                    })
-                },
-            );
-            let Some(duration) = filled else {
-                self.spare.push(mpdus);
-                if way == Way::Up {
-                    return;
-                }
-                self.turns.unlist();
-                continue;
-            };
-            self.hardware[node].push_back(Aggregate {
-                station,
-                mpdus,
-                duration,
-            });
-            if way == Way::Down {
-                self.turns.handed();
-                #[cfg(test)]
-                self.log_hand(now.as_nanos());
-            }
-        }
+        self.hand_over_next(now, contender, dropped);
+        [left as u64, (sent - left) as u64]
     }
 
     /// Samples that fall due before `time`.
@@ -642,18 +656,16 @@ impl<T> Air<T> {
     pub fn backlog(&self, way: Way) -> Backlog {
         let lines = self.lines[way as usize].iter().map(Line::backlog);
         let all = lines.fold(Backlog::default(), Backlog::with);
-        match (way, &self.fifo) {
-            (Way::Down, Some(fifo)) => all.with(fifo.queue.backlog()),
-            _ => all,
-        }
+        let fifos = self.fifos.iter().filter(|_| way == Way::Down);
+        fifos.fold(all, |all, fifo| all.with(fifo.queue.backlog()))
     }
 
     /// What the queues of one way counted.
     fn counters(&self, way: Way) -> Counters {
         let queues = self.lines[way as usize].iter();
         let of_lines = queues.filter_map(|line| Some(line.queue.as_ref()?.counters()));
-        let fifo = self.fifo.as_ref().filter(|_| way == Way::Down);
-        let mut all = of_lines.chain(fifo.map(|it| it.queue.counters())).cloned();
+        let fifos = self.fifos.iter().filter(|_| way == Way::Down);
+        let mut all = of_lines.chain(fifos.map(|it| it.queue.counters())).cloned();
         let first = all.next().unwrap_or_default();
         all.fold(first, |sum, next| sum.with(&next))
     }

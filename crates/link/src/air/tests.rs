@@ -1,13 +1,14 @@
 //! The air against tables that were computed apart, against published numbers, and under random
 //! schedules.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aqmlab_aqm::{Details, Discipline, droptail};
 use aqmlab_net::{Ecn, FlowKey, QueueSize};
-use aqmlab_scenario::{Ampdu, Modulation, Stations};
+use aqmlab_scenario::{Ampdu, Modulation, Phy, Stations};
 use proptest::prelude::*;
 
+use super::contention::Access;
 use super::worked::{Row, numbers, rows};
 use super::*;
 
@@ -43,7 +44,7 @@ impl<T> Air<T> {
     }
 
     fn deficits(&self) -> String {
-        let (deficits, _) = self.turns.state();
+        let (deficits, _) = self.turns[0].state();
         deficits
             .iter()
             .map(i64::to_string)
@@ -63,7 +64,7 @@ impl<T> Air<T> {
         };
         let (ids, duration) = (ids(&handed.mpdus), handed.duration);
         let node = self.name(handed.station + 1);
-        let (_, list) = self.turns.state();
+        let (_, list) = self.turns[0].state();
         let list: Vec<_> = list.iter().map(|station| self.name(station + 1)).collect();
         let cells = vec![
             ("packets", numbers(&ids)),
@@ -77,7 +78,7 @@ impl<T> Air<T> {
 
     pub(super) fn log_begin(&mut self, now: Nanos) {
         for sender in self.senders.clone() {
-            let aggregate = &self.hardware[sender.node][0];
+            let aggregate = &self.hardware[sender.contender][0];
             let ids = ids(&aggregate.mpdus);
             let bytes = aggregate.bytes(&self.rates[sender.station]);
             let cells = vec![
@@ -114,7 +115,7 @@ impl<T> Air<T> {
         let mut packets = Vec::new();
         let mut nodes = Vec::new();
         for sender in senders {
-            packets.push(numbers(&ids(&self.hardware[sender.node][0].mpdus)));
+            packets.push(numbers(&ids(&self.hardware[sender.contender][0].mpdus)));
             nodes.push(self.name(sender.station + 1));
         }
         let cells = vec![("packets", packets.join("+"))];
@@ -154,21 +155,25 @@ fn ids<T>(mpdus: &[Mpdu<T>]) -> Vec<u64> {
 }
 
 fn packet(id: u64, size: u32) -> (Packet, u16) {
+    marked(id, size, 0)
+}
+
+pub(super) fn marked(id: u64, size: u32, dscp: u8) -> (Packet, u16) {
     let packet = Packet {
         size,
         ecn: Ecn::NotEct,
-        dscp: 0,
+        dscp,
         flow: FlowKey(id),
     };
     (packet, 0)
 }
 
-fn room(packets: u32) -> Discipline {
+pub(super) fn room(packets: u32) -> Discipline {
     let limit = QueueSize::Packets(f64::from(packets));
     Discipline::Droptail(droptail::Params { limit, ecn: false })
 }
 
-fn wifi(phy: Phy, stations: Vec<Stations>) -> Wifi {
+pub(super) fn wifi(phy: Phy, stations: Vec<Stations>) -> Wifi {
     Wifi {
         phy,
         stations,
@@ -179,7 +184,7 @@ fn wifi(phy: Phy, stations: Vec<Stations>) -> Wifi {
 }
 
 /// A long run, all of it measured.
-fn measure() -> Measure {
+pub(super) fn measure() -> Measure {
     Measure {
         warm_up: Time::ZERO,
         duration: Time::from_secs(1000),
@@ -189,7 +194,7 @@ fn measure() -> Measure {
 }
 
 /// Numbers that lead to these draws, of nodes that draw them in this order with these windows.
-fn script(draws: impl IntoIterator<Item = (u32, u32)>) -> Draws {
+pub(super) fn script(draws: impl IntoIterator<Item = (u32, u32)>) -> Draws {
     let uniform = |(window, drawn): (u32, u32)| (f64::from(drawn) + 0.5) / f64::from(window + 1);
     Draws::Script(draws.into_iter().map(uniform).collect())
 }
@@ -210,7 +215,9 @@ fn replay(mut air: Air<u64>, names: Vec<&'static str>, way: Way, table: &[Row]) 
         }
     }
     let timing = *air.contention.timing();
-    air.contention = Contention::new(timing, scripts.into_iter().map(Draws::Script));
+    let access = air.categories.all()[0].access;
+    let scripts = scripts.into_iter().map(|it| (access, Draws::Script(it)));
+    air.contention = Contention::new(timing, 1, scripts);
     air.log.names = names;
     let last: Nanos = table.last().expect("a row")["time_ns"]
         .parse()
@@ -297,22 +304,22 @@ fn aggregates_and_turns_are_those_of_an_independent_script() {
     replay(air, vec!["ap", "fast", "slow"], Way::Down, &table);
 }
 
-/// A sender: its station, the way it sends, and the IP bytes of its packets.
-type Load = (usize, Way, u32);
+/// A sender: its station, the way it sends, the IP bytes of its packets, and their code point.
+pub(super) type Load = (usize, Way, u32, u8);
 
 /// Megabits of IP per second of each station when these senders always have packets to send, and the
 /// air behind it.
-fn saturated(mut air: Air<u64>, loads: &[Load], seconds: u64) -> (Vec<f64>, Air<u64>) {
+pub(super) fn saturated(mut air: Air<u64>, loads: &[Load], seconds: u64) -> (Vec<f64>, Air<u64>) {
     let end = Time::from_secs(seconds);
     let mut dropped = Vec::new();
     let mut bits = vec![0.0; air.rates.len()];
     // More than an aggregate, the hardware and a queue ever need.
-    for (load, (station, way, size)) in loads.iter().enumerate() {
+    for (load, (station, way, size, dscp)) in loads.iter().enumerate() {
         for _ in 0..300 {
             let item = load as u64;
             air.take_in(
                 Time::ZERO,
-                packet(item, *size),
+                marked(item, *size, *dscp),
                 item,
                 (*station, *way),
                 Details::default,
@@ -325,17 +332,17 @@ fn saturated(mut air: Air<u64>, loads: &[Load], seconds: u64) -> (Vec<f64>, Air<
     while air.next_departure() < end {
         let now = air.next_departure();
         if let Some((item, _)) = air.depart(now, &mut dropped) {
-            let (station, _, size) = loads[item as usize];
+            let (station, _, size, _) = loads[item as usize];
             bits[station] += f64::from(size) * 8.0;
             ready.push(item);
         }
         ready.extend(dropped.drain(..).map(|it| it.item));
         if air.next_departure() > now {
             for item in ready.drain(..) {
-                let (station, way, size) = loads[item as usize];
+                let (station, way, size, dscp) = loads[item as usize];
                 air.take_in(
                     now,
-                    packet(item, size),
+                    marked(item, size, dscp),
                     item,
                     (station, way),
                     Details::default,
@@ -348,11 +355,11 @@ fn saturated(mut air: Air<u64>, loads: &[Load], seconds: u64) -> (Vec<f64>, Air<
     (rates.collect(), air)
 }
 
-fn sum(rates: &[f64]) -> f64 {
+pub(super) fn sum(rates: &[f64]) -> f64 {
     rates.iter().sum()
 }
 
-fn assert_near(what: &str, found: f64, expected: f64, share: f64) {
+pub(super) fn assert_near(what: &str, found: f64, expected: f64, share: f64) {
     let off = found / expected - 1.0;
     println!("{what}: {found:.4} beside {expected} ({off:+.4})");
     assert!(
@@ -361,28 +368,35 @@ fn assert_near(what: &str, found: f64, expected: f64, share: f64) {
     );
 }
 
-fn uploads(count: usize, size: u32) -> Vec<Load> {
-    (0..count).map(|station| (station, Way::Up, size)).collect()
+pub(super) fn uploads(count: usize, size: u32) -> Vec<Load> {
+    (0..count)
+        .map(|station| (station, Way::Up, size, 0))
+        .collect()
 }
 
 /// Saturated senders with fixed transmissions: payload's share of the time.
 fn bianchi(nodes: u64, windows: [u32; 2], payload_us: u64, [success, failure]: [u64; 2]) -> f64 {
+    // DIFS: a SIFS and two slots.
     let timing = Timing {
         slot: 50,
         sifs: 28,
-        aifs: 128,
         timeout: 0,
+    };
+    let access = Access {
+        slots: 2,
+        begun: 0,
         windows,
     };
-    let draws = (0..nodes).map(|node| Draws::Stream(RandomStream::new(3, "bianchi", node)));
-    let mut contention = Contention::new(timing, draws);
+    let draws = |node| Draws::Stream(RandomStream::new(3, "bianchi", node));
+    let mut contention = Contention::new(timing, 1, (0..nodes).map(|node| (access, draws(node))));
     for node in 0..nodes as usize {
         contention.ready(node, 0);
     }
     let (mut senders, mut carried, mut now) = (Vec::new(), 0, 0);
+    let mut overtaken = Vec::new();
     while now < 400_000_000 {
         now = contention.next();
-        contention.begin(&mut senders);
+        contention.begin(&mut senders, &mut overtaken);
         let is_good = senders.len() == 1;
         now += if is_good { success } else { failure };
         carried += u64::from(is_good) * payload_us;
@@ -641,7 +655,8 @@ fn airtime_is_fair_whatever_the_rates() {
 /// Packets that come at random times, for random stations, in both directions.
 #[derive(Clone, Debug)]
 struct Schedule {
-    arrivals: Vec<(u64, usize, bool, u32)>,
+    arrivals: Vec<(u64, usize, bool, u32, u8)>,
+    edca: Edca,
     queue: AccessPointQueue,
     is_fair: bool,
     errors: Vec<f64>,
@@ -650,19 +665,28 @@ struct Schedule {
 }
 
 fn schedule() -> impl Strategy<Value = Schedule> {
-    let arrival = (0..60_000u64, 0..4usize, any::<bool>(), 40..1500u32);
+    let code_point = prop_oneof![Just(0u8), Just(46), Just(34), Just(8)];
+    let arrival = (
+        0..60_000u64,
+        0..4usize,
+        any::<bool>(),
+        40..1500u32,
+        code_point,
+    );
     let error = prop_oneof![Just(0.0), 0.0..0.9];
     (
         prop::collection::vec(arrival, 1..300),
         any::<bool>(),
         any::<bool>(),
+        prop_oneof![Just(Edca::Off), Just(Edca::Rfc8325), Just(Edca::Precedence)],
         prop::collection::vec(error, 4),
         0..40u32,
         0..4u32,
     )
         .prop_map(
-            |(arrivals, is_fifo, is_fair, errors, subframes, retries)| Schedule {
+            |(arrivals, is_fifo, is_fair, edca, errors, subframes, retries)| Schedule {
                 arrivals,
+                edca,
                 queue: match is_fifo {
                     true => AccessPointQueue::Fifo,
                     false => AccessPointQueue::Mac80211,
@@ -679,12 +703,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     /// Nobody begins while another sends, every packet comes or is lost once, and the packets of a
-    /// station come in their order.
+    /// station come in their order, code point by code point.
     #[test]
     fn any_schedule_keeps_the_rules_of_the_medium(schedule in schedule()) {
         let wifi = Wifi {
             queue: schedule.queue,
             airtime_fairness: schedule.is_fair,
+            edca: schedule.edca,
             retries: schedule.retries,
             discipline: room(20),
             fifo: aqmlab_scenario::Packets(60),
@@ -696,34 +721,36 @@ proptest! {
         });
         let mut air = Air::with_rates(&wifi, rates.into(), schedule.errors.clone(), 5, &measure());
         let mut dropped = Vec::new();
-        let mut came: BTreeMap<(usize, bool), Vec<u64>> = BTreeMap::new();
+        let mut came: BTreeMap<(usize, bool, u8), Vec<u64>> = BTreeMap::new();
         let (mut now, mut delivered, mut busy_until) = (0, 0, 0);
         let mut seen = 0;
-        let mut play = |air: &mut Air<(usize, bool, u64)>, until: Time, dropped: &mut Vec<_>| {
+        let mut play = |air: &mut Air<(usize, bool, u8, u64)>, until: Time, dropped: &mut Vec<_>| {
             while air.next_departure() <= until {
                 let at = air.next_departure();
-                let was_busy = air.exchange.is_some();
-                if let Some(((station, up, number), _)) = air.depart(at, dropped) {
-                    came.entry((station, up)).or_default().push(number);
+                if let Some(((station, up, dscp, number), _)) = air.depart(at, dropped) {
+                    came.entry((station, up, dscp)).or_default().push(number);
                     delivered += 1;
                 }
-                if let (false, Some(exchange)) = (was_busy, &air.exchange) {
+                if let Some(exchange) = air.exchange.as_ref().filter(|it| it.end > busy_until) {
                     assert!(exchange.begin >= busy_until, "two are on the air");
                     assert!(air.senders.iter().all(|it| it.end <= exchange.end));
+                    let nodes = air.senders.iter().map(|it| it.contender / air.categories.count());
+                    let nodes: BTreeSet<usize> = nodes.collect();
+                    assert_eq!(nodes.len(), air.senders.len(), "a node sends twice at a time");
                     busy_until = exchange.end;
                     seen += 1;
                 }
             }
             delivered
         };
-        for (number, (gap, station, up, size)) in schedule.arrivals.iter().enumerate() {
+        for (number, (gap, station, up, size, dscp)) in schedule.arrivals.iter().enumerate() {
             now += gap;
             play(&mut air, Time::from_nanos(now), &mut dropped);
-            let item = (*station, *up, number as u64);
+            let item = (*station, *up, *dscp, number as u64);
             let way = if *up { Way::Up } else { Way::Down };
             air.take_in(
                 Time::from_nanos(now),
-                packet(number as u64, *size),
+                marked(number as u64, *size, *dscp),
                 item,
                 (*station, way),
                 Details::default,

@@ -59,7 +59,8 @@ impl Condition {
     fn link(self, case: &Case) -> Link {
         let ms = Time::from_millis;
         let change = |at, mbps| RateChange {
-            at: ms(at),
+            at: Some(ms(at)),
+            when: None,
             rate: Rate::from_mbps(mbps),
         };
         Link {

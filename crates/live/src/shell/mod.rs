@@ -24,7 +24,7 @@ mod users;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
@@ -37,17 +37,20 @@ use aqmlab_scenario::Scenario;
 
 use crate::bed::{Bed, DEVICE, FileLimit, Place};
 use crate::clock::Clock;
+use crate::ends::Numbers;
 use crate::error::LiveError;
 use crate::gauge::{Gauge, LinkView};
 use crate::ledger::Account;
 use crate::measure::{Health, LiveSummary, Meter};
+use crate::packet_log;
 use crate::path::Path;
 use crate::preflight;
 use crate::program_report::{NotReached, ProgramReport};
 use crate::router::{Direction, Output, Routed};
 use crate::routes::{Routes, Side};
-use crate::tap::Writing;
+use crate::tap::Tap;
 use crate::world::{GET_READY, ROUTER_PRIORITY, introduce};
+use crate::writing::Writing;
 
 use crate::outside::Outside;
 pub(crate) use addresses::NEAR;
@@ -139,11 +142,15 @@ pub fn shell(
     let has_users = users::are_in(scenario, dumbbell)?;
     let file_limit = FileLimit::raise();
     let routes = has_users.then(Arc::<Routes>::default);
-    let mut paths = Side::BOTH
-        .map(|from| Path::open(scenario, dumbbell, from, settings.jitter, routes.clone()));
+    let numbers = Arc::<Numbers>::default();
+    let mut paths = Side::BOTH.map(|from| {
+        let (routes, numbers) = (routes.clone(), numbers.clone());
+        Path::open(scenario, dumbbell, from, settings.jitter, routes, numbers)
+    });
     let links = paths.iter().flat_map(Path::stats);
     let mut metrics = Metrics::new(scenario, View::Sockets, links, records)?;
-    let writing = match &scenario.measure.capture {
+    let packets = packet_log::start(scenario, &mut metrics, &mut paths, &numbers)?;
+    let capture = match &scenario.measure.capture {
         Some(wanted) => match metrics.capture()? {
             Some(out) => Some(tap_paths(&mut paths, out, wanted.snap_length.0)?),
             None => None,
@@ -177,7 +184,12 @@ pub fn shell(
         end: &end,
         stop: &stop,
     };
-    let (mut links, account, mut health, status, mut load) = thread::scope(|scope| {
+    // A table that cannot be written ends the run.
+    let tell = &mut |now: Time, links: [LinkView; 2]| match &packets {
+        Some(packets) if packets.is_over() => Order::Kill,
+        _ => tell(now, links),
+    };
+    let ran = thread::scope(|scope| {
         let gateway = gate.clone().zip(errands).map(|(gate, errands)| Gateway {
             gate,
             broker: Broker::start(scope, settings.reach),
@@ -195,7 +207,10 @@ pub fn shell(
             false => None,
         };
         let users = match &routes {
-            Some(routes) => Ok(users::start(scope, run, routes, metrics, &introducing)?),
+            Some(routes) => {
+                let shared = (routes, &numbers);
+                Ok(users::start(scope, run, shared, metrics, &introducing)?)
+            }
             None => Err(metrics),
         };
         let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
@@ -292,11 +307,18 @@ pub fn shell(
         };
         let links: Vec<LinkStats> = routed.into_iter().flat_map(|it| it.links).collect();
         Ok::<_, LiveError>((links, account, health, status, load))
-    })?;
+    });
+    let missing = packets.map(|it| it.finish("packets.parquet")).transpose()?;
+    let (mut links, account, mut health, status, mut load) = ran?;
     load.result?;
     let metrics = &mut load.metrics;
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
-    health.harm.extend(writing.and_then(Writing::finish));
+    health.harm.extend(missing.flatten());
+    if let Some(capture) = capture {
+        let harm = capture.finish("capture");
+        let harm = harm.unwrap_or_else(|error| Some(format!("capture: {error}")));
+        health.harm.extend(harm);
+    }
     let report = outside.report();
     health.load.local_failures += report.local_failures;
     let first = &mut health.load.first_failure;
@@ -308,7 +330,7 @@ pub fn shell(
     metrics.bring_end_forward(end);
     let bottleneck = &dumbbell.bottleneck;
     let rtt = bottleneck.forward.delay + bottleneck.reverse.delay;
-    enter_account(metrics, &account, rtt, load.last_flow);
+    enter_account(metrics, &account, rtt);
     if let Some(program) = &mut health.program {
         program.not_reached = not_reached(&account, settings);
     }
@@ -376,12 +398,11 @@ fn controls(bed: &Bed, tcp: &TcpSettings) -> Result<BTreeMap<String, String>, Li
 /// The number of the class that stands for the program.
 const CLASS: usize = 0;
 
-/// Enters the connections of a program whose empty link has such a round trip. Others have the
-/// numbers up to `last`.
-fn enter_account(metrics: &mut Metrics, account: &Account, rtt: Time, last: u64) {
-    for (number, connection) in (last + 1..).zip(&account.connections) {
+/// Enters the connections of a program whose empty link has such a round trip.
+fn enter_account(metrics: &mut Metrics, account: &Account, rtt: Time) {
+    for connection in &account.connections {
         let flow = Flow {
-            flow: number,
+            flow: connection.number,
             class: CLASS,
             start: connection.start,
             rtt,
@@ -481,8 +502,8 @@ fn tap_paths(
     paths: &mut [Path; 2],
     out: Box<dyn Write + Send>,
     snap: u64,
-) -> Result<Writing, LiveError> {
-    let started = Writing::start(out, snap as u32);
+) -> Result<Writing<io::Error>, LiveError> {
+    let started = Tap::start(out, snap as u32);
     let (taps, writing) =
         started.map_err(|error| LiveError::Bed(format!("capture.pcapng: {error}")))?;
     for (path, tap) in paths.iter_mut().zip(taps) {
@@ -498,7 +519,7 @@ fn open_gate(
     reach: Reach,
     has_users: bool,
 ) -> Result<(Arc<Gate>, tokio::sync::mpsc::Receiver<Errand>), LiveError> {
-    let failed = |error: std::io::Error| LiveError::Bed(format!("the gateway: {error}"));
+    let failed = |error: io::Error| LiveError::Bed(format!("the gateway: {error}"));
     let replies = bed.inside(Side::Servers, Replies::open)?.map_err(failed)?;
     let device = devices[Side::Servers as usize].try_clone();
     let (giving, errands) = tokio::sync::mpsc::channel(MOST_ERRANDS);

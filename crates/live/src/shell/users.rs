@@ -14,6 +14,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use crate::bed::{Bed, DEVICE};
 use crate::clock::Clock;
+use crate::ends::Numbers;
 use crate::error::LiveError;
 use crate::load::{Load, Setting};
 use crate::measure::{LoadReport, Meter};
@@ -72,8 +73,6 @@ pub(super) struct Loaded {
     pub(super) metrics: Metrics,
     pub(super) report: LoadReport,
     pub(super) events: u64,
-    /// The number of the connection that was opened last.
-    pub(super) last_flow: u64,
     pub(super) result: Result<(), LiveError>,
 }
 
@@ -84,7 +83,6 @@ impl Loaded {
             metrics,
             report: LoadReport::default(),
             events: 0,
-            last_flow: 0,
             result: Ok(()),
         }
     }
@@ -94,7 +92,7 @@ impl Loaded {
 pub(super) fn start<'scope, 'run: 'scope>(
     scope: &'scope Scope<'scope, '_>,
     run: Run<'run>,
-    routes: &Arc<Routes>,
+    (routes, numbers): (&Arc<Routes>, &Arc<Numbers>),
     metrics: Metrics,
     introducing: &Sender<(&'static str, Pid)>,
 ) -> Result<ScopedJoinHandle<'scope, Loaded>, LiveError> {
@@ -136,6 +134,7 @@ pub(super) fn start<'scope, 'run: 'scope>(
         end: run.end,
         stop: run.stop,
         routes: routes.clone(),
+        numbers: numbers.clone(),
         metrics,
         absent: ABSENT,
         sources,
@@ -153,13 +152,11 @@ pub(super) fn start<'scope, 'run: 'scope>(
             // Who waits for the program sees it.
             run.end.fetch_min(clock.now().as_nanos(), Relaxed);
         }
-        let last_flow = load.last_flow();
         let (metrics, report, events) = load.finish();
         Loaded {
             metrics,
             report,
             events,
-            last_flow,
             result,
         }
     }))

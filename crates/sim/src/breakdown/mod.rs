@@ -206,8 +206,7 @@ pub(crate) trait Causes {
     fn leaves_port(
         &mut self,
         _event: &Event,
-        _left: Time,
-        _ring: Option<Time>,
+        _left: (Time, Option<Time>),
         _transmission: Transmission,
     ) {
     }

@@ -45,10 +45,7 @@ impl<E: Engine> World<E> {
         if matches!(connect.script, Script::Open(_)) {
             self.note_open_script(class, connect.token, index);
         }
-        let is_traced = self.tracer.wants(class, self.now, &connect.script);
-        if is_traced {
-            self.tracer.follow(index);
-        }
+        let is_traced = self.follows(class, index, &connect);
         let guest = Guest {
             ends,
             timer_at: [Time::NEVER; 2],
@@ -249,19 +246,14 @@ impl<E: Engine> World<E> {
 
     #[cold]
     fn trace_guest(&mut self, index: u32) {
-        if !self.tracer.is_due(index, self.now) {
+        let is_due = self.tracer.is_due(index, self.now);
+        if !is_due && self.watch.is_empty() {
             return;
         }
-        let Some(guest) = self.guests.get_mut(index) else {
-            return;
-        };
-        let row = aqmlab_record::TraceRow {
-            flow: self.network.routes(index).flow(),
-            class: usize::from(guest.class),
-            time: self.now,
-            probe: guest.probe(Role::Server, self.now),
-        };
-        self.metrics.trace(&row);
+        if let Some(guest) = self.guests.get_mut(index) {
+            let (class, probe) = (guest.class.into(), guest.probe(Role::Server, self.now));
+            self.show(index, is_due, class, probe);
+        }
     }
 
     /// A datagram was dropped or lost, if it is one of such a connection.
@@ -314,6 +306,7 @@ impl<E: Engine> World<E> {
         };
         if guest.is_traced {
             self.tracer.forget(index);
+            self.watch.forget(index);
         }
         self.metrics.on_closed(&self.flow_of_guest(index, guest));
         self.guests.remove(index);

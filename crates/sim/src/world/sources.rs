@@ -153,10 +153,7 @@ impl<E: Engine> World<E> {
         if matches!(connect.script, Script::Open(_)) {
             self.note_open_script(class, connect.token, index);
         }
-        let is_traced = self.tracer.wants(class, self.now, &connect.script);
-        if is_traced {
-            self.tracer.follow(index);
-        }
+        let is_traced = self.follows(class, index, &connect);
         let opening = Opening {
             class: class as u16,
             is_traced,

@@ -12,6 +12,7 @@ use aqmlab_traffic::Quality;
 use super::World;
 use crate::engine::Engine;
 use crate::event::{Event, Kind};
+use crate::watch::wrong;
 
 /// What changes during a run.
 #[derive(Debug)]
@@ -33,9 +34,10 @@ impl Schedule {
     /// That of a scenario; `computing` says which ports would compute their departures if nothing
     /// could change, and is empty if nothing can.
     pub(super) fn new(scenario: &Scenario, computing: Vec<bool>) -> Self {
+        let scheduled = scenario.changes.iter().filter(|it| it.at.is_some());
         Self {
             state: Changes::new(scenario),
-            due: scenario.changes.iter().cloned().collect(),
+            due: scheduled.cloned().collect(),
             done: Vec::new(),
             computing,
             uncounted: 0,
@@ -44,7 +46,7 @@ impl Schedule {
 
     /// When the next change comes.
     pub(super) fn next(&self) -> Option<Time> {
-        self.due.front().map(|change| change.at)
+        self.due.front()?.at
     }
 
     /// A packet departs from a port.
@@ -119,8 +121,11 @@ impl<E: Engine> World<E> {
         let Some(changed) = changed? else {
             return Ok(());
         };
-        let now = change.at;
-        self.schedule.done.push(change);
+        let now = change.at.expect("its time has come");
+        // One that a phase causes comes again in a run of the same scenario.
+        if change.when.is_none() {
+            self.schedule.done.push(change);
+        }
         // In the run of the scenario that this makes, all ports store their packets.
         self.schedule.computing.clear();
         self.schedule.uncounted = 0;
@@ -145,7 +150,7 @@ impl<E: Engine> World<E> {
 
     /// Ports that are looked at take their samples up to then: those of earlier checkpoints are
     /// written out before, so that rows have the order that they would have had.
-    fn record_samples_before(&mut self, time: Time) {
+    pub(super) fn record_samples_before(&mut self, time: Time) {
         while self.checkpoint < time {
             self.record_samples();
         }
@@ -154,7 +159,8 @@ impl<E: Engine> World<E> {
     /// What has changed, and what is still to change.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let Schedule { done, due, .. } = &self.schedule;
-        done.iter().chain(due).cloned().collect()
+        let stated = done.iter().chain(due).chain(self.watch.changes());
+        stated.cloned().collect()
     }
 
     /// The keys that can change.
@@ -245,9 +251,4 @@ impl<E: Engine> World<E> {
         }
         received
     }
-}
-
-/// A change that the schedule has, and that the run as it has become cannot make.
-fn wrong(error: &ScenarioError) -> RunError {
-    RunError::Change(error.to_string())
 }

@@ -11,7 +11,7 @@ import typer
 from aqmlab import plugins
 from aqmlab._util.console import out, print_json, show
 from aqmlab._util.table import TableModel
-from aqmlab.cli.options import Json
+from aqmlab.cli.options import Json, described, option
 from aqmlab.errors import AqmlabError, PluginError, ScenarioError
 from aqmlab.plugins.files import kinds_of
 from aqmlab.validation.properties import check, check_trace
@@ -22,36 +22,28 @@ _RATE = "10 Mbit/s"
 _SCRIPTS = (".pkt", ".script")
 
 
+@described
 def command(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="The plug-in, .py or .so; or packet scripts, .pkt or .script."
-        ),
-    ],
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A parameter; may be repeated."),
-    ] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(metavar="TRACE", help="A worked trace (CSV): arrivals, expected decisions."),
-    ] = None,
+    files: list[Path],
+    *,
+    parameters: list[str] | None = None,
+    trace: Path | None = None,
     rate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATE",
-            help=f"Rate of the trace's link, without framing; default: {_RATE}.",
-        ),
+        str | None, option("RATE", f"Rate of the trace's link, without framing; default: {_RATE}.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check your queue or control in small runs, TCP by scripts.
+    """Check your queue or control in small runs, or TCP by scripts.
 
-    In small runs a plug-in must lose no packet, hold its limit, obey ECN, and give the same bytes
-    for the same seed. With --trace it must also follow a worked trace. For a packet script of
-    packetdrill it prints PASS, FAIL with the line, what was expected and what was found, or why the
-    script does not apply.
+    In small runs a plug-in must lose no packet, keep to its limit, obey ECN, and give the same
+    bytes for the same seed. With --trace it must also follow a worked trace. For each packet script
+    of packetdrill the command prints PASS, or FAIL with the line, what was expected and what was
+    found, or why the script does not apply.
+
+    Options:
+        files (FILE...): The plug-in, .py or .so; or packet scripts, .pkt or .script.
+        parameters (--set KEY=VALUE): A parameter; may be repeated.
+        trace (TRACE): A worked trace (CSV): arrivals, expected decisions.
     """
     if any(file.suffix in _SCRIPTS for file in files):
         _check_scripts(files, bool(parameters or trace or rate), as_json)
@@ -94,12 +86,8 @@ def _check_scripts(files: Sequence[Path], has_options: bool, as_json: bool) -> N
     if as_json:
         print_json([one.row() for one in found])
     else:
-        table = TableModel()
-        table.add_key("script")
-        table.add_key("verdict")
-        table.add_text("line")
-        table.add_text("expected, or why not")
-        table.add_text("found")
+        texts = ("line", "expected, or why not", "found")
+        table = TableModel("", ["script", "verdict"], texts=texts)
         for one in found:
             line = "" if one.line is None else str(one.line)
             table.add_row(

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.extras import undrawable
 from aqmlab._util.files import check_output_file
@@ -35,6 +33,8 @@ from aqmlab.cli.options import (
     Where,
     check_format,
     chosen_seeds,
+    described,
+    option,
 )
 from aqmlab.cli.planning import baselines, made, planned_runs
 from aqmlab.errors import AqmlabError
@@ -61,64 +61,37 @@ from aqmlab.scenario.scenario import Scenario
 __all__ = ["check_figure", "command"]
 
 
+@described
 def command(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUNS_OR_SCENARIO",
-            help="Scenario files, run directories, folders of them, patterns such as "
-            "'runs/bulk-*', or sweeps.",
-        ),
-    ],
+    sources: list[Path],
     varied: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "FIELD=A,B,...",
+            "Run scenarios once with each value; commas inside quotes, brackets and braces belong "
+            "to a value. May be repeated: runs every combination.",
             "--vary",
-            metavar="FIELD=A,B,...",
-            help="Run scenarios once with each value; commas inside quotes, brackets and braces "
-            "belong to a value. May be repeated: runs every combination.",
             autocompletion=assigned,
         ),
     ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="Baseline: a label of the table; default: drop-tail.",
-        ),
-    ] = None,
+    *,
+    baseline: str | None = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     where: Where = None,
     overrides: Sets = None,
     seed: Seed = None,
     seeds: Seeds = None,
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="Show the tables of all numbers, with every difference."),
-    ] = False,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.",
-        ),
-    ] = None,
-    drawn: Annotated[
-        bool,
-        typer.Option("--figure/--no-figure", help="Draw the figure, which takes most of the time."),
-    ] = True,
-    root: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Folder of new run directories.")
-    ] = RUNS_ROOT,
+    every: bool = False,
+    figure: Path | None = None,
+    drawn: bool = True,
+    root: Path = RUNS_ROOT,
     as_json: Json = False,
     as_tsv: Tsv = False,
     markup: Format = None,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
-    plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
+    plugin: Plugins = None,
 ) -> None:
     """Compare runs: the same users under different queues.
 
@@ -129,6 +102,15 @@ def command(
     The command runs scenario files first, unless it finds their finished runs. Runs that differ
     only in their seed form a group: means over the seeds, and differences seed by seed. Each
     scenario has tables of its own.
+
+    Options:
+        sources (RUNS_OR_SCENARIO): Scenario files, run directories, folders of them, patterns such
+            as 'runs/bulk-*', or sweeps.
+        baseline (LABEL): Baseline: a label of the table; default: drop-tail.
+        every (--all): Show the tables of all numbers, with every difference.
+        figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.
+        drawn (--figure/--no-figure): Draw the figure, which takes most of the time.
+        root (--out FOLDER): Folder of new run directories.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     lacking = undrawable() if drawn and figure is None else ""
@@ -139,14 +121,14 @@ def command(
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
     if figure is not None:
         _check_curves(figure, len(planned) // len(wanted or [None]))
-    opened = made(planned, root, jobs, _command(sources, varied, overrides, wanted))
+    opened = made(planned, root, jobs, _command(sources, plugin, varied, overrides, wanted))
     numpy_on_one_thread()
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
     ordered = any(isinstance(entry, Scenario) for entry in planned)
     asked = baseline or baselines(sources, where)
     parts = _compared(groups, asked, target, ordered=ordered, every=every or as_json)
-    answer = answers(groups, asked, ordered=ordered)
+    answer = answers(groups, asked, ordered=ordered, always=True)
     found = distinguish(opened)
     _draw(parts)
     if as_json:
@@ -169,7 +151,7 @@ def command(
         out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
     if not every:
         out("all numbers and differences: --all")
-    _conclude(answer, parts, found)
+    _conclude(answer, found)
 
 
 def _draw(parts: Sequence[_Part]) -> None:
@@ -189,12 +171,12 @@ def _warn_of_invalid(found: Sequence[Run]) -> None:
             say(f"invalid: {run.label}: {reason}")
 
 
-def _conclude(answer: Answers | None, parts: list[_Part], found: Sequence[Run]) -> None:
-    """What it all comes to: the answer, or what is better and worse where nothing is decided."""
-    if answer is None:
-        _show_verdicts(parts)
-        return
+def _conclude(answer: Answers | None, found: Sequence[Run]) -> None:
+    """What it all comes to, in the words of the page."""
     out("\nanswer")
+    if answer is None:
+        out("Nothing can be said: no response, call, film, game or transfer was measured.")
+        return
     for line in answer.lines():
         out(line)
     folders = list(dict.fromkeys(str(run.path.parent) for run in found))
@@ -205,14 +187,15 @@ def _conclude(answer: Answers | None, parts: list[_Part], found: Sequence[Run]) 
 
 def _command(
     sources: Sequence[Path],
+    plugins: Sequence[Path] | None,
     varied: Sequence[str] | None,
     overrides: Sequence[str] | None,
     seeds: Sequence[int] | None,
 ) -> str:
     """What a shell runs to make the same runs."""
     words = ["aqmlab", "compare", *map(str, sources)]
-    for option, values in (("--set", overrides), ("--vary", varied)):
-        words += [word for value in values or () for word in (option, value)]
+    for name, values in (("--plugin", plugins), ("--set", overrides), ("--vary", varied)):
+        words += [word for value in values or () for word in (name, str(value))]
     if seeds:
         several = len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
         words += ["--seeds", f"{seeds[0]}..{seeds[-1]}" if several else ",".join(map(str, seeds))]
@@ -393,12 +376,3 @@ def _tables_of(part: _Part, *, every: bool) -> list[str | TableModel]:
     if every and part.distances:
         found += ["", *cli_tables.apart(tables.distances(part.distances))]
     return found
-
-
-def _show_verdicts(parts: list[_Part]) -> None:
-    """What each scenario's comparison comes to."""
-    for part in parts:
-        if verdict := part.verdict:
-            out("\nverdict" + (f" on {part.title}" if len(parts) > 1 else ""))
-            for line in verdict:
-                out(line)

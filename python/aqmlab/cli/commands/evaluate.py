@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.words import counted
 from aqmlab.cards import candidates, cases, leaderboard, overview, suites, worst_search
 from aqmlab.cards import junit as card_junit
+from aqmlab.cards.campaign import Role, without_place
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.evaluation import evaluate
 from aqmlab.cards.findings import ORDER
@@ -26,7 +25,18 @@ from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
 from aqmlab.cli.evaluate_cases import run_cases
-from aqmlab.cli.options import Jobs, Json, Memory, Seeds
+from aqmlab.cli.options import (
+    Jobs,
+    Json,
+    Memory,
+    MetricFiles,
+    OwnMetrics,
+    SchedulerAddress,
+    Seeds,
+    StoreFolder,
+    described,
+    option,
+)
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario import vary
@@ -40,174 +50,43 @@ _FEW = 6
 """With fewer seeds than this Holm's correction leaves hardly any difference clear."""
 
 
+@described
 def command(
-    queue: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="QUEUE",
-            help="A plug-in file (.py or .so; its code runs), a preset or a kind; parameters "
-            "after a colon: 'pie: qdelay_ref 5 ms'.",
-            show_default=False,
-        ),
-    ] = None,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Make the cards of every shipped discipline, and a table of their grades."
-        ),
-    ] = False,
-    all_controls: Annotated[
-        bool,
-        typer.Option(
-            "--all-controls",
-            help="Make the cards of every shipped congestion control, and a table of their grades.",
-        ),
-    ] = False,
-    suite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SUITE",
-            help="Run one suite by its section numbers instead of the card: rfc7928, rfc9743, "
-            "tcpeval, rfc8867, responsiveness, access, bbr-draft, control-cases, card or "
-            "card-controls.",
-        ),
-    ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="Print the tests with their cost, and run nothing.")
-    ] = False,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEST,...", help="Run these tests only: names, or sections such as 5.1."
-        ),
-    ] = None,
-    tier: Annotated[
-        str, typer.Option(metavar="TIER", help="Tests of the card: quick, standard or full.")
-    ] = "quick",
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Queues to compare with, besides drop-tail; default: fq-codel,pie,dualpi2,cake. "
-            "With --control: controls, besides CUBIC; default: bbr3.",
-        ),
-    ] = None,
-    control: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CONTROL",
-            help="Congestion control under test instead of a queue: a plug-in file or a name. In a "
-            "suite the queue is drop-tail by default.",
-        ),
-    ] = None,
-    ecn: Annotated[
-        str,
-        typer.Option(metavar="WAY", help="ECN of the control's flows: none, classic or l4s."),
-    ] = "none",
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AREA=WEIGHT,...",
-            help="Print an overall grade with these weights, as in users=2,delay=1.",
-            show_default=False,
-        ),
-    ] = None,
-    worst: Annotated[
-        bool,
-        typer.Option(
-            "--worst",
-            help="Search for the scenario in which the candidate does worst against the baselines.",
-        ),
-    ] = False,
+    queue: str | None = None,
+    *,
+    everything: bool = False,
+    all_controls: bool = False,
+    suite: str | None = None,
+    listed: bool = False,
+    only: str | None = None,
+    tier: str = "quick",
+    baseline: str | None = None,
+    control: str | None = None,
+    ecn: str = "none",
+    weights: str | None = None,
+    worst: bool = False,
     trials: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help=f"Number of scenarios that --worst tries; default: {TRIALS}.",
-            show_default=False,
-        ),
+        option("N", f"Number of scenarios that --worst tries; default: {TRIALS}."),
     ] = None,
-    sealed: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            help="Draw other sealed settings by a word of your own; default: by the queue alone.",
-            show_default=False,
-        ),
-    ] = "",
-    allow: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Gates, findings and cases with a known failure: they do not change the exit "
-            "status.",
-            show_default=False,
-        ),
-    ] = None,
-    keep_going: Annotated[
-        bool,
-        typer.Option(
-            "--keep-going",
-            help="Continue although the first three runs failed with the same message.",
-        ),
-    ] = False,
+    sealed: str = "",
+    measures: Path | None = None,
+    allow: str | None = None,
+    keep_going: bool = False,
     seeds: Seeds = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write the scenario file of each test to FOLDER, and run nothing.",
-        ),
-    ] = None,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FOLDER",
-            help="Folder of the card; default: runs/cards/QUEUE, with --worst runs/worst/QUEUE. "
-            "With --suite of cases: write cases.csv and the scenario of each run there.",
-            show_default=False,
-        ),
-    ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CARD",
-            help="Compare with this card.json; the exit status is 1 if something got worse.",
-            show_default=False,
-        ),
-    ] = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Replace the card of --against.")
-    ] = False,
-    junit: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write gates, findings and grades as JUnit XML; with --against the comparison.",
-            show_default=False,
-        ),
-    ] = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Append the comparison as Markdown, as for the summary of a workflow's step.",
-            show_default=False,
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
-        ),
-    ] = None,
-    store: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the runs, by key.")
-    ] = STORE_ROOT,
+    write: Path | None = None,
+    directory: Path | None = None,
+    against: Path | None = None,
+    update: bool = False,
+    junit: Path | None = None,
+    markdown: Path | None = None,
+    scheduler: SchedulerAddress = None,
+    store: StoreFolder = STORE_ROOT,
     as_json: Json = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
+    metrics: OwnMetrics = None,
+    metric_files: MetricFiles = None,
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
@@ -219,8 +98,56 @@ def command(
 
     The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. With
     --against a gate counts only where the other card passed it.
+
+    Options:
+        queue (QUEUE): A plug-in file (.py or .so; its code runs), a preset or a kind; parameters
+            after a colon: 'pie: qdelay_ref 5 ms'.
+        everything (--all): Make the cards of every shipped discipline, and a table of their grades.
+        all_controls (--all-controls): Make the cards of every shipped congestion control, and a
+            table of their grades.
+        suite (SUITE): Run one suite by its section numbers instead of the card: rfc7928, rfc9743,
+            tcpeval, rfc8867, responsiveness, access, bbr-draft, control-cases, card or
+            card-controls.
+        listed (--list): Print the tests with their cost, and run nothing.
+        only (TEST,...): Run these tests only: names, or sections such as 5.1.
+        tier (TIER): Tests of the card: quick, standard or full.
+        baseline (NAME,...): Queues to compare with, besides drop-tail; default:
+            fq-codel,pie,dualpi2,cake. With --control: controls, besides CUBIC; default: bbr3.
+        control (CONTROL): Congestion control under test instead of a queue: a plug-in file or a
+            name. In a suite the queue is drop-tail by default.
+        ecn (WAY): ECN of the control's flows: none, classic or l4s.
+        weights (AREA=WEIGHT,...): Print an overall grade with these weights, as in users=2,delay=1.
+        worst (--worst): Search for the scenario in which the candidate does worst against the
+            baselines.
+        sealed (WORD): Draw the sealed settings, which the author does not choose, by a word of your
+            own; default: by the queue alone.
+        measures (--measures FILE): Score tests by numbers of your own: a CSV file with the columns
+            test,measure,letter,unit,formula. A formula is the name of a metric, or its text.
+        allow (NAME,...): Gates, findings and cases with a known failure: they do not change the
+            exit status.
+        keep_going (--keep-going): Continue although the first three runs failed with the same
+            message.
+        write (FOLDER): Write the scenario file of each test to FOLDER, and run nothing.
+        directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, with --worst
+            runs/worst/QUEUE. If it is given, a suite of cases writes cases.csv and the scenario of
+            each run there.
+        against (CARD): Compare with this card.json; the exit status is 1 if something got worse.
+        update (--update): Replace the card of --against.
+        junit (FILE): Write gates, findings and grades as JUnit XML; with --against the comparison.
+        markdown (FILE): Append the comparison as Markdown, for example to a workflow's summary.
     """
     words = _split(only)
+    _check_own(
+        {"--metric": metrics, "--metrics": metric_files, "--measures": measures},
+        {
+            "--all": everything,
+            "--all-controls": all_controls,
+            "--suite": suite,
+            "--write": write,
+            "--worst": worst,
+            "--list": listed,
+        },
+    )
     _allowed(allow, suites.rows(suite) if suite else ())
     _check_pairs("--against", against, {"--update": update, "--markdown": markdown})
     _check_pairs("--control", control, {"--ecn": ecn != "none"})
@@ -298,6 +225,7 @@ def command(
             only=words,
             seeds=numbers,
             sealed=sealed,
+            measures=measures,
             keep_going=keep_going,
             progress=progress.task(queue or control or ""),
             **how,
@@ -314,6 +242,14 @@ def command(
     elif junit is not None:
         write_text(junit, card_junit.junit(card))
     _end(card, _allowed(allow), counts=comparison is None)
+
+
+def _check_own(own: Mapping[str, object], others: Mapping[str, object]) -> None:
+    """An error where metrics of one's own stand beside what makes no single card."""
+    for name, given in own.items():
+        for other, value in others.items():
+            if given and value:
+                raise AqmlabError(f"{name}: found it with {other}; only a card shows your metrics")
 
 
 def _allowed(text: str | None, cases_of: Sequence[suites.Row] = ()) -> list[str]:
@@ -500,7 +436,12 @@ def _suite(
     )
     kind = CONTROL if control else QUEUE
     rows = suites.chosen(suites.rows(suite) if suite else card_rows(tier, kind), words)
-    chosen, left = overview.suite_cells(rows, is_control=control is not None and queue is None)
+    cells, left = overview.suite_cells(rows, is_control=control is not None and queue is None)
+    role = Role(under_test.name, under_test, chosen_control)
+    homeless = without_place(cells, lambda _: [role])
+    chosen = [cell for cell in cells if cell.row.id not in homeless]
+    if homeless and not chosen:
+        raise AqmlabError(next(iter(homeless.values())))
     observed: list[overview.Observed] = []
     if write is not None:
         for path in overview.written(chosen, under_test, write, chosen_control):
@@ -519,7 +460,7 @@ def _suite(
             print_json([evaluate_tables.observed_json(one) for one in observed])
         else:
             show(*evaluate_tables.observed(observed))
-    for line in evaluate_tables.left_out(left):
+    for line in evaluate_tables.left_out(left, homeless):
         say(line)
     failed = [one for one in observed if isinstance(one.numbers, AqmlabError)]
     if failed:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from aqmlab._util.console import out, print_json, say, show
 from aqmlab.cli import catalog_tables as tables
 from aqmlab.cli.completion import catalog_names
-from aqmlab.cli.options import Json, Plugins
+from aqmlab.cli.options import Json, Plugins, argument
 from aqmlab.scenario.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -22,11 +20,11 @@ __all__ = ["command"]
 def command(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            help="A discipline, preset, profile, traffic model, metric, word of results, ...; "
-            "needs: the limits of good and poor; 'tc: ...', 'sqm: ...', 'sysctl: ...', or a file "
-            "of one of them: the same in TOML.",
+        argument(
+            "NAME",
+            "A discipline, preset, profile, traffic model, metric, word of results, ...; the word "
+            "needs, for the limits of good and poor; or 'tc: ...', 'sqm: ...', 'sysctl: ...', or a "
+            "file with such lines, to print them as TOML.",
             autocompletion=catalog_names,
         ),
     ],

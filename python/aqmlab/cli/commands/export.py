@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from aqmlab._util.console import out, say
 from aqmlab._util.files import check_output_folder, made_folder, write_text
 from aqmlab._util.words import counted
-from aqmlab.cli.options import Runs
+from aqmlab.cli.options import Runs, described
 from aqmlab.errors import AqmlabError
 from aqmlab.results import qlog
 from aqmlab.results.sources import gather
@@ -21,31 +18,24 @@ _MOST = 1000
 """More files than this help nobody."""
 
 
+@described
 def command(
     places: Runs,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the files.")
-    ] = Path("qlog"),
-    flow: Annotated[
-        list[int] | None,
-        typer.Option(
-            metavar="N",
-            help="Number of a traced connection; may be repeated; default: all of them.",
-        ),
-    ] = None,
-    packets: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LINK",
-            help="Add the packets that reach the queues of this link, such as bottleneck.",
-        ),
-    ] = None,
+    *,
+    output: Path = Path("qlog"),
+    flow: list[int] | None = None,
+    packets: str | None = None,
 ) -> None:
     """Write traced connections of runs as qlog, for qvis.
 
     Each connection that measure.flow_trace selects becomes one file: window, bytes in flight,
     round-trip times, pacing rate and state of its sender. --packets needs measure.record with
     "packets".
+
+    Options:
+        output (-o, --output FOLDER): Folder of the files.
+        flow (N): Number of a traced connection; may be repeated; default: all of them.
+        packets (LINK): Add the packets that reach the queues of this link, such as bottleneck.
     """
     runs = gather(places)
     if packets is not None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from textwrap import indent
-from typing import Annotated
 
 import typer
 
@@ -18,6 +17,7 @@ from aqmlab._util.console import out
 from aqmlab._util.files import write_text
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.cli.options import Link as LinkName
+from aqmlab.cli.options import described
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.access import plans_of
 from aqmlab.scenario.libreqos import read_access
@@ -39,87 +39,51 @@ class _Kind(str, Enum):
     isp = "isp"
 
 
+@described
 def command(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE", help="The scenario to write; default: KIND.toml, or LINK.toml."
-        ),
-    ] = None,
-    kind: Annotated[_Kind | None, typer.Option(help="Kind of link; default: office.")] = None,
+    file: Path | None = None,
+    *,
+    kind: _Kind | None = None,
     link_name: LinkName = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DOWN/UP", help='Download and upload in Mbit/s: 100/20; or "1 Gbit/s".'
-        ),
-    ] = None,
-    rtt: Annotated[
-        str | None,
-        typer.Option(metavar="MS", help='Round-trip time without a queue: 30 (ms), or "100 us".'),
-    ] = None,
-    users: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Number of people. In a data centre: of workers; in a lab: of long transfers; "
-            "for fairness: of transfers of each control.",
-        ),
-    ] = None,
-    controls: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help="With --kind fairness, congestion controls that share the link; default: "
-            "cubic,bbr3.",
-        ),
-    ] = None,
-    plans: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PLANS",
-            help="With --kind isp, rates and shares of subscribers; default: "
-            "100/20:0.6,500/50:0.4.",
-        ),
-    ] = None,
-    network: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --kind isp, LibreQoS's network.json."),
-    ] = None,
-    circuits: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --kind isp, LibreQoS's ShapedDevices.csv."),
-    ] = None,
-    names: Annotated[
-        bool, typer.Option("--names", help="Nodes keep the names of the file.")
-    ] = False,
-    fit: Annotated[
-        bool, typer.Option("--fit", help="Assured rates that fit, not those of the files.")
-    ] = False,
-    wifi: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="With --kind home and office, a number of devices on Wi-Fi behind the link, one "
-            "of them far away.",
-        ),
-    ] = None,
-    call: Annotated[
-        bool | None, typer.Option("--call/--no-call", help="Whether to add a voice call.")
-    ] = None,
-    upload: Annotated[
-        bool | None,
-        typer.Option(
-            "--upload/--no-upload", help="Whether to add a long upload, such as a backup."
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    rate: str | None = None,
+    rtt: str | None = None,
+    users: int | None = None,
+    controls: str | None = None,
+    plans: str | None = None,
+    network: Path | None = None,
+    circuits: Path | None = None,
+    names: bool = False,
+    fit: bool = False,
+    wifi: int | None = None,
+    call: bool | None = None,
+    upload: bool | None = None,
+    force: bool = False,
 ) -> None:
     """Write a first scenario of your own link, with comments.
 
-    --link takes the rates and delays of a named link, --kind the people.
-    On a terminal and without options it asks a few questions. An office and a home have a call and
-    an upload unless you say otherwise.
+    --link sets the rates and delays of a named link, --kind sets the users. On a terminal and
+    without options the command asks a few questions. An office and a home have a call and an upload
+    unless you say otherwise.
+
+    Options:
+        file (FILE): The scenario to write; default: KIND.toml, or LINK.toml.
+        kind: Kind of link; default: office.
+        rate (DOWN/UP): Download and upload in Mbit/s: 100/20; or "1 Gbit/s".
+        rtt (MS): Round-trip time without a queue: 30 (ms), or "100 us".
+        users (N): Number of people. In a data centre: of workers; in a lab: of long transfers; for
+            fairness: of transfers of each control.
+        controls (A,B): With --kind fairness, congestion controls that share the link; default:
+            cubic,bbr3.
+        plans (PLANS): With --kind isp, rates and shares of subscribers; default:
+            100/20:0.6,500/50:0.4.
+        network (FILE): With --kind isp, LibreQoS's network.json.
+        circuits (FILE): With --kind isp, LibreQoS's ShapedDevices.csv.
+        names (--names): Keep the file's names of nodes; default: numbers.
+        fit (--fit): Choose assured rates that fit the tree, not those of the files.
+        wifi (N): With --kind home and office, number of devices on Wi-Fi; one of them is far away.
+        call (--call/--no-call): Whether to add a voice call.
+        upload (--upload/--no-upload): Whether to add a long upload, such as a backup.
+        force (--force): Replace a file that is there.
     """
     chosen = kind or _Kind.office
     if controls is not None and chosen is not _Kind.fairness:
@@ -178,9 +142,9 @@ def command(
 
 def _named(name: str, kind: _Kind, *, rate: str | None, rtt: str | None) -> NamedLink:
     """The link of ``--link``, which has rates and a round trip of its own."""
-    for option, value in (("--rate", rate), ("--rtt", rtt)):
+    for given, value in (("--rate", rate), ("--rtt", rtt)):
         if value is not None:
-            raise AqmlabError(f"{option}: found one beside --link, which has its own; give either")
+            raise AqmlabError(f"{given}: found one beside --link, which has its own; give either")
     if kind is _Kind.isp:
         raise AqmlabError("--link: found one beside --kind isp, whose link is a tree of rates")
     return named_link(name)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
-
-import typer
 
 from aqmlab._util.console import print_json, show
 from aqmlab.cli import catalog_tables as tables
-from aqmlab.cli.options import Json
+from aqmlab.cli.options import Json, described
 from aqmlab.scenario.catalog import Catalog, scenario_files
 from aqmlab.scenario.link_files import link_names
 
@@ -33,18 +30,16 @@ class _Kind(str, Enum):
     papers = "papers"
 
 
+@described
 def command(
-    kind: Annotated[
-        _Kind | None,
-        typer.Argument(
-            metavar="KIND",
-            show_default=False,
-            help="What to list; default: the names of the kinds.",
-        ),
-    ] = None,
+    kind: _Kind | None = None,
     as_json: Json = False,
 ) -> None:
-    """List disciplines, presets, traffic, links and other names."""
+    """List disciplines, presets, traffic, links and other names.
+
+    Options:
+        kind (KIND): What to list; default: the names of the kinds.
+    """
     catalog = Catalog.load()
     if kind is None:
         kinds = {each.value: _overview(_names(each, catalog)) for each in _Kind}

@@ -6,13 +6,11 @@ import re
 from enum import Enum
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from aqmlab import _native
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
+from aqmlab.cli.options import described
 from aqmlab.errors import AqmlabError
 
 __all__ = ["command"]
@@ -67,16 +65,23 @@ _SOURCE = (
 )
 
 
+@described
 def command(
-    kind: Annotated[_Kind, typer.Argument(metavar="KIND", help="Kind of starting point.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as my-red.")],
-    language: Annotated[_Language, typer.Option(help="Language of the code.")] = _Language.python,
+    kind: _Kind,
+    name: str,
+    *,
+    language: _Language = _Language.python,
 ) -> None:
     """Write a starting point of your own: queue, control or source.
 
     Files appear in the current folder: NAME.py; NAME.c with the header aqmlab.h; or the folder
     of a Rust crate. A source is a Python program that writes connection vectors, and a scenario
     that replays them.
+
+    Options:
+        kind (KIND): Kind of starting point.
+        name (NAME): Its name, such as my-red.
+        language: Language of the code.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > _LONGEST_NAME:
         found = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."

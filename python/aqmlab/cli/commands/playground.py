@@ -5,44 +5,45 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from aqmlab._util.console import out, say
-from aqmlab.cli.options import Sets
+from aqmlab.cli.options import Link, Sets, described, option
 
 __all__ = ["command"]
 
 
+@described
 def command(
-    scenario: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="SCENARIO",
-            help="Scenario file (TOML) or run directory that the page begins with; default: the "
-            "first story.",
-            show_default=False,
-        ),
-    ] = None,
+    scenario: Path | None = None,
     sets: Sets = None,
+    link: Link = None,
     port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, metavar="N", help="Port of this machine; 0 is a free one."),
+        int, option("N", "Port of this machine; 0 is a free one.", min=0, max=65535)
     ] = 0,
-    browser: Annotated[
-        bool,
-        typer.Option("--browser/--no-browser", help="Open the browser, or print the address only."),
-    ] = True,
+    *,
+    browser: bool = True,
 ) -> None:
     """Open the playground in the browser: queues side by side.
 
-    The command prints the page's address, which only this machine can reach. Ctrl-C ends it.
+    The command prints the page's address, which only this machine can reach. Ctrl-C ends it. --link
+    gives the scenario another bottleneck and its classes another round trip; without a scenario the
+    page begins with its own users over that link.
+
+    Options:
+        scenario (SCENARIO): Scenario file (TOML) or run directory that the page begins with;
+            default: the first story.
+        browser (--browser/--no-browser): Open the browser, or print the address only.
     """
     import webbrowser
 
     from aqmlab.cli.served_page import folder, fragment_of, serving
+    from aqmlab.reports.playground import fragment_of_link
 
     there = folder()  # fail before the work, not after it
-    fragment = None if scenario is None else fragment_of(scenario, sets or [])
+    fragment = None
+    if scenario is not None:
+        fragment = fragment_of(scenario, sets or [], link)
+    elif link is not None:
+        fragment = fragment_of_link(link)
     with serving(there, port) as (server, address):
         whole = address if fragment is None else f"{address}#{fragment}"
         out(whole)

@@ -13,51 +13,11 @@ from typer.core import TyperGroup
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import MetricFiles, Runs, Where, flag, named_as_options
+from aqmlab.cli.options import MetricFiles, Runs, Where, described, flag, named_as_options, option
 from aqmlab.cli.usage import name_plainly
 from aqmlab.errors import AqmlabError
 
 __all__ = ["app"]
-
-
-_Output = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Figure (.svg, .png, .pdf, .html); default: KIND.svg.",
-    ),
-]
-_Width = Annotated[
-    Literal["column", "page", "screen"],
-    typer.Option(help="3.5 inches, 7.16 inches, or 900 pixels wide."),
-]
-_Theme = Annotated[Literal["light", "dark"], typer.Option(help="Background and colours.")]
-_Title = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Title in place of the computed title.")
-]
-_NoTitle = Annotated[bool, typer.Option("--no-title", help="Draw no title and no subtitle.")]
-_XLabel = Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the horizontal axis.")]
-_YLabel = Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the vertical axis.")]
-_Names = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--name",
-        metavar="OLD=NEW",
-        help="Another name for a run, a class of traffic, or a value of a parameter, such as "
-        "'red (30,90)=RED'. May be repeated.",
-    ),
-]
-_Height = Annotated[
-    float | None,
-    typer.Option(metavar="N", help="Height of a plot in points; on a screen in pixels."),
-]
-_Font = Annotated[str, typer.Option(metavar="NAME", help="Font of all text; it must be installed.")]
-_FontSize = Annotated[
-    float | None,
-    typer.Option(metavar="N", help="Size of small print in points; on a screen in pixels."),
-]
 
 
 class _Kinds(MutableMapping[str, Any]):
@@ -118,7 +78,7 @@ def _list_kinds() -> None:
 
     for name in kinds.names():
         found = kinds.kind(name)
-        options = " ".join(f"--{flag(option)}" for option in found.options)
+        options = " ".join(f"--{flag(one)}" for one in found.options)
         out(f"{name:18} {found.summary}")
         if options:
             out(f"{'':18} {options}")
@@ -130,11 +90,17 @@ app = typer.Typer(
 
 
 @app.callback()
+@described
 def _plot(
     context: typer.Context,
-    wanted: Annotated[bool, typer.Option("--list", help="List the kinds and end.")] = False,
+    *,
+    wanted: bool = False,
 ) -> None:
-    """Draw a figure of runs; without a kind, list the kinds."""
+    """Draw a figure of runs; without a kind, list the kinds.
+
+    Options:
+        wanted (--list): List the kinds and end.
+    """
     if wanted or context.invoked_subcommand is None:
         _list_kinds()
         raise typer.Exit
@@ -147,23 +113,41 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
 
     kind = kinds.kind(name)
 
+    @described
     def draw(
         runs: Runs,
-        output: _Output = None,
-        width: _Width = "screen",
-        theme: _Theme = "light",
+        *,
+        output: Path | None = None,
+        width: Literal["column", "page", "screen"] = "screen",
+        theme: Literal["light", "dark"] = "light",
         where: Where = None,
-        title: _Title = None,
-        no_title: _NoTitle = False,
-        x_label: _XLabel = None,
-        y_label: _YLabel = None,
-        names: _Names = None,
-        height: _Height = None,
-        font: _Font = "sans-serif",
-        font_size: _FontSize = None,
+        title: str | None = None,
+        no_title: bool = False,
+        x_label: str | None = None,
+        y_label: str | None = None,
+        names: list[str] | None = None,
+        height: float | None = None,
+        font: str = "sans-serif",
+        font_size: float | None = None,
         metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
         **options: Any,  # noqa: ANN401 - checked by typer against the kind's types
     ) -> None:
+        """Draw a figure; its kind describes itself.
+
+        Options:
+            output (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: KIND.svg.
+            width: 3.5 inches, 7.16 inches, or 900 pixels wide.
+            theme: Background and colours.
+            title (TEXT): Title in place of the computed title.
+            no_title (--no-title): Draw no title and no subtitle.
+            x_label (TEXT): Name of the horizontal axis.
+            y_label (TEXT): Name of the vertical axis.
+            names (--name OLD=NEW): Another name for a run, a class of traffic, or a value of a
+                parameter, such as 'red (30,90)=RED'. May be repeated.
+            height (N): Height of a plot in points; on a screen in pixels.
+            font (NAME): Font of all text; it must be installed.
+            font_size (N): Size of small text in points; on a screen in pixels.
+        """
         from aqmlab.figures.files import check_suffix, save
         from aqmlab.figures.theme import Look
         from aqmlab.results.configurations import select
@@ -241,20 +225,20 @@ def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 
     own = inspect.signature(draw, eval_str=True).parameters
     more = [
         inspect.Parameter(
-            option.name,
+            one.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=option.default,
+            default=one.default,
             annotation=Annotated[
-                option.type,
-                typer.Option(
-                    f"--{flag(option.name)}",
-                    metavar=_VALUES.get(option.name),
-                    help=option.help,
-                    show_default="default: " not in option.help,
+                one.type,
+                option(
+                    _VALUES.get(one.name, ""),
+                    one.help,
+                    f"--{flag(one.name)}",
+                    show_default="default: " not in one.help,
                 ),
             ],
         )
-        for option in kind.options.values()
+        for one in kind.options.values()
     ]
     given = [one for one in own.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
     signature = inspect.Signature([*given, *more])

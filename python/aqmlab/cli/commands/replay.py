@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab.cli import predict_tables
 from aqmlab.cli.commands import compare
 from aqmlab.cli.completion import disciplines
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets
+from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, described, option
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 from aqmlab.scenario.quantities import parsed_buffers, parsed_rates, parsed_rtt
@@ -27,78 +25,46 @@ _BASELINE = "droptail"
 """What a single discipline is compared with."""
 
 
+@described
 def command(
-    capture: Annotated[Path, typer.Argument(metavar="FILE", help="Capture: pcap or pcapng.")],
+    capture: Path,
     discipline: Annotated[
         str,
-        typer.Option(
-            metavar="A,B,...",
-            help="Queue disciplines: presets, tables, or droptail and red, which are sized for the "
+        option(
+            "A,B,...",
+            "Queue disciplines: presets, tables, or droptail and red, which are sized for the "
             "link. A single queue is compared with droptail.",
             autocompletion=disciplines,
         ),
     ] = "droptail,fq-codel",
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DOWN/UP",
-            help="Rate of the link in Mbit/s; default: what the capture shows.",
-        ),
-    ] = None,
-    rtt: Annotated[
-        str | None,
-        typer.Option(metavar="MS", help="Round-trip time; default: each connection's own."),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="Baseline: a label of the table; default: drop-tail."),
-    ] = None,
+    *,
+    rate: str | None = None,
+    rtt: str | None = None,
+    baseline: str | None = None,
     present: Annotated[
         str | None,
-        typer.Option(
-            metavar="QUEUE",
-            help="Queue that the link has now; default: droptail, with --predict what explains the "
-            "capture best.",
+        option(
+            "QUEUE",
+            "Queue that the link has now; default: droptail, with --predict the one that explains "
+            "the capture best.",
             autocompletion=disciplines,
         ),
     ] = None,
     predict: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Predict what these queues do to response times and delays, with a band.",
+        option(
+            "A,B,...",
+            "Predict what these queues do to response times and delays, with a band.",
             autocompletion=disciplines,
         ),
     ] = None,
-    buffer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DOWN/UP",
-            help="Longest wait in the present drop-tail queue in ms, such as 150/600; default: "
-            "the growth of the round trips.",
-        ),
-    ] = None,
-    what_if: Annotated[
-        bool,
-        typer.Option(
-            "--what-if", help="Compare even if the present queue does not explain the capture."
-        ),
-    ] = False,
+    buffer: str | None = None,
+    what_if: bool = False,
     overrides: Sets = None,
     seed: Seed = None,
     seeds: Seeds = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.",
-        ),
-    ] = None,
-    root: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Folder of new run directories.")
-    ] = RUNS_ROOT,
+    figure: Path | None = None,
+    root: Path = RUNS_ROOT,
     as_json: Json = False,
     jobs: Jobs = None,
 ) -> None:
@@ -112,6 +78,17 @@ def command(
 
     With --predict the command infers more from the capture and prints the ratio of new to old
     with a band, or says why it cannot.
+
+    Options:
+        capture (FILE): Capture: pcap or pcapng.
+        rate (DOWN/UP): Rate of the link in Mbit/s; default: what the capture shows.
+        rtt (MS): Round-trip time; default: each connection's own.
+        baseline (LABEL): Baseline: a label of the table; default: drop-tail.
+        buffer (DOWN/UP): Longest wait in the present drop-tail queue in ms, such as 150/600;
+            default: the growth of the round trips.
+        what_if (--what-if): Compare even if the present queue does not explain the capture.
+        figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.
+        root (--out FOLDER): Folder of new run directories.
     """
     rates_bps = parsed_rates(rate) if rate else None
     if predict:

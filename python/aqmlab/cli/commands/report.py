@@ -3,78 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from aqmlab._util.console import Progress, out, say
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import MetricFiles, OwnMetrics, Runs
+from aqmlab.cli.options import MetricFiles, OwnMetrics, Runs, described
 from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
 
 
+@described
 def command(
     sources: Runs,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="The file (.html, .md, .pdf, .png); default: report.html.",
-        ),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="<html|md|pdf|png>",
-            help="Format; default: by the suffix of --output.",
-        ),
-    ] = None,
-    brief: Annotated[
-        bool,
-        typer.Option(
-            "--brief",
-            help="Write one page (A4, .html or .pdf): picture, five numbers, verdict, setting, how "
-            "to repeat it.",
-        ),
-    ] = False,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title; default: the scenario's.")
-    ] = None,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Question at the head of the report; default: computed from the runs.",
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="Baseline: the label of a configuration; default: the "
-            "sweep's baseline, or drop-tail.",
-        ),
-    ] = None,
+    *,
+    output: Path | None = None,
+    kind: str | None = None,
+    brief: bool = False,
+    title: str | None = None,
+    question: str | None = None,
+    baseline: str | None = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
-    playground: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS_OR_FOLDER",
-            help="Address or folder of the playground; a web page then links the "
-            "scenarios that it can show.",
-        ),
-    ] = None,
+    playground: str | None = None,
 ) -> None:
     """Write a report about runs: one file that needs no network.
 
     A damaged run directory does not stop the report: standard error states it, the report leaves it
     out, and the exit status is 1.
+
+    Options:
+        output (-o, --output FILE): The file (.html, .md, .pdf, .png); default: report.html.
+        kind (--format <html|md|pdf|png>): Format; default: by the suffix of --output.
+        brief (--brief): Write one page (A4, .html or .pdf): picture, five numbers, verdict,
+            setting, how to repeat it.
+        title (TEXT): Title; default: the scenario's.
+        question (TEXT): Question at the head of the report; default: computed from the runs.
+        baseline (LABEL): Baseline: the label of a configuration; default: the sweep's baseline, or
+            drop-tail.
+        playground (ADDRESS_OR_FOLDER): Address or folder of the playground; a web page then links
+            the scenarios that it can show.
     """
     numpy_on_one_thread()
     from aqmlab.figures.files import check_address_space

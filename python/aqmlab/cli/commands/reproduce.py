@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.console import Progress, out, print_json, show
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.pool import available_cpus
 from aqmlab.cli import tables
-from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seed, Seeds, chosen_seeds
+from aqmlab.cli.options import (
+    Jobs,
+    Json,
+    Memory,
+    MetricFiles,
+    OwnMetrics,
+    Plugins,
+    Seed,
+    Seeds,
+    chosen_seeds,
+    described,
+)
 from aqmlab.errors import AqmlabError, RunError
 
 if TYPE_CHECKING:
@@ -23,54 +32,39 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
+@described
 def command(
-    paper: Annotated[
-        str,
-        typer.Argument(
-            metavar="PAPER", help="Name of a paper (see `aqmlab list papers`), or `all`."
-        ),
-    ],
-    chosen: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TABLE_OR_FIGURE",
-            help="Tables or figures to repeat, such as B.1; default: all.",
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Make short runs. Their numbers are not scored.")
-    ] = False,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Run as long as the paper, where the usual runs are shorter."),
-    ] = False,
-    finished: Annotated[bool, typer.Option("--finished", help="Use finished runs only.")] = False,
-    measured: Annotated[
-        bool,
-        typer.Option(
-            "--measured", help="Use the numbers of the paper's measured.json in place of runs."
-        ),
-    ] = False,
-    calibrate: Annotated[
-        bool,
-        typer.Option(
-            "--calibrate", help="Find the rates by seed that its runs need, and run nothing else."
-        ),
-    ] = False,
+    paper: str,
+    chosen: list[str] | None = None,
+    *,
+    quick: bool = False,
+    full: bool = False,
+    finished: bool = False,
+    measured: bool = False,
+    calibrate: bool = False,
     seed: Seed = None,
     seeds: Seeds = None,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="FOLDER", help="Folder of the results; default: out/reproduce/PAPER."
-        ),
-    ] = None,
+    directory: Path | None = None,
     as_json: Json = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
+    metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
+    metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Repeat the tables of a paper, published numbers beside ours."""
+    """Repeat the tables of a paper, published numbers beside ours.
+
+    Options:
+        paper (PAPER): Name of a paper (see `aqmlab list papers`), or `all`.
+        chosen (TABLE_OR_FIGURE): Tables or figures to repeat, such as B.1; default: all.
+        quick (--quick): Make short runs. Their numbers are not scored.
+        full (--full): Run as long as the paper, where the usual runs are shorter.
+        finished (--finished): Use finished runs only.
+        measured (--measured): Use the numbers of the paper's measured.json in place of runs.
+        calibrate (--calibrate): Find the rates that the paper's runs need with each seed; run
+            nothing else.
+        directory (--out FOLDER): Folder of the results; default: out/reproduce/PAPER.
+    """
     from aqmlab.papers.fidelity import reproduce_all
     from aqmlab.papers.reproduce import reproduce
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_folder
@@ -27,6 +24,7 @@ from aqmlab.cli.options import (
     Tsv,
     check_format,
     chosen_seeds,
+    described,
     one_seed,
 )
 from aqmlab.cli.planning import calibrated, load, made, say_packets
@@ -41,23 +39,16 @@ from aqmlab.scenario.scenario import Scenario
 __all__ = ["command"]
 
 
+@described
 def command(
     scenario: ScenarioFile,
     overrides: Sets = None,
     link: Link = None,
     seed: Seed = None,
     seeds: Seeds = None,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FOLDER",
-            help="The run directory; default: runs/NAME-KEY-sSEED. With --seeds their folder.",
-        ),
-    ] = None,
-    world: Annotated[
-        World, typer.Option("--on", help="Run simulated, or on this machine's kernel.")
-    ] = World.SIM,
+    *,
+    directory: Path | None = None,
+    world: World = World.SIM,
     as_json: Json = False,
     as_tsv: Tsv = False,
     jobs: Jobs = None,
@@ -69,6 +60,11 @@ def command(
     If the scenario states a load, the command first finds the users that cause it. The same
     scenario and seed give the same results, so a finished run directory is used again. --link gives
     the scenario another bottleneck and its classes another round trip; --set changes fields of it.
+
+    Options:
+        directory (--out FOLDER): The run directory; default: runs/NAME-KEY-sSEED. With --seeds
+            their folder.
+        world (--on): Run simulated, or on this machine's kernel.
     """
     check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:

@@ -21,7 +21,7 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.options import Link as LinkName
-from aqmlab.cli.options import Seed, one_seed
+from aqmlab.cli.options import Seed, described, one_seed, option
 from aqmlab.cli.shell_mahimahi import Mahimahi
 from aqmlab.cli.shell_mahimahi import read as read_mahimahi
 from aqmlab.cli.shell_notes import notes, refusals, trust, ways_out
@@ -48,7 +48,7 @@ from aqmlab.engine.shell import (
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest
 from aqmlab.engine.shell_users import users_of
 from aqmlab.engine.workspace import is_being_made
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
@@ -71,202 +71,44 @@ _CANNOT_RUN = 125
 """Exit status where no program can be run."""
 
 
+@described
 def command(
-    program: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PROGRAM",
-            help="What to run, with its arguments, after --; default: your shell.",
-            show_default=False,
-        ),
-    ] = None,
-    scenario: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The bottleneck of this scenario, instead of rates, traces and losses; --queue "
-            "replaces its queue. Its users: --beside FILE.",
-        ),
-    ] = None,
+    program: list[str] | None = None,
+    *,
+    scenario: Path | None = None,
     link_name: LinkName = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DOWN/UP",
-            help="Download and upload in Mbit/s; one number is both; default: 20/2.",
-        ),
-    ] = None,
-    down: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATE|FILE",
-            help="Rate of the download, or a trace file of mahimahi: each line is a time in ms at "
-            "which the link can send one packet of 1500 bytes.",
-        ),
-    ] = None,
-    up: Annotated[
-        str | None, typer.Option(metavar="RATE|FILE", help="Rate of the upload, or a trace file.")
-    ] = None,
-    rtt: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Round trip of the empty link, in ms; default: 20 ms."),
-    ] = None,
-    queue: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="QUEUE,...",
-            help="Queue of both directions: a name of `aqmlab list disciplines` or presets, "
-            "NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs with "
-            "each, and a table compares them.",
-            show_default=False,
-        ),
-    ] = None,
-    queue_down: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="Queue of the download alone.")
-    ] = None,
-    queue_up: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="Queue of the upload alone.")
-    ] = None,
-    buffer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times "
-            "round trip); default: 1 bdp where a queue has none of its own. Home routers often "
-            "have 250 ms or more.",
-        ),
-    ] = None,
-    loss: Annotated[
-        float, typer.Option(metavar="SHARE", help="Random loss each way: 0.01 is 1 %.")
-    ] = 0.0,
-    jitter: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME",
-            help="A random delay of up to TIME for each packet of both directions; packets keep "
-            "their order.",
-        ),
-    ] = "0 ms",
-    ecn: Annotated[
-        bool | None,
-        typer.Option(
-            "--ecn/--no-ecn",
-            help="Whether connections ask for ECN; default: this kernel's setting.",
-            show_default=False,
-        ),
-    ] = None,
-    control: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The program's congestion control, for uploads: cubic, bbr, reno; default: this "
-            "kernel's (net.ipv4.tcp_congestion_control). The summary states it.",
-        ),
-    ] = None,
-    far_control: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The far end's congestion control, for downloads; default: this kernel's.",
-        ),
-    ] = None,
-    net: Annotated[
-        str,
-        typer.Option(
-            metavar="NET",
-            help="What the program reaches. none: nothing. local: the built-in services. host: the "
-            "services, private networks, and this machine's own servers as host.aqmlab (127.0.0.1 "
-            "is the program's own). all: the services and public addresses. host,all: all of it.",
-        ),
-    ] = "local",
-    duration: Annotated[
-        str | None,
-        typer.Option("--for", metavar="TIME", help="End the program after TIME: '30 s', '5 min'."),
-    ] = None,
+    rate: str | None = None,
+    down: str | None = None,
+    up: str | None = None,
+    rtt: str | None = None,
+    queue: list[str] | None = None,
+    queue_down: str | None = None,
+    queue_up: str | None = None,
+    buffer: str | None = None,
+    loss: float = 0.0,
+    jitter: str = "0 ms",
+    ecn: bool | None = None,
+    control: str | None = None,
+    far_control: str | None = None,
+    net: str = "local",
+    duration: str | None = None,
     repeat: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=_MOST_REPEATS,
-            help="Number of runs with each queue; each has the next seed.",
+        option(
+            "N", "Number of runs with each queue; each has the next seed.", min=1, max=_MOST_REPEATS
         ),
     ] = 1,
-    test: Annotated[
-        BuiltIn | None,
-        typer.Option(
-            help="Instead of a program: responsiveness under load (15 s, or --for TIME), or "
-            "Flent's rrul (30 s).",
-            show_default=False,
-        ),
-    ] = None,
-    beside: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="USERS",
-            help="Simulated users on the same link. KIND:NUMBER, such as http2-web:10 or "
-            "bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: "
-            "uploads without end. '{ kind = ... }': a class of traffic as a scenario has it. A "
-            "scenario file: all its users.",
-            show_default=False,
-        ),
-    ] = None,
-    warm_up: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Start the users beside the program TIME before it, so that it meets a full "
-            "queue; default: 5 s with --beside, else 0 s. Not measured.",
-        ),
-    ] = None,
+    test: BuiltIn | None = None,
+    beside: list[str] | None = None,
+    warm_up: str | None = None,
     seed: Seed = None,
-    pcap: Annotated[
-        bool,
-        typer.Option(
-            "--pcap",
-            help="Write capture.pcapng into the run directory: every packet at the queue, with a "
-            "comment on how long it waited, or why it was dropped or marked.",
-        ),
-    ] = False,
-    view: Annotated[
-        bool,
-        typer.Option(
-            "--view",
-            help="Draw rates and waits while the program runs; its output goes to output.txt in "
-            "the run directory. Without a terminal: a line every 10 s.",
-        ),
-    ] = False,
-    mm: Annotated[
-        bool,
-        typer.Option(
-            "--mm",
-            help="Options of mahimahi's mm-delay and mm-link follow, then the program: "
-            "--mm up.trace down.trace --downlink-queue=codel -- PROGRAM.",
-        ),
-    ] = False,
-    attach: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Run the program beside one that is running: in its network, over its link. DIR "
-            "is the other's run directory.",
-        ),
-    ] = None,
-    doctor: Annotated[
-        bool,
-        typer.Option(
-            "--doctor",
-            help="Print what this machine allows and how to allow more, and run nothing.",
-        ),
-    ] = False,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="The run directory, or the folder of several; default: runs/shell-PROGRAM-TIME.",
-        ),
-    ] = None,
+    record: list[str] | None = None,
+    pcap: bool = False,
+    view: bool = False,
+    mm: bool = False,
+    attach: Path | None = None,
+    doctor: bool = False,
+    directory: Path | None = None,
 ) -> None:
     r"""Run any program with any queue: curl, a browser, a game.
 
@@ -294,6 +136,56 @@ def command(
     option, the program's name); 125 if this machine cannot run it (--doctor says why).
 
     Ctrl-C and other signals go to the program; the second of them kills it.
+
+    Options:
+        program (PROGRAM): What to run, with its arguments, after --; default: your shell.
+        scenario (FILE): The bottleneck of this scenario, instead of rates, traces and losses;
+            --queue replaces its queue. --beside FILE adds its users.
+        rate (DOWN/UP): Download and upload in Mbit/s; one number sets both; default: 20/2.
+        down (RATE|FILE): Rate of the download, or a trace file of mahimahi: each line is a time in
+            ms at which the link can send one packet of 1500 bytes.
+        up (RATE|FILE): Rate of the upload, or a trace file.
+        rtt (TIME): Round trip of the empty link, in ms; default: 20 ms.
+        queue (QUEUE,...): Queue of both directions: a name of `aqmlab list disciplines` or presets,
+            NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs with each,
+            and a table compares them.
+        queue_down (QUEUE): Queue of the download alone.
+        queue_up (QUEUE): Queue of the upload alone.
+        buffer (SIZE): Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times
+            round trip); default: 1 bdp where a queue has none of its own. Home routers often have
+            250 ms or more.
+        loss (SHARE): Random loss each way: 0.01 is 1 %.
+        jitter (TIME): A random delay of up to TIME for each packet of both directions; packets keep
+            their order.
+        ecn (--ecn/--no-ecn): Whether connections ask for ECN; default: this kernel's setting.
+        control (NAME): The program's congestion control, for uploads: cubic, bbr, reno; default:
+            this kernel's (net.ipv4.tcp_congestion_control). The summary states it.
+        far_control (NAME): The far end's congestion control, for downloads; default: this kernel's.
+        net (NET): What the program reaches. none: nothing. local: the built-in services. host: the
+            services, private networks, and this machine's own servers as host.aqmlab (127.0.0.1 is
+            the program's own). all: the services and public addresses. host,all: all of it.
+        duration (--for TIME): End the program after TIME: '30 s', '5 min'.
+        test: Instead of a program: responsiveness under load (15 s, or --for TIME), or Flent's rrul
+            (30 s).
+        beside (USERS): Simulated users on the same link. KIND:NUMBER, such as http2-web:10 or
+            bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: uploads
+            without end. '{ kind = ... }': a class of traffic, as in a scenario. A scenario file:
+            all its users.
+        warm_up (TIME): Start the users beside the program TIME before it, so that it meets a full
+            queue; default: 5 s with --beside, else 0 s. Not measured.
+        record (TABLE,...): Tables that the run directory has besides responses, flows and queue.
+            packets: a row for each packet at a queue, with its flow, wait and outcome.
+        pcap (--pcap): Write capture.pcapng into the run directory: every packet at the queue, with
+            a comment on how long it waited, or why it was dropped or marked.
+        view (--view): Draw rates and waits while the program runs; its output goes to output.txt in
+            the run directory. Without a terminal: a line every 10 s.
+        mm (--mm): Options of mahimahi's mm-delay and mm-link follow, then the program: --mm
+            up.trace down.trace --downlink-queue=codel -- PROGRAM.
+        attach (DIR): Run the program beside one that is running: in its network, over its link. DIR
+            is the other's run directory.
+        doctor (--doctor): Print what this machine allows and how to allow more, and run nothing.
+        directory (--out DIR): The run directory, or the folder of several; default:
+            runs/shell-PROGRAM-TIME.
     """
     if doctor:
         _examine()
@@ -332,7 +224,9 @@ def command(
             title = shlex.join(subject.words)[:60]
             users = users_of(beside or [], link.rtt_s)
             span = Span(subject.longest_s, warm_up_s)
-            content = link.scenario(title, first_seed + number, span, users)
+            content = _recording(
+                record or [], link.scenario(title, first_seed + number, span, users)
+            )
             if pcap:
                 content = content.with_overrides({"measure.capture": "bottleneck"})
             place = _place(target, list(links), name, number if repeat > 1 else None)
@@ -362,6 +256,16 @@ def command(
         say_lines(summary_lines(outcome, runs[0].link, subject.name, subject.words))
         raise typer.Exit(outcome.status or 0)
     raise typer.Exit(_series(runs, run, target, subject))
+
+
+def _recording(tables: Sequence[str], scenario: Scenario) -> Scenario:
+    """A scenario that records some tables besides its own."""
+    names = [name.strip() for text in tables for name in text.split(",")]
+    wanted = dict.fromkeys([*scenario.data["measure"]["record"], *names])
+    try:
+        return scenario.with_overrides({"measure.record": list(wanted)})
+    except ScenarioError as error:
+        raise AqmlabError(re.sub(r"^measure\.record\.\d+", "--record", str(error))) from None
 
 
 def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path | None) -> Mahimahi:
@@ -601,10 +505,8 @@ def _watch(link: Link | FileLink, *, view: bool) -> Callable[[Path], AbstractCon
 
 def _examine() -> None:
     """Shows what this machine allows; the exit status says whether programs can be run."""
-    table = TableModel("programs behind a queue on this machine")
-    table.add_key("part")
-    table.add_key("state")
-    table.add_text("found")
+    title = "programs behind a queue on this machine"
+    table = TableModel(title, ["part", "state"], texts=["found"])
     found = list(findings())
     for finding in found:
         tone = {State.FINE: "better", State.POOR: "clear", State.MISSING: "worse"}[finding.state]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
 from aqmlab.cli import tables
-from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format
+from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format, described, option
 from aqmlab.cli.planning import kept
 from aqmlab.errors import AqmlabError
 from aqmlab.results import subscriber_tables
@@ -24,26 +22,29 @@ _MANY = 3
 """More runs than this are hard to read one by one."""
 
 
+@described
 def command(
     places: Runs,
     batches: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "N",
+            "Add intervals within each run, from N batches of its responses.",
             min=2,
-            metavar="N",
-            help="Add intervals within each run, from this number of batches of its responses.",
         ),
     ] = None,
-    by: Annotated[
-        Literal["plan", "node"] | None,
-        typer.Option(help="Show the plans or the nodes of an access network instead of classes."),
-    ] = None,
+    *,
+    by: Literal["plan", "node"] | None = None,
     where: Where = None,
     as_json: Json = False,
     as_tsv: Tsv = False,
     markup: Format = None,
 ) -> None:
-    """Show what runs measured."""
+    """Show what runs measured.
+
+    Options:
+        by: Show the plans or the nodes of an access network instead of classes.
+    """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     found = distinguish(kept(places, where) if where else gather(places, needs_tables=False))
     if as_json:

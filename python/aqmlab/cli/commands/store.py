@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, say
 from aqmlab._util.words import counted
-from aqmlab.cli.options import Json
+from aqmlab.cli.options import Json, StoreFolder, described
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError, LaterRunError, RunError
 
@@ -18,10 +17,6 @@ __all__ = ["app"]
 
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-_Folder = Annotated[
-    Path, typer.Option("--store", metavar="FOLDER", help="Folder of the runs, by key.")
-]
 
 
 @app.callback()
@@ -37,7 +32,7 @@ def _opened(folder: Path) -> Store:
 
 
 @app.command("check")
-def _check(store: _Folder = STORE_ROOT, as_json: Json = False) -> None:
+def _check(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Check every byte of every run.
 
     Exit status 1 if a run is damaged. Nothing is changed: the next sweep that needs a damaged run
@@ -73,7 +68,7 @@ def _check(store: _Folder = STORE_ROOT, as_json: Json = False) -> None:
 
 
 @app.command("size")
-def _size(store: _Folder = STORE_ROOT, as_json: Json = False) -> None:
+def _size(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Print the number of runs and their size."""
     found = _opened(store)
     places = {"runs": list(found.runs()), "damaged": found.damaged()}
@@ -94,14 +89,17 @@ def _bytes_of(folder: Path) -> int:
 
 
 @app.command("prune")
+@described
 def _prune(
-    store: _Folder = STORE_ROOT,
-    other_engines: Annotated[
-        bool,
-        typer.Option("--other-engines", help="Remove the runs of other engines, too."),
-    ] = False,
+    store: StoreFolder = STORE_ROOT,
+    *,
+    other_engines: bool = False,
 ) -> None:
-    """Remove damaged runs and leftovers of killed processes."""
+    """Remove damaged runs and leftovers of killed processes.
+
+    Options:
+        other_engines (--other-engines): Remove the runs of other engines, too.
+    """
     from aqmlab import _native
 
     found = _opened(store)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab._util.markup import rendered
@@ -19,13 +16,16 @@ from aqmlab.cli.options import (
     MetricFiles,
     OwnMetrics,
     Plugins,
+    SchedulerAddress,
     Seed,
     Seeds,
     Sets,
+    StoreFolder,
     Tsv,
     Where,
     check_format,
     chosen_seeds,
+    described,
     named_as_options,
 )
 from aqmlab.engine.store import STORE_ROOT
@@ -41,33 +41,20 @@ _MOST_ANSWERED = 400
 """Runs of a sweep that are read once more for an answer."""
 
 
+@described
 def command(
-    file: Annotated[Path, typer.Argument(metavar="SWEEP", help="Sweep file (TOML).")],
+    file: Path,
     overrides: Sets = None,
     seed: Seed = None,
     seeds: Seeds = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
-        ),
-    ] = None,
+    *,
+    scheduler: SchedulerAddress = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     where: Where = None,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="FOLDER", help="Folder of the results; default: runs/sweeps/NAME."
-        ),
-    ] = None,
-    store: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the runs, by key.")
-    ] = STORE_ROOT,
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Check every byte of the runs in the store."),
-    ] = False,
+    directory: Path | None = None,
+    store: StoreFolder = STORE_ROOT,
+    verify: bool = False,
     as_json: Json = False,
     as_tsv: Tsv = False,
     markup: Format = None,
@@ -79,6 +66,11 @@ def command(
 
     Finished runs are reused: the same command continues an interrupted sweep, and an extended sweep
     makes only the new runs.
+
+    Options:
+        file (SWEEP): Sweep file (TOML).
+        directory (--out FOLDER): Folder of the results; default: runs/sweeps/NAME.
+        verify (--verify): Check every byte of the runs in the store.
     """
     from aqmlab.sweeps.file import Sweep
     from aqmlab.sweeps.summary import SweepSummary, points_where

@@ -13,7 +13,7 @@ from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.files import check_output_file
 from aqmlab._util.table import TableModel
 from aqmlab._util.words import nearest
-from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
+from aqmlab.cli.options import Json, Seed, Sets, argument, described, one_seed, option, renamed
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
@@ -51,24 +51,23 @@ def _traffic() -> None:
 
 
 @app.command("describe")
+@described
 def _describe_command(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="A scenario file, connection vectors (.cvec), a capture (.pcap, .pcapng), or a "
+        argument(
+            "SOURCE",
+            "A scenario file, connection vectors (.cvec), a capture (.pcap, .pcapng), or a "
             f"kind: {', '.join(EXAMPLES)}.",
         ),
     ],
     overrides: Sets = None,
     seed: Seed = None,
     seconds: Annotated[
-        float, typer.Option(min=1.0, max=1e6, metavar="S", help="Simulated seconds of the source.")
+        float, option("S", "Simulated seconds of the source.", min=1.0, max=1e6)
     ] = SECONDS,
-    figure: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Figure (.svg, .png, .pdf, .html)."),
-    ] = None,
+    *,
+    figure: Path | None = None,
     as_json: Json = False,
 ) -> None:
     """Show what a source of traffic asks for.
@@ -76,6 +75,9 @@ def _describe_command(
     The source runs on an ideal network: it loses nothing and adds only the round trip. The command
     prints quantiles, tail indices (Hill) and the Hurst parameter (from the logscale diagram of the
     Haar wavelet). For a capture it prints how the packets arrive.
+
+    Options:
+        figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html).
     """
     from aqmlab.figures.files import save
     from aqmlab.traffic import views as describe_views
@@ -107,16 +109,25 @@ def _describe_command(
 def _describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
     """How the packets of a capture arrive."""
     from aqmlab.figures.files import save
-    from aqmlab.traffic.arrivals import arrivals, arrivals_figure, arrivals_table
+    from aqmlab.traffic.arrivals import (
+        arrivals,
+        arrivals_figure,
+        arrivals_table,
+        ways,
+        ways_table,
+    )
 
     with Progress("reading") as progress:
         found = arrivals(capture, progress=progress.task(capture.name))
+    passed, notes = ways(capture)
+    for text in notes_in_words(notes):
+        say(f"note: {text}")
     if figure is not None:
         save(arrivals_figure(found), figure)
     if as_json:
         print_json([one.to_json() for one in found])
         return
-    show(arrivals_table(found))
+    show(arrivals_table(found), "", ways_table(passed, notes))
     if figure is not None:
         out(f"figure: {figure}")
 
@@ -143,24 +154,15 @@ def _opened(source: str, overrides: list[Override]) -> Scenario:
 
 
 @app.command("from-capture")
+@described
 def _from_capture_command(
-    capture: Annotated[Path, typer.Argument(metavar="FILE", help="Capture: pcap or pcapng.")],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The file of connection vectors.")
-    ],
-    idle: Annotated[
-        str, typer.Option(metavar="TIME", help="Longest pause within one piece of data.")
-    ] = "500 ms",
-    timeout: Annotated[
-        str, typer.Option(metavar="TIME", help="Give up connections that are silent for longer.")
-    ] = "10 min",
-    partial: Annotated[
-        _Partial,
-        typer.Option(
-            help="What to do with connections that lack their start, end or one direction."
-        ),
-    ] = _Partial.keep,
-    layout: Annotated[_Layout, typer.Option(help="Text layout of the vectors.")] = _Layout.original,
+    capture: Path,
+    *,
+    output: Path,
+    idle: str = "500 ms",
+    timeout: str = "10 min",
+    partial: _Partial = _Partial.keep,
+    layout: _Layout = _Layout.original,
     old_format: Annotated[str | None, renamed("--format", "--layout")] = None,  # noqa: ARG001
     as_json: Json = False,
 ) -> None:
@@ -168,6 +170,14 @@ def _from_capture_command(
 
     The vectors hold what the applications sent, and when, without the effects of the network.
     Packets need only their headers: a snap length of 96 bytes is enough.
+
+    Options:
+        capture (FILE): Capture: pcap or pcapng.
+        output (-o, --output FILE): The file of connection vectors.
+        idle (TIME): Longest pause within one piece of data.
+        timeout (TIME): Give up connections that are silent for longer.
+        partial: What to do with connections that lack their start, end or one direction.
+        layout: Text layout of the vectors.
     """
     with Progress("reading") as progress:
         report = from_capture(
@@ -191,9 +201,7 @@ def _from_capture_command(
 def _report_table(report: Mapping[str, Any]) -> TableModel:
     """What was read, made and skipped."""
     packets, connections, vectors = (report[part] for part in ("packets", "connections", "vectors"))
-    table = TableModel()
-    table.add_key("what was read and made")
-    table.add_number("")
+    table = TableModel("", ["what was read and made"], [""])
 
     def row(what: str, number: float) -> None:
         table.add_row(what, f"{number:,.0f}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab.cli.options import (
     Jobs,
@@ -15,10 +13,14 @@ from aqmlab.cli.options import (
     MetricFiles,
     OwnMetrics,
     Plugins,
+    SchedulerAddress,
     Seeds,
     Sets,
+    StoreFolder,
     Tsv,
     check_format,
+    described,
+    option,
 )
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
@@ -29,73 +31,34 @@ from aqmlab.scenario import vary
 __all__ = ["command"]
 
 
+@described
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="SCENARIO", help="Scenario files (TOML).")],
-    varied: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="FIELD=RANGE",
-            help='Range or values to search: "discipline.target=1 ms..50 ms:log", '
-            '"...limit=10..500:whole", or values between commas. A name that is no field is a '
-            "variable for $name in --set. May be repeated.",
-        ),
-    ] = None,
+    files: list[Path],
+    *,
+    varied: list[str] | None = None,
     goals: Annotated[
         list[str] | None,
-        typer.Option(
-            "--goal",
-            metavar="GOAL",
-            help='"minimize METRIC" or "maximize METRIC", several between commas: '
+        option(
+            "GOAL",
+            '"minimize METRIC" or "maximize METRIC"; commas separate several: '
             '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short '
             "names, by what they measure: "
             f"{listed(GROUPED)}. Metrics of applications name a class: mos.calls.",
+            "--goal",
         ),
     ] = None,
-    constraints: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--constraint",
-            metavar="BOUND",
-            help='Condition of every scenario: "loss.forward <= 0.02". May be repeated.',
-        ),
-    ] = None,
-    derived: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--derive",
-            metavar="NAME=EXPRESSION",
-            help='A variable computed from others: "max_th=3 * min_th". May be repeated.',
-        ),
-    ] = None,
+    constraints: list[str] | None = None,
+    derived: list[str] | None = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     overrides: Sets = None,
     seeds: Seeds = None,
-    trials: Annotated[int, typer.Option(metavar="N", help="Number of settings to try.")] = 60,
-    confirm: Annotated[
-        int,
-        typer.Option(metavar="N", help="Number of fresh seeds that test the chosen settings."),
-    ] = 8,
-    batch: Annotated[
-        int,
-        typer.Option(metavar="N", help="Number of settings to propose at a time."),
-    ] = 4,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
-        ),
-    ] = None,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="FOLDER", help="Folder of the search; default: runs/tunes/SCENARIO."
-        ),
-    ] = None,
-    store: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the runs, by key.")
-    ] = STORE_ROOT,
+    trials: int = 60,
+    confirm: int = 8,
+    batch: int = 4,
+    scheduler: SchedulerAddress = None,
+    directory: Path | None = None,
+    store: StoreFolder = STORE_ROOT,
     as_json: Json = False,
     as_tsv: Tsv = False,
     jobs: Jobs = None,
@@ -107,6 +70,20 @@ def command(
     Every setting runs in every scenario with every seed. The chosen settings run again on fresh
     seeds, against the untuned scenario. Finished runs are reused: the same command continues an
     interrupted search.
+
+    Options:
+        files (SCENARIO): Scenario files (TOML).
+        varied (--vary FIELD=RANGE): Range or values to search: "discipline.target=1 ms..50 ms:log",
+            "...limit=10..500:whole", or values between commas. A name that is no field is a
+            variable for $name in --set. May be repeated.
+        constraints (--constraint BOUND): Condition of every scenario: "loss.forward <= 0.02". May
+            be repeated.
+        derived (--derive NAME=EXPRESSION): A variable computed from others: "max_th=3 * min_th".
+            May be repeated.
+        trials (N): Number of settings to try.
+        confirm (N): Number of fresh seeds that test the chosen settings.
+        batch (N): Number of settings to propose at a time.
+        directory (--out FOLDER): Folder of the search; default: runs/tunes/SCENARIO.
     """
     from aqmlab.cli import tune_tables
     from aqmlab.tuning.campaign import tune

@@ -7,13 +7,21 @@ import textwrap
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-import typer
-
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.filekinds import file_kind
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
-from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format, named_as_options
+from aqmlab.cli.options import (
+    Format,
+    Json,
+    Runs,
+    Tsv,
+    Where,
+    check_format,
+    described,
+    named_as_options,
+    option,
+)
 from aqmlab.cli.planning import baselines, kept
 from aqmlab.engine.retold import events_of
 from aqmlab.errors import AqmlabError
@@ -39,40 +47,21 @@ _COMPARED = ("all", "slowest_10")
 """Bands whose differences between queues are shown."""
 
 
+@described
 def command(
     places: Runs,
     response: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Show the story of one response: row N of responses.parquet, from 1.",
-        ),
+        option("N", "Show the story of one response: row N of responses.parquet, from 1.", min=1),
     ] = None,
     slowest: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="K", help="Show the story of the K-th slowest response."),
+        int | None, option("K", "Show the story of the K-th slowest response.", min=1)
     ] = None,
-    traffic: Annotated[
-        str | None,
-        typer.Option("--class", metavar="NAME", help="Class of traffic; default: each of them."),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="Baseline: label of a run; default: drop-tail."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Draw the response as a sequence diagram (.svg, .png, .pdf).",
-        ),
-    ] = None,
-    theme: Annotated[
-        Literal["light", "dark"], typer.Option(help="Background and colours of the diagram.")
-    ] = "light",
+    *,
+    traffic: str | None = None,
+    baseline: str | None = None,
+    output: Path | None = None,
+    theme: Literal["light", "dark"] = "light",
     where: Where = None,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -88,6 +77,12 @@ def command(
 
     For a capture (pcap or pcapng) the command shows what one place can know: handshake, time-outs,
     recovery, server and transfer of each request and its response.
+
+    Options:
+        traffic (--class NAME): Class of traffic; default: each of them.
+        baseline (LABEL): Baseline: label of a run; default: drop-tail.
+        output (-o, --output FILE): Draw the response as a sequence diagram (.svg, .png, .pdf).
+        theme: Background and colours of the diagram.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     if response is not None and slowest is not None:

@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
-__all__ = ["Kind", "Option", "kind", "names"]
+__all__ = ["FigureKind", "Option", "kind", "names"]
 
 
 _ARGUMENT = re.compile(r"^ {8}(\w+): (.+(?:\n {12}.+)*)$", re.MULTILINE)
@@ -35,7 +35,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FigureKind:
     """A kind of figure."""
 
     name: str
@@ -71,7 +71,7 @@ def names() -> list[str]:
     return sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(__path__))
 
 
-def kind(name: str) -> Kind:
+def kind(name: str) -> FigureKind:
     """A kind by its name.
 
     Raises:
@@ -83,4 +83,4 @@ def kind(name: str) -> Kind:
         )
     module = name.replace("-", "_")
     found = importlib.import_module(f"{__name__}.{module}")
-    return Kind(name, getattr(found, module))
+    return FigureKind(name, getattr(found, module))

@@ -1,4 +1,4 @@
-"""Who has the air of a Wi-Fi, as stacked bars."""
+"""Airtime shares of a Wi-Fi, as stacked bars."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def airtime(
     way: Literal["both", "down", "up"] = "both",
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Who has the air of a Wi-Fi, as stacked bars.
+    """Airtime shares of a Wi-Fi, as stacked bars.
 
     Each bar is a configuration: the share of the time in which something of a kind of station is on
     the air, from the access point or from the station. What is left is silence between

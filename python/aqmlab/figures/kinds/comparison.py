@@ -19,7 +19,7 @@ def comparison(
     limit_s: float | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Response times above the queueing delay over time.
+    """Response times, and queueing delay over time.
 
     Distribution and tail of the response times, and the queueing delay below: what `aqmlab compare`
     draws, as far as the runs recorded it.

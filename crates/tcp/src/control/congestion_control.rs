@@ -210,6 +210,12 @@ pub(crate) trait CongestionControl: Default {
         Decrease::HALF
     }
 
+    /// The retransmission timer has expired, whether or not that is congestion of its own: Linux's state Loss.
+    #[inline]
+    fn on_loss_state(&mut self, params: &Self::Params, window: &Window) {
+        let _ = (params, window);
+    }
+
     /// An ACK, whatever state the connection is in. Comes from senders that keep a log of each
     /// segment (`recovery = "rack-tlp"`), before [`on_ack`](Self::on_ack).
     #[inline]

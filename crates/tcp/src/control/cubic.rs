@@ -13,7 +13,7 @@ use super::congestion_control::{
 };
 use super::history::History;
 use super::window::Window;
-use crate::profile::{DecreaseBase, Pacing, Profile};
+use crate::profile::{DecreaseBase, Pacing, Profile, RackRules};
 use whole::Count;
 
 /// Parameters of CUBIC.
@@ -112,10 +112,13 @@ impl Parameters for Params {
              off until a time-out.",
             "Section 4.6 reduces FlightSize; `multiplicative_decrease_base` of the stack sets the \
              base, as for Reno. With `\"cwnd\"` the window is rounded down to whole segments.",
-            "With `rack_rules = \"linux\"` the window is a whole number of segments; while it does \
-             not change, the curve is evaluated at most every 31 ms; a time-out forgets the window \
-             of the last congestion and the smallest round trip; and an undo restores the window, \
-             not the curve.",
+            "With `rack_rules = \"linux\"` the window is a whole number of segments, and times of the \
+             curve are counted in ticks of 4 ms. While the window does not change, the curve is \
+             evaluated every eighth tick. Every time-out forgets the window of the last congestion \
+             and the smallest round trip. Reports of SACK give round trips, what was sent again \
+             gives none, and for one second after an epoch begins none counts. An epoch does not \
+             count the time since data was sent last, if nothing is in flight. HyStart's train of \
+             ACKs may last up to 1 ms longer. An undo restores the window, not the curve.",
         ],
         memory: "when each segment in flight was sent",
     };
@@ -227,12 +230,18 @@ impl Round {
         }
     }
 
-    /// Whether slow start is to end: the path is full.
-    fn is_full(&mut self, rtt: Option<f64>, min_rtt: f64, is_paced: bool, now: Time) -> bool {
+    /// Whether slow start is to end: the path is full. `slack`: how much later the ACKs of a burst may come.
+    fn is_full(
+        &mut self,
+        rtt: Option<f64>,
+        (min_rtt, slack): (f64, f64),
+        is_paced: bool,
+        now: Time,
+    ) -> bool {
         if now - self.train <= HYSTART_SPACING {
             self.train = now;
             // A pacer spreads a window over most of a round trip; then a long train shows no queue (Linux).
-            let most = if is_paced { min_rtt } else { min_rtt / 2.0 };
+            let most = (min_rtt + slack) * if is_paced { 1.0 } else { 0.5 };
             if (now - self.start).as_secs_f64() > most {
                 return true;
             }
@@ -264,14 +273,28 @@ impl Cubic {
 
     /// Whether HyStart ends slow start at an ACK, before the window grows. Once it has, it is off until a
     /// time-out (Linux).
-    fn ends_slow_start(&mut self, window: &Window, ack: &Ack<'_>, rtt: Option<f64>) -> bool {
-        if ack.una > self.round.end {
-            self.round = Round::begin(ack.max, ack.now);
+    fn ends_slow_start(
+        &mut self,
+        window: &Window,
+        (una, max): (u64, u64),
+        now: Time,
+        profile: &Profile,
+        rtt: Option<f64>,
+    ) -> bool {
+        if una > self.round.end {
+            self.round = Round::begin(max, now);
         }
-        let segments = window.cwnd / ack.profile.mss.0 as f64;
-        let is_paced = ack.profile.pacing == Pacing::Linux;
+        let segments = window.cwnd / profile.mss.0 as f64;
+        let is_paced = profile.pacing == Pacing::Linux;
+        let slack = if self.count.is_whole {
+            self.burst_time(window)
+        } else {
+            0.0
+        };
         self.found = segments >= HYSTART_LOW_WINDOW
-            && self.round.is_full(rtt, self.min_rtt, is_paced, ack.now);
+            && self
+                .round
+                .is_full(rtt, (self.min_rtt, slack), is_paced, now);
         self.found
     }
 
@@ -324,6 +347,10 @@ impl CongestionControl for Cubic {
     type Params = Params;
 
     fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
+        if self.count.is_whole {
+            self.note_sent(now);
+            return;
+        }
         // Time without anything in flight is none in which the window could have grown.
         if self.history.len() == 0
             && let Some(epoch) = self.epoch
@@ -335,28 +362,22 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
+        if let Some(counted) = ack.counted {
+            self.grow_whole(params, window, ack, counted);
+            return;
+        }
         let rtt = self.measure(ack);
         self.last_ack = ack.now;
-        let mut acked = ack.acked / ack.profile.mss.0;
         if window.in_slow_start(ack.profile) {
-            if !params.hystart || self.found || !self.ends_slow_start(window, ack, rtt) {
-                if ack.counted.is_none() {
-                    window.slow_start(ack.acked, ack.profile);
-                    return;
-                }
-                acked = window.slow_start_whole(ack);
-                if acked == 0 {
-                    return;
-                }
-            } else {
-                window.ssthresh = window.cwnd;
+            let round = (ack.una, ack.max);
+            let ends = params.hystart
+                && !self.found
+                && self.ends_slow_start(window, round, ack.now, ack.profile, rtt);
+            if !ends {
+                window.slow_start(ack.acked, ack.profile);
+                return;
             }
-        }
-        if let Some(counted) = ack.counted {
-            let cwnd = window.segments(ack.profile);
-            let per_segment = self.count_avoided(params, cwnd, acked, ack.now);
-            window.avoid_whole(per_segment, acked, counted, ack.profile);
-            return;
+            window.ssthresh = window.cwnd;
         }
         let mss = ack.profile.mss.0 as f64;
         let step = self.avoid(params, window.cwnd / mss, ack.acked as f64 / mss, ack.now);
@@ -364,6 +385,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_recovery_ack(&mut self, ack: &Ack<'_>) {
+        if self.count.is_whole {
+            return;
+        }
         self.measure(ack);
         self.last_ack = ack.now;
     }
@@ -389,7 +413,6 @@ impl CongestionControl for Cubic {
         });
         let cwnd = window.cwnd / congestion.profile.mss.0 as f64;
         let is_whole = congestion.whole;
-        self.count.is_whole = is_whole;
         self.w_max = if cwnd < self.w_max {
             let less = cwnd * (1.0 + beta) / 2.0;
             if is_whole { libm::floor(less) } else { less }
@@ -400,13 +423,6 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         self.from_plateau = congestion.cause == Cause::Timeout;
         self.found &= congestion.cause != Cause::Timeout;
-        if is_whole && congestion.cause == Cause::Timeout {
-            (self.w_max, self.min_rtt) = (0.0, f64::INFINITY);
-            self.count = Count {
-                is_whole,
-                ..Count::default()
-            };
-        }
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
         Decrease::Bytes(match congestion.profile.multiplicative_decrease_base {
             DecreaseBase::FlightSize => beta * congestion.flight as f64,
@@ -419,8 +435,21 @@ impl CongestionControl for Cubic {
         })
     }
 
-    fn on_sample(&mut self, params: &Params, _: &mut Window, sample: &Sample<'_>) {
+    /// Linux begins anew: only the window itself is kept.
+    fn on_loss_state(&mut self, _: &Params, _: &Window) {
+        (self.w_max, self.min_rtt) = (0.0, f64::INFINITY);
+        (self.epoch, self.from_plateau, self.found) = (None, true, false);
+        self.count = Count {
+            is_whole: true,
+            ..Count::default()
+        };
+    }
+
+    fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
         self.smoothed = sample.srtt.map(Time::as_secs_f64);
+        if sample.profile.rack_rules == RackRules::Linux {
+            self.measure_whole(params, window, sample);
+        }
         if !params.counts_unused_time
             && !sample.window_limited
             && let Some(epoch) = self.epoch

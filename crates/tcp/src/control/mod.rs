@@ -197,6 +197,13 @@ impl Control {
         }
     }
 
+    /// The retransmission timer of a stack with Linux's rules has expired.
+    pub(crate) fn on_loss_state(&mut self, profile: &Profile) {
+        with_control!(&mut self.state, profile, control, params => {
+            control.on_loss_state(params, &self.window);
+        });
+    }
+
     /// Sets ssthresh in bytes (a SYN was lost).
     pub(crate) fn set_ssthresh(&mut self, bytes: u64) {
         self.window.ssthresh = bytes as f64;

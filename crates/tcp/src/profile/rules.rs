@@ -391,18 +391,21 @@ pub enum RackRules {
     /// has no margin (section 6.2).
     #[default]
     Rfc8985,
-    /// The rules of Linux. Window: Reno and CUBIC count whole segments; slow start ends at
-    /// ssthresh, and the rest of the ACK counts in congestion avoidance; after an idle time the
-    /// window halves for each time-out. Reduction: proportional rate reduction counts segments from
-    /// the window, not from the data in flight. One point ends reductions for marks, recoveries and
-    /// the repair after a time-out; the ACK that ends one grows the window; a later echo, or a loss
-    /// during a repair, reduces again. Reordering: a D-SACK widens the reordering window only after
-    /// a segment has come late, and counts as delivered. After segments that came more than three
-    /// late, data beyond a gap also grows the window. Timers: one timer runs, for RACK (2 ms
-    /// longer), the probe or retransmissions; a report of data sent before the last transmission of
-    /// the oldest segment restarts it. Pacing: a paced segment that leaves late shortens the next
-    /// gap, at most by half. With `rto_min_bounds = "variance"` the deviation of round trips falls
-    /// at most once per round trip.
+    /// The rules of Linux. Window: Reno and CUBIC count whole segments; slow start ends at ssthresh,
+    /// and the rest of the ACK counts in congestion avoidance; after an idle time the window halves
+    /// for each time-out, and ssthresh is a whole number of segments. Reduction: proportional rate
+    /// reduction counts segments from the window, not from the data in flight. One point ends
+    /// reductions for marks, recoveries and the repair after a time-out; the ACK that ends one grows
+    /// the window; a later echo, or a loss during a repair, reduces again. A time-out within a
+    /// recovery reaches the congestion control, although the window was cut already; the first new
+    /// data after any time-out says CWR. Without SACK duplicates at the end of a recovery count for
+    /// nothing. Reordering: a D-SACK widens the reordering window only after a segment has come late,
+    /// and counts as delivered. After segments that came more than three late, data beyond a gap also
+    /// grows the window. Timers: one timer runs, for RACK (2 ms longer), the probe or
+    /// retransmissions; a report of data sent before the last transmission of the oldest segment
+    /// restarts it. Pacing: a paced segment that leaves late shortens the next gap, at most by half.
+    /// With `rto_min_bounds = "variance"` the deviation of round trips falls at most once per round
+    /// trip.
     Linux,
 }
 

@@ -66,6 +66,11 @@ impl Space {
         cwnd
     }
 
+    /// The next new data says CWR, although nothing is reduced.
+    pub(super) fn say_cwr(&mut self) {
+        self.ecn.cwr_pending = self.says_cwr();
+    }
+
     /// Whether the peer echoes marks until the sender says CWR.
     fn says_cwr(&self) -> bool {
         self.agreed.has(Agreed::ECN) && !self.agreed.has(Agreed::ACCURATE)

@@ -17,7 +17,7 @@ from pathlib import Path
 from aqmlab._util.console import out, say
 from aqmlab.errors import AqmlabError
 from aqmlab.validation.kernel.host import CONTROLS, missing
-from aqmlab.validation.kernel.plans import Plan, drawn, scripts_of, smaller
+from aqmlab.validation.kernel.plans import LONGEST, Plan, drawn, scripts_of, smaller
 from aqmlab.validation.kernel.play import Played, play_all
 from aqmlab.validation.kernel.scripts import Verdict, judge, verdict
 
@@ -81,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compares transfers and says how many are equal."""
     parser = argparse.ArgumentParser(prog="kernel-diff", description=__doc__)
     parser.add_argument("--seeds", default="1..100", help="such as 1..100")
+    parser.add_argument("--longest", type=int, default=LONGEST, help="segments of the longest one")
     parser.add_argument("--at-once", type=int, default=4, help="how many are played at a time")
     parser.add_argument("--plain", action="store_true", help="do not shrink transfers that differ")
     parser.add_argument("--out", type=Path, help="a folder for the scripts of those that differ")
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seeds = seeds_of(chosen.seeds)
         known = AVAILABLE.read_text().split()
         controls = [ours for ours, theirs in CONTROLS.items() if theirs in known]
-        plans = {str(seed): drawn(seed, controls) for seed in seeds}
+        plans = {str(seed): drawn(seed, controls, chosen.longest) for seed in seeds}
         written = dict(zip(plans, scripts_of([*plans.values()]), strict=True))
         scripts = {seed: script for seed, (_, script) in written.items()}
         other = 0

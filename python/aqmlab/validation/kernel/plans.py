@@ -24,7 +24,9 @@ PROGRAM = Path("target/debug/examples/transfer")
 """Runs plans; ``make kernel-diff`` builds it."""
 MSS = 1000
 MOST = 60
-"""Events of the network fall on as many segments at most."""
+"""Events of the network fall on as many segments, unless the transfer is longer."""
+LONGEST = 22
+"""Segments of the longest transfer, unless stated."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ NO_EXTRAS = ', tail_loss_probe = { kind = "off" }, undo = false, dsack = false, 
 """What needs SACK."""
 
 
-def drawn(seed: int, controls: Sequence[str]) -> Plan:
-    """A random plan."""
+def drawn(seed: int, controls: Sequence[str], most: int = LONGEST) -> Plan:
+    """A random plan; `most`: segments that it has at most. A longer one than usual has no fewer than usual."""
     draw = random.Random(seed)
-    bulk = draw.randint(2, 22)
+    bulk = draw.randint(2 if most <= LONGEST else LONGEST + 2, most)
     parts = draw.choice([1, 1, 1, 2, 3])
     cuts = sorted(draw.sample(range(1, bulk), min(parts - 1, bulk - 1)))
     sizes = [(end - start) * MSS for start, end in zip([0, *cuts], [*cuts, bulk], strict=True)]
@@ -106,7 +108,7 @@ def drawn(seed: int, controls: Sequence[str]) -> Plan:
     number_late = draw.choice([0, 0, 0, 1, 2, 3])
 
     def some(share: float) -> tuple[int, ...]:
-        return tuple(number for number in range(1, MOST) if draw.random() < share)
+        return tuple(number for number in range(1, MOST + max(0, most - LONGEST)) if draw.random() < share)
 
     return Plan(
         control=draw.choice(controls),

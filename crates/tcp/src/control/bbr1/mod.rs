@@ -475,16 +475,20 @@ impl CongestionControl for Bbr1 {
     /// Neither a loss nor a time-out changes the model; the window of before comes back.
     fn on_congestion(
         &mut self,
-        _: &Params,
+        params: &Params,
         window: &Window,
         congestion: &Congestion<'_>,
     ) -> Decrease {
         self.save(window);
         if congestion.cause == Cause::Timeout {
-            (self.recovering, self.timed_out) = (true, true);
-            self.full_bw = 0.0;
+            self.on_loss_state(params, window);
         }
         Decrease::Bytes(window.ssthresh)
+    }
+
+    fn on_loss_state(&mut self, _: &Params, _: &Window) {
+        (self.recovering, self.timed_out) = (true, true);
+        self.full_bw = 0.0;
     }
 
     fn on_undo(&mut self, _: &Params, _: &mut Window) {

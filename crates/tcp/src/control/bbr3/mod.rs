@@ -713,22 +713,26 @@ impl CongestionControl for Bbr3 {
 
     fn on_congestion(
         &mut self,
-        _: &Params,
+        params: &Params,
         window: &Window,
         congestion: &Congestion<'_>,
     ) -> Decrease {
         self.save(window);
         self.before = Some((self.bounds, self.state));
         if congestion.cause == Cause::Timeout {
-            (self.recovering, self.timed_out) = (true, true);
-            if self.branch {
-                self.full = FullPipe::default();
-                if !self.is_probing() && self.bounds.inflight_shortterm.is_infinite() {
-                    self.bounds.inflight_shortterm = window.cwnd.max(self.prior_cwnd);
-                }
-            }
+            self.on_loss_state(params, window);
         }
         Decrease::Bytes(window.ssthresh)
+    }
+
+    fn on_loss_state(&mut self, _: &Params, window: &Window) {
+        (self.recovering, self.timed_out) = (true, true);
+        if self.branch {
+            self.full = FullPipe::default();
+            if !self.is_probing() && self.bounds.inflight_shortterm.is_infinite() {
+                self.bounds.inflight_shortterm = window.cwnd.max(self.prior_cwnd);
+            }
+        }
     }
 
     /// Section 5.5.11: the bounds are at least those of before, and probing begins anew: with the

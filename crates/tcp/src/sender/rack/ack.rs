@@ -395,6 +395,10 @@ impl RackSender {
         if cut {
             space.cut(outstanding, Cause::Timeout, cx);
         }
+        if linux {
+            space.control.on_loss_state(cx.profile);
+            space.say_cwr();
+        }
         self.dup_acks = 0;
         self.is_reducing = false;
         space.recovery_state = RecoveryState::Loss;
@@ -492,6 +496,7 @@ impl RackSender {
         let (una, max, state) = (space.una, space.max, space.recovery_state);
         let min_rtt = self.rack.min_rtt();
         let rate = self.log.rate(min_rtt);
+        let rtt = self.sampled_rtt(una > before.una, cx);
         let log = &self.log;
         space.control.on_sample(&Sample {
             now: cx.now,
@@ -503,7 +508,7 @@ impl RackSender {
             advances: una > before.una,
             marks,
             losses: &log.news.losses,
-            rtt: log.news.rtt,
+            rtt,
             srtt,
             rate,
             delivered: log.delivery.delivered,
@@ -515,6 +520,17 @@ impl RackSender {
         if space.control.limits_samples() {
             self.log.delivery.limit_by_application(in_flight);
         }
+    }
+
+    /// The round trip that a sample has. In Linux what an ACK covers gives none if some of it was sent again,
+    /// unless a time stamp is echoed.
+    fn sampled_rtt(&self, advances: bool, cx: &Context<'_>) -> Option<Time> {
+        let news = &self.log.news;
+        if rules::applies(cx) && news.resent && news.sacked_rtt.is_none() {
+            let echoed = self.rack.echoed.filter(|_| advances);
+            return echoed.map(|echoed| cx.now.saturating_sub(echoed));
+        }
+        news.rtt
     }
 
     /// An ACK in the first slow start opens the window; false if the congestion control is to do so.

@@ -28,6 +28,12 @@ pub(super) struct Said {
     pub(super) duplicate: bool,
 }
 
+/// Half and a quarter of a window, each rounded down to whole segments.
+fn three_quarters(window: u64, cx: &Context<'_>) -> u64 {
+    let mss = cx.profile.mss.0;
+    (window / mss / 2 + window / mss / 4) * mss
+}
+
 impl RackSender {
     /// Segments that an ACK delivers. Without SACK each duplicate ACK has delivered one, and the ACK that
     /// closes the gap delivers the rest. `had`: duplicate ACKs before.
@@ -44,6 +50,8 @@ impl RackSender {
         } else if advances {
             let rest = news.segments.saturating_sub(u64::from(had));
             rest.max(news.segments.min(1))
+        } else if space.recovery_state == RecoveryState::Recovery && space.una >= space.recover {
+            0 // A recovery is held, and duplicates do not count.
         } else {
             u64::from(self.dup_acks.saturating_sub(had))
         };
@@ -60,9 +68,6 @@ impl RackSender {
         if repairs == RecoveryState::Recovery && space.una >= space.recover {
             self.dup_acks = 0;
             if !self.leaves(space, said.advances, cx) {
-                if !said.advances {
-                    self.arrived = 0;
-                }
                 return;
             }
             repairs = RecoveryState::Open;
@@ -274,7 +279,7 @@ impl RackSender {
         // What is under way of an earlier repair goes on to be the first one.
         let first = self.undo.first_resent().filter(|_| repairs > 0);
         let resent = repairs + u32::from(self.probe.is_undecided());
-        self.undo = self.memory(space, resent).since(first);
+        self.undo = self.memory(space, resent, cx).since(first);
         if std::mem::take(&mut self.is_reducing) {
             self.undo.forbid();
         } else {
@@ -294,13 +299,13 @@ impl RackSender {
 
     /// What a reduction that begins now may have to give back, where `resent` segments have been sent again
     /// and are out.
-    pub(super) fn memory(&self, space: &Space, resent: u32) -> Undo {
+    pub(super) fn memory(&self, space: &Space, resent: u32, cx: &Context<'_>) -> Undo {
         let (cwnd, ssthresh) = (space.control.window(), space.control.ssthresh());
         let held = self.is_reducing || space.recovery_state == RecoveryState::Recovery;
         let kept = if held {
             ssthresh
         } else {
-            ssthresh.max(cwnd / 2 + cwnd / 4)
+            ssthresh.max(three_quarters(cwnd, cx))
         };
         Undo::new(space.una, cwnd, kept).with_resent(resent)
     }
@@ -322,7 +327,7 @@ impl RackSender {
         let kept = space.control.ssthresh();
         space
             .control
-            .set_ssthresh(kept.max(window / 2 + window / 4));
+            .set_ssthresh(kept.max(three_quarters(window, cx)));
         let (mut left, mut halved) = (idle_for, window);
         loop {
             left = left.saturating_sub(timeout);

@@ -15,7 +15,7 @@ impl RackSender {
     /// Keeps what a reduction that begins now may have to give back.
     pub(super) fn remember_window(&mut self, space: &mut Space, cx: &Context<'_>) {
         if rules::applies(cx) {
-            self.undo = self.memory(space, self.probe.is_undecided().into());
+            self.undo = self.memory(space, self.probe.is_undecided().into(), cx);
             return;
         }
         let control = &space.control;

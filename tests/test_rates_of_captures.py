@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from aqmlab import Scenario, run
+from aqmlab.traffic.inferred import Inferred
 from aqmlab.traffic.rates import is_behind, rates
 from aqmlab.traffic.segments import loops, read_segments
 from known_worlds import WORLDS, taken
@@ -56,3 +58,102 @@ def test_loops_hold_no_repetition(tmp_path: Path) -> None:
     assert found.loop_s.min() >= 0
     down = found.excess_s[~found.is_home]
     assert (down < 0.002).mean() > 0.99
+
+
+def behind_both(
+    rates_mbps: tuple[float, float], *, burst: int = 0, tap: str = "between", limit: str = ""
+) -> Path:
+    """A capture of a link that is full both ways, between its two queues of 100 ms.
+
+    With a `burst` a token bucket paces each direction, and with a `limit` the application of the
+    download writes no faster.
+    """
+    plain = '{ kind = "droptail", limit = "20000 packets" }'
+    links = f'[topology.links.between]\nrate = "1 Gbit/s"\ndiscipline = {plain}\n'
+    for link, way, mbps in zip(
+        ("before", "behind"), ("forward", "reverse"), rates_mbps, strict=True
+    ):
+        size = max(8, round(mbps * 1e5 / 8 / 1538))
+        queue, wire = f'{{ kind = "droptail", limit = "{size} packets" }}', f"{mbps} Mbit/s"
+        if burst:
+            bucket = f'kind = "shaper", rate = "{wire}", burst = "{burst} bytes"'
+            queue, wire = f"{{ {bucket}, leaf = {queue} }}", "1 Gbit/s"
+        links += (
+            f'[topology.links.{link}]\nrate = "1 Gbit/s"\ndiscipline = {plain}\n'
+            f'[topology.links.{link}.{way}]\nrate = "{wire}"\ndiscipline = {queue}\n'
+        )
+    bulk = 'kind = "bulk"\ntcp = "linux"\nrtt = { kind = "constant", rtt = "30 ms" }\n'
+    classes = f"""
+[[traffic]]
+path = "main"
+name = "down"
+{bulk}flows = 1
+{f'limit = "{limit}"' if limit else ""}
+
+[[traffic]]
+path = "main"
+name = "up"
+direction = "reverse"
+{bulk}flows = 1
+"""
+    text = f"""\
+title = "Full both ways"
+[measure]
+duration = "40 s"
+capture = {{ link = "{tap}", after = "2 s" }}
+[topology]
+kind = "network"
+hosts = {{ clients = 2, servers = 2 }}
+[topology.paths.main]
+links = ["before", "between", "behind"]
+{links}
+{classes}"""
+    return run(Scenario.from_toml(text), out_dir=Path("both")).path / "capture.pcapng"
+
+
+FULL = [(10, 4), (3, 0.7), (20, 20), (4, 25), (50, 10)]
+
+
+@pytest.mark.parametrize("right", FULL)
+def test_behind_both_queues_gaps_prove_both_rates(right: tuple[float, float]) -> None:
+    """Each loop waits in the other direction's queue, which proves nothing."""
+    capture = behind_both(right)
+    found = loops(read_segments(capture))
+    assert not is_behind(found, is_home=False)
+    assert not is_behind(found, is_home=True)
+    inferred = Inferred.read(capture)
+    assert inferred.tap == "behind the queue down, behind the queue up"
+    for side, rate in enumerate(inferred.rates):
+        assert rate.is_proven
+        assert rate.why == "gaps of 100 % of full packets"
+        assert rate.bps == pytest.approx(1e6 * right[side], rel=0.002)
+
+
+@pytest.mark.parametrize("right", [(10, 4), (20, 20), (50, 10)])
+def test_behind_both_queues_a_sender_is_not_the_link(right: tuple[float, float]) -> None:
+    """The download's application writes 65 % of the rate; its ACKs wait in the upload's queue."""
+    down, up = rates(behind_both(right, limit=f"{0.65 * right[0]} Mbit/s"))
+    assert (down.is_proven, up.is_proven) == (True, True)
+    assert down.bps == pytest.approx(1e6 * right[0], rel=0.002)
+    assert up.bps == pytest.approx(1e6 * right[1], rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("right", "burst", "limit", "why"),
+    [
+        ((10, 4), 3100, "", "gaps of 100 % of full packets"),
+        ((20, 20), 15_000, "", "gaps of 96 % of full packets"),
+        # A third of the gaps are those of bursts and of the application.
+        ((50, 10), 15_000, "32.5 Mbit/s", "gaps of 66 % of full packets"),
+        # No queue stands for long enough: what passes is the application's rate.
+        ((10, 4), 3100, "6.5 Mbit/s", "never full, so its queue is not predicted"),
+    ],
+)
+def test_behind_both_queues_a_token_bucket_has_its_rate_or_none(
+    right: tuple[float, float], burst: int, limit: str, why: str
+) -> None:
+    down, up = rates(behind_both(right, burst=burst, limit=limit))
+    assert down.why == why
+    for mbps, rate in zip(right, (down, up), strict=True):
+        assert not rate.is_proven or rate.bps == pytest.approx(1e6 * mbps, rel=0.01)
+    assert down.is_proven is not why.startswith("never")

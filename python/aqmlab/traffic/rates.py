@@ -17,13 +17,15 @@ from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import rate_text
 from aqmlab.traffic.quic import Quic
-from aqmlab.traffic.segments import Loops, Segments, loops, read_segments
+from aqmlab.traffic.segments import Loops, Segments, loops, near, read_segments
 
 __all__ = [
     "Arrivals",
+    "Gaps",
     "Load",
     "Rate",
     "Shares",
+    "behind",
     "is_behind",
     "link_rates",
     "loads",
@@ -51,12 +53,22 @@ _LONG_S = 10
 """Seconds of capture from which on a rate can be proven."""
 _FEWEST_GAPS = 1000
 """Gaps that prove a rate, at least."""
+_AGREE = 0.9
+"""So many of them show one rate."""
 _FULL = 1000
 """Payload of a full packet, at least."""
 _ACKED_S = 0.25
 """Windows of what is acknowledged."""
 _FEWEST_WINDOWS = 20
 """Busy windows that prove a rate, at least."""
+_REACHED = 0.9
+"""The busiest second of a link that was full is above so much of its rate."""
+_NEARED = 0.5
+"""The gaps of one direction count if its busiest second is above so much of what they show."""
+_PARTLY_S = 0.1
+"""Windows in which gaps and load of a link that is full in part are compared."""
+_FEWEST_FULL = 10
+"""Such windows with a queue, at least."""
 _WIDTH = 0.015
 """Of the kernel over the logarithm of rates."""
 _WIRE = 1538 / 1448
@@ -106,6 +118,29 @@ class Rate:
         begins, values = self.series
         found: np.ndarray = values[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
         return found
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What the gaps between full packets that follow each other show."""
+
+    bps: float
+    """The most common rate; 0: there are too few gaps."""
+    share: float
+    """How many gaps show it."""
+    number: int
+
+    def agree(self, load: Load) -> bool:
+        """Whether nearly all show one rate, and no second has more."""
+        return self.share >= _AGREE and self.bps >= 0.95 * load.busiest_bps
+
+    def near(self, load: Load) -> bool:
+        """Whether the load comes near the rate that they show."""
+        return load.busiest_bps >= _NEARED * self.bps
+
+    def fill(self, load: Load) -> bool:
+        """Whether they are those of a link that the load fills."""
+        return self.agree(load) and load.busiest_bps >= _REACHED * self.bps
 
 
 @dataclass(frozen=True)
@@ -277,10 +312,9 @@ _NEVER = "never full, so its queue is not predicted"
 def link_rates(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[Rate, Rate]:
     """The rates that are proven; the others are high enough for what passed."""
     both = loads(arrivals)
-    proven = [
-        _proven(arrivals, segments, found, load, is_home)
-        for load, is_home in zip(both, (False, True), strict=True)
-    ]
+    gaps = _gaps(segments, False), _gaps(segments, True)
+    taps = _behind(found, both, gaps)
+    proven = [_proven(arrivals, segments, found, both, taps, gaps, side) for side in (0, 1)]
     most = []
     for side, rate in enumerate(proven):
         other = proven[1 - side]
@@ -290,21 +324,75 @@ def link_rates(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[Ra
 
 
 def _proven(
-    arrivals: Arrivals, segments: Segments, found: Loops, load: Load, is_home: bool
+    arrivals: Arrivals,
+    segments: Segments,
+    found: Loops,
+    both: tuple[Load, Load],
+    taps: tuple[bool, bool],
+    gaps: tuple[Gaps, Gaps],
+    side: int,
 ) -> Rate | None:
     """The rate of one direction; None: nothing proves it."""
+    load, mine, is_home = both[side], gaps[side], bool(side)
     if load.seconds < _LONG_S:
         return None
-    if is_behind(found, is_home):
-        bps, share = _gaps(segments, is_home)
-        if bps >= 0.95 * load.busiest_bps:
-            return Rate(bps, f"gaps of {100 * share:.0f} % of full packets", True)
+    if taps[side]:
+        # Behind both queues each stands in a loop of its own: that of the other direction.
+        apart = all(taps) and not any(is_behind(found, one) for one in (False, True))
+        if mine.agree(load) or (apart and _fills(arrivals, found, mine, is_home)):
+            return Rate(mine.bps, f"gaps of {100 * mine.share:.0f} % of full packets", True)
+        if apart:
+            return None
     elif acked := _acknowledged(arrivals, segments, found, is_home):
         return Rate(acked, "what is acknowledged while a queue stands", True)
     # A plateau of small packets is that of who sends them.
     if load.plateau_bps is not None and load.octets >= 500 * load.packets:
         return Rate(load.plateau_bps, "a load that stands still", True)
     return None
+
+
+def behind(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[bool, bool]:
+    """Whether packets towards home, and away from it, have passed their queues at the tap.
+
+    A loop without a queue shows it. Behind both queues each loop holds the queue of the other
+    direction, so the gaps of full packets show it: before a queue they are not those of a link
+    that is full.
+    """
+    gaps = _gaps(segments, False), _gaps(segments, True)
+    return _behind(found, loads(arrivals), gaps)
+
+
+def _behind(found: Loops, both: tuple[Load, Load], gaps: tuple[Gaps, Gaps]) -> tuple[bool, bool]:
+    by_loops = [is_behind(found, side) for side in (False, True)]
+    full = [one.fill(load) for one, load in zip(gaps, both, strict=True)]
+    has = [bool(np.any(found.is_home == side)) for side in (False, True)]
+    if all(has) and not any(by_loops) and any(full):
+        return True, True
+    down, up = (
+        by_loops[side]
+        or full[side]
+        # A host that sends faster than its link has gaps that its load comes nowhere near.
+        or (full[1 - side] and gaps[side].agree(both[side]) and gaps[side].near(both[side]))
+        for side in (0, 1)
+    )
+    return down, up
+
+
+def _fills(arrivals: Arrivals, found: Loops, gaps: Gaps, is_home: bool) -> bool:
+    """Whether the load is that of the most common gaps while a queue stands.
+
+    The other direction's loop says so, which holds this queue and no other.
+    """
+    width, packets, octets = arrivals.over(_PARTLY_S, int(is_home))
+    if width > 2 * _PARTLY_S or gaps.number * gaps.share < _FEWEST_GAPS:
+        return False
+    load = 8 * (octets + _FRAMING_BYTES * packets) / width / gaps.bps
+    waited = near(found, not is_home, width * (np.arange(len(load)) + 0.5))
+    stands = load[np.nan_to_num(waited) > _STANDS_S]
+    if len(stands) < _FEWEST_FULL:
+        return False
+    low, high = np.quantile(stands, (0.25, 0.95))
+    return bool(low > 0.95 and high < 1.05)
 
 
 def varying(
@@ -344,14 +432,15 @@ def _digits(bps: float) -> float:
 def is_behind(found: Loops, is_home: bool) -> bool:
     """Whether data of one side have passed their queue when they pass the tap.
 
-    Then 95 % of their acknowledgements come within 2 ms of the fastest of the pair.
+    Then 95 % of their acknowledgements come within 2 ms of the fastest of the pair, unless the
+    other direction's queue is in their loop.
     """
     excess = found.excess_s[found.is_home == is_home]
     return bool(len(excess)) and bool(np.quantile(excess, 0.95) < _BEHIND_S)
 
 
-def _gaps(segments: Segments, is_home: bool) -> tuple[float, float]:
-    """The rate that gaps between full packets show, 0 if they disagree, and how many agree."""
+def _gaps(segments: Segments, is_home: bool) -> Gaps:
+    """The gaps between the full packets of one direction."""
     other = segments.datagrams
     mine, its = segments.is_home == is_home, other.is_home == is_home
     times = np.concatenate((segments.time_s[mine], other.time_s[its]))
@@ -362,15 +451,13 @@ def _gaps(segments: Segments, is_home: bool) -> tuple[float, float]:
     gap = np.diff(np.round(1e9 * times[order]))
     used = is_full[1:] & is_full[:-1] & (gap > 0)
     if used.sum() < _FEWEST_GAPS:
-        return 0.0, 0.0
+        return Gaps(0.0, 0.0, 0)
     octets = wire[order][1:][used] + _FRAMING_BYTES
     logs = np.sort(np.log(8e9 * octets / gap[used]))
     inside = np.searchsorted(logs, logs + 0.04) - np.arange(len(logs))
     most = int(inside.argmax())
-    share = float(inside[most] / len(logs))
-    if share < 0.9:
-        return 0.0, share
-    return float(np.exp(np.median(logs[most : most + inside[most]]))), share
+    bps = float(np.exp(np.median(logs[most : most + inside[most]])))
+    return Gaps(bps, float(inside[most] / len(logs)), len(logs))
 
 
 def _acknowledged(

@@ -92,7 +92,8 @@ class Inferred:
     def varying(self, arrivals: Arrivals) -> tuple[Rate, Rate]:
         """The rates, with that of the busier direction as it varies, if the queue shows it."""
         side = int(self.passed.octets[1] > self.passed.octets[0])
-        found = varying(arrivals, side, self._way(side).waits)
+        waits, is_behind = self._way(side).waits, self.behind[side]
+        found = varying(arrivals, self.segments, side, waits, is_behind=is_behind)
         rates = list(self.rates)
         rates[side] = found or rates[side]
         return rates[0], rates[1]
@@ -196,11 +197,23 @@ class Inferred:
             last = np.maximum.accumulate(np.where(other > _QUIET, place, -1))
             quiet = place - last > _QUIET_S / window_s
             times = times[quiet[np.minimum((times / window_s).astype(int), len(other) - 1)]]
-        # A limit in packets is a longer wait while the rate is lower.
-        rate = self.rates[side]
-        waited = near(way.found, way.is_home, times) * rate.at(times) / rate.bps
+        waited = near(self._at_mean_rate(way.found, side), way.is_home, times)
         waited = waited[~np.isnan(waited)]
         return float(np.quantile(waited, 0.999)) if len(waited) else None
+
+    def _at_mean_rate(self, found: Loops, side: int) -> Loops:
+        """Loops whose excess is what passes in the meantime, at the mean rate of a direction.
+
+        The same bytes are a longer wait while the rate is lower. Behind the queue a wait ends with
+        its loop; before the queue it begins with it.
+        """
+        rate = self.rates[side]
+        if rate.series is None:
+            return found
+        begins = found.time_s
+        if self.behind[side]:
+            begins = begins + found.loop_s - found.excess_s
+        return replace(found, excess_s=rate.bits(begins, begins + found.excess_s) / rate.bps)
 
     def both_s(self) -> float | None:
         """How long the queues of both directions grow together; None: no loop holds both."""

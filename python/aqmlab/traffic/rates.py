@@ -119,6 +119,17 @@ class Rate:
         found: np.ndarray = values[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
         return found
 
+    def bits(self, begins_s: np.ndarray, ends_s: np.ndarray) -> np.ndarray:
+        """What the link carries between these times if it is full."""
+        if self.series is None:
+            whole: np.ndarray = self.bps * (ends_s - begins_s)
+            return whole
+        begins, values = self.series
+        edges = np.append(begins, 2 * begins[-1] - begins[-2])
+        total = np.concatenate(([0.0], np.cumsum(values * np.diff(edges))))
+        found: np.ndarray = np.interp(ends_s, edges, total) - np.interp(begins_s, edges, total)
+        return found
+
 
 @dataclass(frozen=True)
 class Gaps:
@@ -396,18 +407,28 @@ def _fills(arrivals: Arrivals, found: Loops, gaps: Gaps, is_home: bool) -> bool:
 
 
 def varying(
-    arrivals: Arrivals, side: int, waits: Callable[[np.ndarray], np.ndarray]
+    arrivals: Arrivals,
+    segments: Segments,
+    side: int,
+    waits: Callable[[np.ndarray], np.ndarray],
+    *,
+    is_behind: bool,
 ) -> Rate | None:
-    """A rate that varies: what passes while a queue stands, and linear between; None: no proof.
+    """A rate that varies: what leaves while a queue stands, and linear between; None: no proof.
 
-    `waits` says how long the queue is at given times.
+    `waits` says how long the queue is at given times. Before the queue, what passes the tap leaves
+    that much later, without what is lost and sent again.
     """
     width, packets, octets = arrivals.over(_SERIES_S, side)
     if width > 2 * _SERIES_S or len(packets) * width < _LONG_S:
         return None
+    passed = octets + _FRAMING_BYTES * packets
+    if not is_behind:
+        grid = 0.1 * _SERIES_S * np.arange(10 * len(packets))
+        passed = _left(arrivals, segments, side, (grid, waits(grid)), width)
     begins = width * np.arange(len(packets))
     queued = waits(begins + 0.5 * width)
-    bps = 8 * (octets + _FRAMING_BYTES * packets) / width
+    bps = 8 * passed / width
     busy = (queued > _STANDS_S) & (bps > 0)
     if np.quantile(queued, 0.95) < _GROWN_S or np.mean(busy) < _SEEN:
         return None
@@ -416,6 +437,30 @@ def varying(
     share = f"{100 * float(np.mean(busy)):.0f} % of the time"
     why = f"varies between {low} and {high}: what passes while a queue stands, {share}"
     return Rate(float(values.mean()), why, True, (begins, values))
+
+
+def _left(
+    arrivals: Arrivals,
+    segments: Segments,
+    side: int,
+    waits: tuple[np.ndarray, np.ndarray],
+    width: float,
+) -> np.ndarray:
+    """Bytes that leave a queue behind the tap in each window; `waits` are times and waits."""
+    step, packets, octets = arrivals.over(arrivals.step_s, side)
+    count = math.ceil(len(packets) * step / width)
+    times = step * (np.arange(len(packets)) + 0.5)
+    passed = octets + _FRAMING_BYTES * packets
+    data = np.flatnonzero((segments.is_home == bool(side)) & (segments.payload > 0))
+    order = data[np.lexsort((segments.begin[data], segments.connection[data]))]
+    again = (np.diff(segments.connection[order]) == 0) & (np.diff(segments.begin[order]) == 0)
+    lost = order[:-1][again]
+    lost_times = segments.time_s[lost]
+    lost_bytes = segments.wire_bytes[lost] + _FRAMING_BYTES
+    found = _binned(times + np.interp(times, *waits), passed, width, count)
+    found -= _binned(lost_times + np.interp(lost_times, *waits), lost_bytes, width, count)
+    left: np.ndarray = np.maximum(found, 0.0)
+    return left
 
 
 def _idle(load: Load, least_bps: float) -> float:
@@ -471,23 +516,20 @@ def _acknowledged(
     count = len(packets)
     if not count or width > 2 * _ACKED_S:
         return None
-
-    def binned(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        place = np.minimum((times / width).astype(np.int64), count - 1)
-        return np.bincount(place, weights=weights, minlength=count)
-
     mine = segments.is_home == is_home
     data = mine & (segments.payload > 0)
-    sent = binned(segments.time_s[data], segments.wire_bytes[data] + _FRAMING_BYTES)
+    weights = segments.wire_bytes[data] + _FRAMING_BYTES
+    sent = _binned(segments.time_s[data], weights, width, count)
     other = np.maximum(octets + _FRAMING_BYTES * packets - sent, 0.0)
     times, new = _newly_acknowledged(segments, ~mine)
-    acked = _WIRE * binned(times, new)
+    acked = _WIRE * _binned(times, new, width, count)
     total = 8 * (acked + other) / width
     busy = total > 0.6 * np.quantile(total[total > 0], 0.95) if (total > 0).any() else total > 0
     busy &= acked > other
     excess = found.excess_s[found.is_home == is_home]
     when = found.time_s[found.is_home == is_home]
-    waited = binned(when, excess) / np.maximum(binned(when, np.ones(len(when))), 1)
+    each = np.maximum(_binned(when, np.ones(len(when)), width, count), 1)
+    waited = _binned(when, excess, width, count) / each
     busy &= waited > _BEHIND_S
     if busy.sum() < _FEWEST_WINDOWS:
         return None
@@ -497,6 +539,12 @@ def _acknowledged(
     if np.mean(np.abs(logs - mode) < 0.03) < 0.3:
         return None
     return float(np.exp(mode))
+
+
+def _binned(times: np.ndarray, weights: np.ndarray, width: float, count: int) -> np.ndarray:
+    """The sum of the weights in each window."""
+    place = np.minimum((times / width).astype(np.int64), count - 1)
+    return np.bincount(place, weights=weights, minlength=count)
 
 
 def _newly_acknowledged(segments: Segments, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -69,6 +69,8 @@ _PARTLY_S = 0.1
 """Windows in which gaps and load of a link that is full in part are compared."""
 _FEWEST_FULL = 10
 """Such windows with a queue, at least."""
+_OFTEN = 0.2
+"""So many of all windows with a queue have the rate."""
 _WIDTH = 0.015
 """Of the kernel over the logarithm of rates."""
 _WIRE = 1538 / 1448
@@ -430,6 +432,7 @@ def varying(
     queued = waits(begins + 0.5 * width)
     bps = 8 * passed / width
     busy = (queued > _STANDS_S) & (bps > 0)
+    busy[-1] = False  # the capture ends within this window
     if np.quantile(queued, 0.95) < _GROWN_S or np.mean(busy) < _SEEN:
         return None
     values = np.interp(begins, begins[busy], bps[busy])
@@ -537,6 +540,10 @@ def _acknowledged(
     density = [float(np.exp(-0.5 * ((logs - one) / _WIDTH) ** 2).sum()) for one in logs]
     mode = logs[int(np.argmax(density))]
     if np.mean(np.abs(logs - mode) < 0.03) < 0.3:
+        return None
+    # A link that varies has other rates, too, while a queue stands.
+    stands = total[(waited > _STANDS_S) & (total > 0)]
+    if len(stands) and np.mean(np.abs(np.log(stands) - mode) < 0.03) < _OFTEN:
         return None
     return float(np.exp(mode))
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import pytest
+from aqmlab import Scenario, run
+from aqmlab.traffic.inferred import Inferred
 from aqmlab.traffic.rates import is_behind, rates
 from aqmlab.traffic.segments import loops, read_segments
 from known_worlds import WORLDS, taken
@@ -56,3 +60,167 @@ def test_loops_hold_no_repetition(tmp_path: Path) -> None:
     assert found.loop_s.min() >= 0
     down = found.excess_s[~found.is_home]
     assert (down < 0.002).mean() > 0.99
+
+
+def behind_both(
+    rates_mbps: tuple[float, float], *, burst: int = 0, tap: str = "between", limit: str = ""
+) -> Path:
+    """A capture of a link that is full both ways, between its two queues of 100 ms.
+
+    With a `burst` a token bucket paces each direction, and with a `limit` the application of the
+    download writes no faster.
+    """
+    plain = '{ kind = "droptail", limit = "20000 packets" }'
+    links = f'[topology.links.between]\nrate = "1 Gbit/s"\ndiscipline = {plain}\n'
+    for link, way, mbps in zip(
+        ("before", "behind"), ("forward", "reverse"), rates_mbps, strict=True
+    ):
+        size = max(8, round(mbps * 1e5 / 8 / 1538))
+        queue, wire = f'{{ kind = "droptail", limit = "{size} packets" }}', f"{mbps} Mbit/s"
+        if burst:
+            bucket = f'kind = "shaper", rate = "{wire}", burst = "{burst} bytes"'
+            queue, wire = f"{{ {bucket}, leaf = {queue} }}", "1 Gbit/s"
+        links += (
+            f'[topology.links.{link}]\nrate = "1 Gbit/s"\ndiscipline = {plain}\n'
+            f'[topology.links.{link}.{way}]\nrate = "{wire}"\ndiscipline = {queue}\n'
+        )
+    bulk = 'kind = "bulk"\ntcp = "linux"\nrtt = { kind = "constant", rtt = "30 ms" }\n'
+    classes = f"""
+[[traffic]]
+path = "main"
+name = "down"
+{bulk}flows = 1
+{f'limit = "{limit}"' if limit else ""}
+
+[[traffic]]
+path = "main"
+name = "up"
+direction = "reverse"
+{bulk}flows = 1
+"""
+    text = f"""\
+title = "Full both ways"
+[measure]
+warm_up = "2 s"
+duration = "40 s"
+capture = {{ link = "{tap}", after = "2 s" }}
+[topology]
+kind = "network"
+hosts = {{ clients = 2, servers = 2 }}
+[topology.paths.main]
+links = ["before", "between", "behind"]
+{links}
+{classes}"""
+    return run(Scenario.from_toml(text), out_dir=Path("both")).path / "capture.pcapng"
+
+
+FULL = [(10, 4), (3, 0.7), (20, 20), (4, 25), (50, 10)]
+
+
+@pytest.mark.parametrize("right", FULL)
+def test_behind_both_queues_gaps_prove_both_rates(right: tuple[float, float]) -> None:
+    """Each loop waits in the other direction's queue, which proves nothing."""
+    capture = behind_both(right)
+    found = loops(read_segments(capture))
+    assert not is_behind(found, is_home=False)
+    assert not is_behind(found, is_home=True)
+    inferred = Inferred.read(capture)
+    assert inferred.tap == "behind the queue down, behind the queue up"
+    for side, rate in enumerate(inferred.rates):
+        assert rate.is_proven
+        assert rate.why == "gaps of 100 % of full packets"
+        assert rate.bps == pytest.approx(1e6 * right[side], rel=0.002)
+
+
+@pytest.mark.parametrize("right", [(10, 4), (20, 20), (50, 10)])
+def test_behind_both_queues_a_sender_is_not_the_link(right: tuple[float, float]) -> None:
+    """The download's application writes 65 % of the rate; its ACKs wait in the upload's queue."""
+    down, up = rates(behind_both(right, limit=f"{0.65 * right[0]} Mbit/s"))
+    assert (down.is_proven, up.is_proven) == (True, True)
+    assert down.bps == pytest.approx(1e6 * right[0], rel=0.002)
+    assert up.bps == pytest.approx(1e6 * right[1], rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("right", "burst", "limit", "why"),
+    [
+        ((10, 4), 3100, "", "gaps of (9[0-9]|100) %"),
+        ((20, 20), 15_000, "", "gaps of 9[0-9] %"),
+        # A third of the gaps are those of bursts and of the application.
+        ((50, 10), 15_000, "32.5 Mbit/s", "gaps of [67][0-9] %"),
+        # No queue stands for long enough: what passes is the application's rate.
+        ((10, 4), 3100, "6.5 Mbit/s", "never full, so its queue is not predicted"),
+    ],
+)
+def test_behind_both_queues_a_token_bucket_has_its_rate_or_none(
+    right: tuple[float, float], burst: int, limit: str, why: str
+) -> None:
+    down, up = rates(behind_both(right, burst=burst, limit=limit))
+    assert re.match(why, down.why)
+    for mbps, rate in zip(right, (down, up), strict=True):
+        assert not rate.is_proven or rate.bps == pytest.approx(1e6 * mbps, rel=0.01)
+    assert down.is_proven is not why.startswith("never")
+
+
+def varied(seed: int, tap: str) -> Path:
+    """A capture of a link between 2 and 30 Mbit/s, whose queue of 150 packets empties at times."""
+    changes = ", ".join(
+        f'{{ at = "{at} s", rate = "{16 + 14 * math.sin(at / 3 + seed):.3f} Mbit/s" }}'
+        for at in range(1, 90)
+    )
+    pauses = ", ".join(f'{{ at = "{at} s", for = "4 s" }}' for at in (20, 45, 70))
+    rtt = 'rtt = { kind = "constant", rtt = "30 ms" }'
+    text = f"""\
+title = "Varies"
+seed = {seed}
+[measure]
+warm_up = "5 s"
+duration = "85 s"
+capture = {{ link = "{tap}", after = "4 s" }}
+[topology]
+kind = "network"
+hosts = {{ clients = 3, servers = 3 }}
+[topology.paths.main]
+links = ["bottleneck", "edge"]
+[topology.links.edge]
+rate = "1 Gbit/s"
+discipline = {{ kind = "droptail", limit = "20000 packets" }}
+[topology.links.bottleneck]
+rate = "16 Mbit/s"
+discipline = {{ kind = "droptail", limit = "150 packets" }}
+[topology.links.bottleneck.forward]
+rate_changes = [{changes}]
+[topology.links.bottleneck.reverse]
+rate = "10 Mbit/s"
+[[traffic]]
+path = "main"
+name = "down"
+kind = "bulk"
+tcp = "linux"
+flows = 2
+pauses = [{pauses}]
+{rtt}
+[[traffic]]
+path = "main"
+name = "pages"
+kind = "http2-web"
+objects = 20
+users = 3
+think = "2 s"
+tcp = "linux"
+{rtt}
+"""
+    return run(Scenario.from_toml(text), out_dir=Path("varied")).path / "capture.pcapng"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize(("tap", "place"), [("edge", "behind"), ("bottleneck", "before")])
+def test_a_buffer_is_read_at_the_rates_that_a_wait_passes(seed: int, tap: str, place: str) -> None:
+    """A full buffer takes 60 ms at 30 Mbit/s and 900 ms at 2, while the rate changes."""
+    found = Inferred.read(varied(seed, tap))
+    down = found.rates[0]
+    assert found.tap.startswith(f"{place} the queue down")
+    assert down.series is not None
+    buffer_s = found.buffer_s(0)
+    assert buffer_s is not None
+    assert buffer_s * down.bps / (8 * 1538) == pytest.approx(150, rel=0.1)

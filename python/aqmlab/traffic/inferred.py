@@ -16,7 +16,7 @@ from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.traffic.capture_files import replaced, unpacked
 from aqmlab.traffic.quic import Quic, read_quic
-from aqmlab.traffic.rates import Arrivals, Rate, Shares, is_behind, link_rates, shares, varying
+from aqmlab.traffic.rates import Arrivals, Rate, Shares, behind, link_rates, shares, varying
 from aqmlab.traffic.segments import Loops, Segments, loops, near, read_segments
 from aqmlab.traffic.turns import Talk, Way, response_times, talks
 
@@ -59,6 +59,8 @@ class Inferred:
     quic: Quic
     busy: tuple[np.ndarray, np.ndarray]
     """The share of the rate that is used, in windows of 100 ms."""
+    behind: tuple[bool, bool]
+    """Whether packets of a direction have passed their queue at the tap."""
 
     @classmethod
     def read(cls, capture: Path, rates_bps: tuple[float, float] | None = None) -> Inferred:
@@ -76,7 +78,8 @@ class Inferred:
             quic = read_quic(segments.datagrams, float(segments.time_s[-1]))
             passed = shares(segments, arrivals, quic)
         found, busy = acks.joined(quic.loops), (np.zeros(0), np.zeros(0))
-        read = cls(capture, segments, acks, found, (down, up), passed, quic, busy)
+        taps = behind(segments, acks, arrivals)
+        read = cls(capture, segments, acks, found, (down, up), passed, quic, busy, taps)
         if not (down.is_proven or up.is_proven):
             down, up = read.varying(arrivals)
         used = []
@@ -89,14 +92,25 @@ class Inferred:
     def varying(self, arrivals: Arrivals) -> tuple[Rate, Rate]:
         """The rates, with that of the busier direction as it varies, if the queue shows it."""
         side = int(self.passed.octets[1] > self.passed.octets[0])
-        found = varying(arrivals, side, self._way(side).waits)
+        waits, is_behind = self._way(side).waits, self.behind[side]
+        found = varying(arrivals, self.segments, side, waits, is_behind=is_behind)
         rates = list(self.rates)
         rates[side] = found or rates[side]
         return rates[0], rates[1]
 
     def _way(self, side: int) -> Way:
-        """The loop that holds the queue of a direction: beyond the tap, or on its own side."""
-        return self.ways[1] if side or self.behind[side] else self.ways[0]
+        """The loop that holds the queue of a direction: of its own data, if they pass it later."""
+        return self.ways[1 - side if self.behind[side] and not self._is_idle(side) else side]
+
+    def _is_idle(self, side: int) -> bool:
+        """Whether a direction never fills its link: a loop without a queue says little of it."""
+        return bool(len(self.busy[side])) and self.is_full(side) < _STANDING
+
+    @property
+    def _holds_both(self) -> bool:
+        """Whether one loop holds the queues of both directions, and the other none."""
+        down, up = self.behind
+        return down != up and not self._is_idle(0 if down else 1)
 
     @property
     def seconds(self) -> float:
@@ -128,11 +142,6 @@ class Inferred:
             octets[homes[one.pair]] += sum(e.request + e.response for e in one.exchanges)
         rank = np.argsort(np.argsort(-octets, kind="stable"), kind="stable") % _MOST_HOSTS
         return dict(enumerate(rank[homes].tolist()))
-
-    @cached_property
-    def behind(self) -> tuple[bool, bool]:
-        """Whether packets of a direction have passed their queue at the tap."""
-        return is_behind(self.acks, False), is_behind(self.acks, True)
 
     @property
     def tap(self) -> str:
@@ -181,25 +190,37 @@ class Inferred:
         way = self._way(side)
         mine = way.found.is_home == way.is_home
         times = np.unique(np.round(way.found.time_s[mine], 1))
-        if way.is_home and self.behind[0]:  # this loop holds both queues
+        if self._holds_both:
             other = self.busy[1 - side]
             window_s = self.seconds / len(other)
             place = np.arange(len(other))
             last = np.maximum.accumulate(np.where(other > _QUIET, place, -1))
             quiet = place - last > _QUIET_S / window_s
             times = times[quiet[np.minimum((times / window_s).astype(int), len(other) - 1)]]
-        # A limit in packets is a longer wait while the rate is lower.
-        rate = self.rates[side]
-        waited = near(way.found, way.is_home, times) * rate.at(times) / rate.bps
+        waited = near(self._at_mean_rate(way.found, side), way.is_home, times)
         waited = waited[~np.isnan(waited)]
         return float(np.quantile(waited, 0.999)) if len(waited) else None
 
+    def _at_mean_rate(self, found: Loops, side: int) -> Loops:
+        """Loops whose excess is what passes in the meantime, at the mean rate of a direction.
+
+        The same bytes are a longer wait while the rate is lower. Behind the queue a wait ends with
+        its loop; before the queue it begins with it.
+        """
+        rate = self.rates[side]
+        if rate.series is None:
+            return found
+        begins = found.time_s
+        if self.behind[side]:
+            begins = begins + found.loop_s - found.excess_s
+        return replace(found, excess_s=rate.bits(begins, begins + found.excess_s) / rate.bps)
+
     def both_s(self) -> float | None:
         """How long the queues of both directions grow together; None: no loop holds both."""
-        if not self.behind[0] or min(self.is_full(0), self.is_full(1)) < _BOTH:
+        if not self._holds_both or min(self.is_full(0), self.is_full(1)) < _BOTH:
             return None
         grid = np.arange(0, self.seconds, _GRID_S)
-        return float(np.quantile(self.ways[1].waits(grid), 0.999))
+        return float(np.quantile(self._way(0).waits(grid), 0.999))
 
 
 @dataclass

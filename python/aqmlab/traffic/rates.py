@@ -17,13 +17,15 @@ from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import rate_text
 from aqmlab.traffic.quic import Quic
-from aqmlab.traffic.segments import Loops, Segments, loops, read_segments
+from aqmlab.traffic.segments import Loops, Segments, loops, near, read_segments
 
 __all__ = [
     "Arrivals",
+    "Gaps",
     "Load",
     "Rate",
     "Shares",
+    "behind",
     "is_behind",
     "link_rates",
     "loads",
@@ -51,12 +53,24 @@ _LONG_S = 10
 """Seconds of capture from which on a rate can be proven."""
 _FEWEST_GAPS = 1000
 """Gaps that prove a rate, at least."""
+_AGREE = 0.9
+"""So many of them show one rate."""
 _FULL = 1000
 """Payload of a full packet, at least."""
 _ACKED_S = 0.25
 """Windows of what is acknowledged."""
 _FEWEST_WINDOWS = 20
 """Busy windows that prove a rate, at least."""
+_REACHED = 0.9
+"""The busiest second of a link that was full is above so much of its rate."""
+_NEARED = 0.5
+"""The gaps of one direction count if its busiest second is above so much of what they show."""
+_PARTLY_S = 0.1
+"""Windows in which gaps and load of a link that is full in part are compared."""
+_FEWEST_FULL = 10
+"""Such windows with a queue, at least."""
+_OFTEN = 0.2
+"""So many of all windows with a queue have the rate."""
 _WIDTH = 0.015
 """Of the kernel over the logarithm of rates."""
 _WIRE = 1538 / 1448
@@ -106,6 +120,40 @@ class Rate:
         begins, values = self.series
         found: np.ndarray = values[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
         return found
+
+    def bits(self, begins_s: np.ndarray, ends_s: np.ndarray) -> np.ndarray:
+        """What the link carries between these times if it is full."""
+        if self.series is None:
+            whole: np.ndarray = self.bps * (ends_s - begins_s)
+            return whole
+        begins, values = self.series
+        edges = np.append(begins, 2 * begins[-1] - begins[-2])
+        total = np.concatenate(([0.0], np.cumsum(values * np.diff(edges))))
+        found: np.ndarray = np.interp(ends_s, edges, total) - np.interp(begins_s, edges, total)
+        return found
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What the gaps between full packets that follow each other show."""
+
+    bps: float
+    """The most common rate; 0: there are too few gaps."""
+    share: float
+    """How many gaps show it."""
+    number: int
+
+    def agree(self, load: Load) -> bool:
+        """Whether nearly all show one rate, and no second has more."""
+        return self.share >= _AGREE and self.bps >= 0.95 * load.busiest_bps
+
+    def near(self, load: Load) -> bool:
+        """Whether the load comes near the rate that they show."""
+        return load.busiest_bps >= _NEARED * self.bps
+
+    def fill(self, load: Load) -> bool:
+        """Whether they are those of a link that the load fills."""
+        return self.agree(load) and load.busiest_bps >= _REACHED * self.bps
 
 
 @dataclass(frozen=True)
@@ -277,10 +325,9 @@ _NEVER = "never full, so its queue is not predicted"
 def link_rates(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[Rate, Rate]:
     """The rates that are proven; the others are high enough for what passed."""
     both = loads(arrivals)
-    proven = [
-        _proven(arrivals, segments, found, load, is_home)
-        for load, is_home in zip(both, (False, True), strict=True)
-    ]
+    gaps = _gaps(segments, False), _gaps(segments, True)
+    taps = _behind(found, both, gaps)
+    proven = [_proven(arrivals, segments, found, both, taps, gaps, side) for side in (0, 1)]
     most = []
     for side, rate in enumerate(proven):
         other = proven[1 - side]
@@ -290,15 +337,25 @@ def link_rates(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[Ra
 
 
 def _proven(
-    arrivals: Arrivals, segments: Segments, found: Loops, load: Load, is_home: bool
+    arrivals: Arrivals,
+    segments: Segments,
+    found: Loops,
+    both: tuple[Load, Load],
+    taps: tuple[bool, bool],
+    gaps: tuple[Gaps, Gaps],
+    side: int,
 ) -> Rate | None:
     """The rate of one direction; None: nothing proves it."""
+    load, mine, is_home = both[side], gaps[side], bool(side)
     if load.seconds < _LONG_S:
         return None
-    if is_behind(found, is_home):
-        bps, share = _gaps(segments, is_home)
-        if bps >= 0.95 * load.busiest_bps:
-            return Rate(bps, f"gaps of {100 * share:.0f} % of full packets", True)
+    if taps[side]:
+        # Behind both queues each stands in a loop of its own: that of the other direction.
+        apart = all(taps) and not any(is_behind(found, one) for one in (False, True))
+        if mine.agree(load) or (apart and _fills(arrivals, found, mine, is_home)):
+            return Rate(mine.bps, f"gaps of {100 * mine.share:.0f} % of full packets", True)
+        if apart:
+            return None
     elif acked := _acknowledged(arrivals, segments, found, is_home):
         return Rate(acked, "what is acknowledged while a queue stands", True)
     # A plateau of small packets is that of who sends them.
@@ -307,20 +364,75 @@ def _proven(
     return None
 
 
-def varying(
-    arrivals: Arrivals, side: int, waits: Callable[[np.ndarray], np.ndarray]
-) -> Rate | None:
-    """A rate that varies: what passes while a queue stands, and linear between; None: no proof.
+def behind(segments: Segments, found: Loops, arrivals: Arrivals) -> tuple[bool, bool]:
+    """Whether packets towards home, and away from it, have passed their queues at the tap.
 
-    `waits` says how long the queue is at given times.
+    A loop without a queue shows it. Behind both queues each loop holds the queue of the other
+    direction, so the gaps of full packets show it: before a queue they are not those of a link
+    that is full.
+    """
+    gaps = _gaps(segments, False), _gaps(segments, True)
+    return _behind(found, loads(arrivals), gaps)
+
+
+def _behind(found: Loops, both: tuple[Load, Load], gaps: tuple[Gaps, Gaps]) -> tuple[bool, bool]:
+    by_loops = [is_behind(found, side) for side in (False, True)]
+    full = [one.fill(load) for one, load in zip(gaps, both, strict=True)]
+    has = [bool(np.any(found.is_home == side)) for side in (False, True)]
+    if all(has) and not any(by_loops) and any(full):
+        return True, True
+    down, up = (
+        by_loops[side]
+        or full[side]
+        # A host that sends faster than its link has gaps that its load comes nowhere near.
+        or (full[1 - side] and gaps[side].agree(both[side]) and gaps[side].near(both[side]))
+        for side in (0, 1)
+    )
+    return down, up
+
+
+def _fills(arrivals: Arrivals, found: Loops, gaps: Gaps, is_home: bool) -> bool:
+    """Whether the load is that of the most common gaps while a queue stands.
+
+    The other direction's loop says so, which holds this queue and no other.
+    """
+    width, packets, octets = arrivals.over(_PARTLY_S, int(is_home))
+    if width > 2 * _PARTLY_S or gaps.number * gaps.share < _FEWEST_GAPS:
+        return False
+    load = 8 * (octets + _FRAMING_BYTES * packets) / width / gaps.bps
+    waited = near(found, not is_home, width * (np.arange(len(load)) + 0.5))
+    stands = load[np.nan_to_num(waited) > _STANDS_S]
+    if len(stands) < _FEWEST_FULL:
+        return False
+    low, high = np.quantile(stands, (0.25, 0.95))
+    return bool(low > 0.95 and high < 1.05)
+
+
+def varying(
+    arrivals: Arrivals,
+    segments: Segments,
+    side: int,
+    waits: Callable[[np.ndarray], np.ndarray],
+    *,
+    is_behind: bool,
+) -> Rate | None:
+    """A rate that varies: what leaves while a queue stands, and linear between; None: no proof.
+
+    `waits` says how long the queue is at given times. Before the queue, what passes the tap leaves
+    that much later, without what is lost and sent again.
     """
     width, packets, octets = arrivals.over(_SERIES_S, side)
     if width > 2 * _SERIES_S or len(packets) * width < _LONG_S:
         return None
+    passed = octets + _FRAMING_BYTES * packets
+    if not is_behind:
+        grid = 0.1 * _SERIES_S * np.arange(10 * len(packets))
+        passed = _left(arrivals, segments, side, (grid, waits(grid)), width)
     begins = width * np.arange(len(packets))
     queued = waits(begins + 0.5 * width)
-    bps = 8 * (octets + _FRAMING_BYTES * packets) / width
+    bps = 8 * passed / width
     busy = (queued > _STANDS_S) & (bps > 0)
+    busy[-1] = False  # the capture ends within this window
     if np.quantile(queued, 0.95) < _GROWN_S or np.mean(busy) < _SEEN:
         return None
     values = np.interp(begins, begins[busy], bps[busy])
@@ -328,6 +440,30 @@ def varying(
     share = f"{100 * float(np.mean(busy)):.0f} % of the time"
     why = f"varies between {low} and {high}: what passes while a queue stands, {share}"
     return Rate(float(values.mean()), why, True, (begins, values))
+
+
+def _left(
+    arrivals: Arrivals,
+    segments: Segments,
+    side: int,
+    waits: tuple[np.ndarray, np.ndarray],
+    width: float,
+) -> np.ndarray:
+    """Bytes that leave a queue behind the tap in each window; `waits` are times and waits."""
+    step, packets, octets = arrivals.over(arrivals.step_s, side)
+    count = math.ceil(len(packets) * step / width)
+    times = step * (np.arange(len(packets)) + 0.5)
+    passed = octets + _FRAMING_BYTES * packets
+    data = np.flatnonzero((segments.is_home == bool(side)) & (segments.payload > 0))
+    order = data[np.lexsort((segments.begin[data], segments.connection[data]))]
+    again = (np.diff(segments.connection[order]) == 0) & (np.diff(segments.begin[order]) == 0)
+    lost = order[:-1][again]
+    lost_times = segments.time_s[lost]
+    lost_bytes = segments.wire_bytes[lost] + _FRAMING_BYTES
+    found = _binned(times + np.interp(times, *waits), passed, width, count)
+    found -= _binned(lost_times + np.interp(lost_times, *waits), lost_bytes, width, count)
+    left: np.ndarray = np.maximum(found, 0.0)
+    return left
 
 
 def _idle(load: Load, least_bps: float) -> float:
@@ -344,14 +480,15 @@ def _digits(bps: float) -> float:
 def is_behind(found: Loops, is_home: bool) -> bool:
     """Whether data of one side have passed their queue when they pass the tap.
 
-    Then 95 % of their acknowledgements come within 2 ms of the fastest of the pair.
+    Then 95 % of their acknowledgements come within 2 ms of the fastest of the pair, unless the
+    other direction's queue is in their loop.
     """
     excess = found.excess_s[found.is_home == is_home]
     return bool(len(excess)) and bool(np.quantile(excess, 0.95) < _BEHIND_S)
 
 
-def _gaps(segments: Segments, is_home: bool) -> tuple[float, float]:
-    """The rate that gaps between full packets show, 0 if they disagree, and how many agree."""
+def _gaps(segments: Segments, is_home: bool) -> Gaps:
+    """The gaps between the full packets of one direction."""
     other = segments.datagrams
     mine, its = segments.is_home == is_home, other.is_home == is_home
     times = np.concatenate((segments.time_s[mine], other.time_s[its]))
@@ -362,15 +499,13 @@ def _gaps(segments: Segments, is_home: bool) -> tuple[float, float]:
     gap = np.diff(np.round(1e9 * times[order]))
     used = is_full[1:] & is_full[:-1] & (gap > 0)
     if used.sum() < _FEWEST_GAPS:
-        return 0.0, 0.0
+        return Gaps(0.0, 0.0, 0)
     octets = wire[order][1:][used] + _FRAMING_BYTES
     logs = np.sort(np.log(8e9 * octets / gap[used]))
     inside = np.searchsorted(logs, logs + 0.04) - np.arange(len(logs))
     most = int(inside.argmax())
-    share = float(inside[most] / len(logs))
-    if share < 0.9:
-        return 0.0, share
-    return float(np.exp(np.median(logs[most : most + inside[most]]))), share
+    bps = float(np.exp(np.median(logs[most : most + inside[most]])))
+    return Gaps(bps, float(inside[most] / len(logs)), len(logs))
 
 
 def _acknowledged(
@@ -384,23 +519,20 @@ def _acknowledged(
     count = len(packets)
     if not count or width > 2 * _ACKED_S:
         return None
-
-    def binned(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        place = np.minimum((times / width).astype(np.int64), count - 1)
-        return np.bincount(place, weights=weights, minlength=count)
-
     mine = segments.is_home == is_home
     data = mine & (segments.payload > 0)
-    sent = binned(segments.time_s[data], segments.wire_bytes[data] + _FRAMING_BYTES)
+    weights = segments.wire_bytes[data] + _FRAMING_BYTES
+    sent = _binned(segments.time_s[data], weights, width, count)
     other = np.maximum(octets + _FRAMING_BYTES * packets - sent, 0.0)
     times, new = _newly_acknowledged(segments, ~mine)
-    acked = _WIRE * binned(times, new)
+    acked = _WIRE * _binned(times, new, width, count)
     total = 8 * (acked + other) / width
     busy = total > 0.6 * np.quantile(total[total > 0], 0.95) if (total > 0).any() else total > 0
     busy &= acked > other
     excess = found.excess_s[found.is_home == is_home]
     when = found.time_s[found.is_home == is_home]
-    waited = binned(when, excess) / np.maximum(binned(when, np.ones(len(when))), 1)
+    each = np.maximum(_binned(when, np.ones(len(when)), width, count), 1)
+    waited = _binned(when, excess, width, count) / each
     busy &= waited > _BEHIND_S
     if busy.sum() < _FEWEST_WINDOWS:
         return None
@@ -409,7 +541,17 @@ def _acknowledged(
     mode = logs[int(np.argmax(density))]
     if np.mean(np.abs(logs - mode) < 0.03) < 0.3:
         return None
+    # A link that varies has other rates, too, while a queue stands.
+    stands = total[(waited > _STANDS_S) & (total > 0)]
+    if len(stands) and np.mean(np.abs(np.log(stands) - mode) < 0.03) < _OFTEN:
+        return None
     return float(np.exp(mode))
+
+
+def _binned(times: np.ndarray, weights: np.ndarray, width: float, count: int) -> np.ndarray:
+    """The sum of the weights in each window."""
+    place = np.minimum((times / width).astype(np.int64), count - 1)
+    return np.bincount(place, weights=weights, minlength=count)
 
 
 def _newly_acknowledged(segments: Segments, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

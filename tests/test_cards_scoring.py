@@ -147,6 +147,29 @@ def test_lost_goodput_takes_points_off_and_more_earns_none() -> None:
     assert score(0.95) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("candidate", "mbps", "lost"),
+    [("dt", 8.0, 0.0), ("x", 8.0, 0.0), ("x", 8.4, 0.0), ("x", 7.2, 1.0), ("two", 9.0, 0.0)],
+)
+def test_no_queue_loses_points_for_the_goodput_of_droptail(
+    candidate: str, mbps: float, lost: float
+) -> None:
+    waits, rates = of("D"), of("G", "Mbit/s", "goodput")
+    good = {**{queue: [9e6] * 3 for queue in WAITS}, "dt": [8e6] * 3, candidate: [mbps * 1e6] * 3}
+    [test] = scored_tests(
+        together([made(waits, WAITS), made(rates, good)]),
+        [waits, rates],
+        {"t": "delay"},
+        candidate=candidate,
+        droptail="dt",
+        baselines=BASELINES,
+    )
+    assert test.measures[1].reference == pytest.approx(9e6)
+    assert test.measures[1].lost == pytest.approx(lost)
+    if candidate == "dt":
+        assert test.by_seed == [0.0] * 3
+
+
 @pytest.mark.parametrize(("kept", "scores"), [(0.49, False), (0.51, True)])
 def test_baselines_that_give_up_the_link_are_no_yardstick(kept: float, scores: bool) -> None:
     waits, rates = of("D"), of("G", "Mbit/s", "goodput")

@@ -419,7 +419,9 @@ def _scored(
     step = yardstick - float(nothing.mean())
     gain = _gain(x - nothing, step, measure, _back(measure)(float(nothing.mean())))
     shown = _measured(measure, settings, x, reference, baselines, means)
-    lost, harm = _lost(x, reference, measure), np.zeros(len(x))
+    # Drop-tail scores 0 even where the baselines let more through.
+    most = min(reference, nothing, key=np.mean)
+    lost, harm = _lost(x, most, measure), np.zeros(len(x))
     if shown.is_missing:
         gain, lost = np.full(len(x), CONSTANTS["lowest_score"]), harm
     elif gain is None:

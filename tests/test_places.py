@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
+from aqmlab._util.effective import key_of
 from aqmlab.results.sources import gather
 from conftest import Cli
 from test_cli import TWO_QUEUES, one_line
@@ -55,6 +58,50 @@ def test_every_command_takes_every_place(aqmlab: Cli, small: Path, command: list
         hint = "4 runs; `aqmlab compare` with the same arguments prints their means"
         expected = f"aqmlab: {hint}\n" if many else ""
         assert (answer.status, answer.err) == (0, expected), (place, answer.err)
+
+
+def _by_another_engine(folder: Path) -> None:
+    """A copy of each run of a folder as an older engine has it, beside it."""
+    for run in [*folder.glob("[!.]*/")]:
+        old = shutil.copytree(run, folder / f"old-{run.name}")
+        file = old / "metadata.json"
+        data = json.loads(file.read_text())
+        data["versions"]["engine"] = "0123456789abcdef"
+        data["key"] = key_of((old / "scenario.toml").read_text(), "0123456789abcdef")
+        data["started"] = "2026-01-01T00:00:00+00:00"
+        del data["manifest"]
+        file.write_text(json.dumps(data))
+        (old / "manifest.json").unlink()
+
+
+LEFT_OUT = (
+    "aqmlab: left out: 2 runs of pair that a newer engine has made again; "
+    "name a run directory to take it\n"
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_folder_has_no_run_that_a_newer_engine_made_again(
+    aqmlab: Cli, small: Path, command: list[str]
+) -> None:
+    assert aqmlab("compare", small, "--vary", TWO_QUEUES, "--out", "pair").status == 0
+    before = aqmlab(*command, "pair")
+    _by_another_engine(Path("pair"))
+    after = aqmlab(*command, "pair")
+    assert (after.status, after.out) == (0, before.out)
+    assert after.err == LEFT_OUT + before.err
+    assert len(gather(["pair"])) == 2
+
+
+def test_a_run_that_is_named_or_has_no_newer_one_stays(aqmlab: Cli, small: Path) -> None:
+    aqmlab("compare", small, "--vary", TWO_QUEUES, "--out", "pair")
+    _by_another_engine(Path("pair"))
+    new, other = sorted(Path("pair").glob("[!.o]*/"))
+    old = Path("pair") / f"old-{new.name}"
+    assert len(gather([old, new])) == 2, "somebody wants to see both"
+    shutil.rmtree(other)
+    kept = {run.path.name for run in gather(["pair"])}
+    assert kept == {new.name, f"old-{other.name}"}
 
 
 def test_a_sweep_is_compared_with_its_baseline(aqmlab: Cli, swept: Path) -> None:

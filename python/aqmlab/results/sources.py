@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from aqmlab._util.console import say
 from aqmlab._util.fields import Field
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.files import read_bytes, similar
@@ -22,6 +23,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
 from aqmlab.results.order import noted
 from aqmlab.results.own_metrics import Definition, define, measured, table_of
+from aqmlab.results.remade import remade, remade_words
 from aqmlab.results.run import Run, read_json
 
 __all__ = ["gather", "matching", "stated_baselines", "stated_words", "sweep_folder"]
@@ -41,6 +43,8 @@ def gather(
     the labels that it gave them. A run that is reached twice counts once. The runs of a folder,
     whose names say nothing, come in the order in which a command made them; runs of which no
     command noted that, in the order of their labels, those behind drop-tail first.
+    A run of a folder that a newer engine has made again, there or at another place, is left out,
+    which a line on standard error says.
     Anything else is an error.
 
     Args:
@@ -51,12 +55,13 @@ def gather(
         needs_tables: whether a run that lacks a table which its scenario records is broken.
     """
     found: dict[Path, Run] = {}
+    inside: set[Path] = set()
     order: dict[Path, tuple[object, ...]] = {}
     orders: dict[Path, Mapping[str, int]] = {}
     broken: list[AqmlabError] = []
     places = list(paths)
     computed = _sweep_metrics(places)
-    for number, folder, label in _all_places(places, broken):
+    for number, folder, label, is_inside in _all_places(places, broken):
         place = folder.resolve()
         if place in found:
             continue
@@ -69,6 +74,8 @@ def gather(
             broken.append(error)
             continue
         found[place] = replace(run, label=label or run.label)
+        if is_inside and not label:
+            inside.add(place)
         plain = run.label.startswith("droptail")
         rank = orders.setdefault(folder.parent, noted(folder.parent)).get(folder.name, math.inf)
         by_label = (rank, not plain, natural(run.label), run.seed)
@@ -78,16 +85,23 @@ def gather(
     for reason in broken:
         if on_broken is not None:
             on_broken(reason)
-    return [found[place] for place in sorted(found, key=order.__getitem__)]
+    if left := {place: run for place, run in remade(found).items() if place in inside}:
+        say(remade_words(left))
+    kept = [place for place in found if place not in left]
+    return [found[place] for place in sorted(kept, key=order.__getitem__)]
 
 
 def _all_places(
     paths: Iterable[str | os.PathLike[str]], broken: list[AqmlabError]
-) -> Iterator[tuple[int, Path, str]]:
-    """The number of each place, or pattern, and its run directories; what is wrong is noted."""
+) -> Iterator[tuple[int, Path, str, bool]]:
+    """The number of each place, or pattern, and its run directories; what is wrong is noted.
+
+    At the end: whether the place is a folder of it, not the run directory itself.
+    """
     every = [(number, place) for number, path in enumerate(paths) for place in matching(path)]
     for number, path in every:
-        yield from ((number, folder, label) for folder, label in _noting(path, broken))
+        for folder, label in _noting(path, broken):
+            yield number, folder, label, folder != path
 
 
 def _noting(path: Path, broken: list[AqmlabError]) -> list[tuple[Path, str]]:

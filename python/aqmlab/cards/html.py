@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from aqmlab._util.files import write_bytes, write_text
@@ -10,7 +9,7 @@ from aqmlab.cards.card import Card
 from aqmlab.cards.page import blocks
 from aqmlab.cards.pictures import areas_svg, waits_svg
 from aqmlab.document import html, sheet
-from aqmlab.document.blocks import Pictures
+from aqmlab.document.blocks import Picture, Pictures
 from aqmlab.figures.files import check_address_space
 
 __all__ = ["write_html", "write_pdf"]
@@ -34,12 +33,12 @@ def _title(card: Card) -> str:
 
 def _pictures(card: Card) -> Pictures:
     """The pictures that the card has numbers for."""
-    areas = "Scores by area. The bar is the candidate's 95 % interval; without a bar there is none."
-    drawn = [(partial(areas_svg, card, 420), areas)]
+    bars = "Scores by area. The bar is the candidate's 95 % interval; without a bar there is none."
+    found = [Picture("areas", lambda theme: areas_svg(card, colours_of=theme), bars)]
     if waits_svg(card):
-        waits = (
+        caption = (
             f"Wait against goodput: a line from {card.about.called} to the candidate for each test."
             " Left and up is better."
         )
-        drawn.append((partial(waits_svg, card, 420), waits))
-    return Pictures(drawn)
+        found.append(Picture("waits", lambda theme: waits_svg(card, colours_of=theme), caption))
+    return Pictures(found)

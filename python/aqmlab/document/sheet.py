@@ -14,23 +14,22 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 from xml.sax.saxutils import escape
 
+import vl_convert
+
 from aqmlab._util.table import Cell, ColumnKind, TableModel
-from aqmlab.document.blocks import Block, Heading, Items, Pictures, Table, Text, Title
+from aqmlab.document.blocks import Block, Facts, Heading, Items, Pictures, Table, Text, Title
 from aqmlab.figures.files import inside
 from aqmlab.figures.palette import PALETTE
 from aqmlab.figures.pdf import A4, paper, pdf, size_of
 
 __all__ = [
-    "COLOURS",
-    "MARGIN",
     "Strip",
     "clean",
     "document",
     "gap",
-    "heading",
     "label",
     "paged",
-    "pair",
+    "picture",
     "sheet",
     "table",
     "text",
@@ -39,11 +38,9 @@ __all__ = [
 
 _HEIGHT, _WIDTH = A4
 """Of a page, landscape."""
-MARGIN = 44.0
-_ROOM = _WIDTH - 2 * MARGIN
+_MARGIN = 44.0
+_ROOM = _WIDTH - 2 * _MARGIN
 """Width of what stands on the sheet."""
-_UPRIGHT = _HEIGHT - 2 * MARGIN
-"""Width of what stands on an upright one."""
 _GLYPH = 0.56
 """Mean width of a character, in font sizes."""
 _SERIFLESS = "'Liberation Sans', Arial, Helvetica, sans-serif"
@@ -58,7 +55,7 @@ _INDENT = 28.0
 """Room for the line in a configuration's colour, and below the name of a group of rows."""
 _PROSE = 0.38
 """Most of the room that a column of prose takes."""
-COLOURS = PALETTE["light"]
+_COLOURS = PALETTE["light"]
 Strokes: TypeAlias = Mapping[str, Mapping[str, str]]
 """Colour and pattern of lines, by the label of a configuration."""
 
@@ -76,49 +73,74 @@ class Strip:
     """Room that must be left below it on its page: headings do not stand alone."""
 
 
-def document(title: str, blocks: Iterable[Block]) -> bytes:
-    """Blocks as upright pages (PDF)."""
-    pages = paged((strip for block in blocks for strip in _strips(block)), _WIDTH - 2 * MARGIN)
+def document(
+    title: str,
+    blocks: Iterable[Block],
+    *,
+    is_upright: bool = True,
+    attachments: Mapping[str, str] | None = None,
+) -> bytes:
+    """Blocks as A4 pages (PDF), with texts that go with the document, by file name."""
+    width, height = A4 if is_upright else A4[::-1]
+    pages = paged(_all_strips(blocks, width - 2 * _MARGIN), height - 2 * _MARGIN)
     drawings = (
-        sheet(content, _WIDTH, f"{title}, page {number} of {len(pages)}", _HEIGHT)
+        sheet(content, height, f"{title}, page {number} of {len(pages)}", width)
         for number, content in enumerate(pages, 1)
     )
-    return pdf(drawings, clean(title))
+    return pdf(drawings, clean(title), attachments=attachments)
 
 
-def _strips(block: Block) -> Iterator[Strip]:
-    """A block on an upright page."""
-    room, soft = _UPRIGHT, COLOURS["--soft"]
+def picture(blocks: Iterable[Block]) -> bytes:
+    """Blocks as one picture (PNG)."""
+    [content] = paged(_all_strips(blocks, _ROOM), float("inf"))
+    height = 2 * _MARGIN + sum(strip.height for strip in content)
+    return vl_convert.svg_to_png(sheet(content, height, ""), scale=1.5)
+
+
+def _all_strips(blocks: Iterable[Block], room: float) -> Iterator[Strip]:
+    """Blocks as strips; a heading stays with the picture that follows it."""
+    made = [strips for block in blocks if (strips := [*_strips(block, room)])]
+    for strips, following in zip(made, [*made[1:], []], strict=True):
+        *above, last = strips
+        yield from above
+        yield (
+            replace(last, below=max(last.below, following[0].height))
+            if (last.below and following)
+            else last
+        )
+
+
+def _strips(block: Block, room: float) -> Iterator[Strip]:
+    """A block on a sheet."""
+    soft = _COLOURS["--soft"]
     if isinstance(block, Title):
         yield from text(block.text, 24, bold=True, room=room)
-        yield from text(block.beside, 11, colour=soft, room=room)
+        yield from text(block.beside, 12, colour=soft, room=room)
     elif isinstance(block, Heading):
-        yield from heading(block.text)
+        yield gap(18)
+        *lines, last = text(block.text, 21 - 2 * block.level, bold=True, room=room)
+        yield from lines
+        yield replace(last, below=90)
     elif isinstance(block, Text):
+        words = ": ".join(filter(None, (block.label, block.words)))
         size = 12 if block.tone == "verdict" else 11
-        colour = COLOURS.get(f"--{block.tone}", "")
-        yield from text(block.words, size, bold=size == 12, colour=colour, room=room)
+        colour = _COLOURS.get(f"--{block.tone}", "")
+        yield from text(words, size, bold=size == 12, colour=colour, room=room)
         yield gap(4)
+    elif isinstance(block, Facts):
+        yield from text("   ".join(f"{name}: {it}" for name, it in block.pairs), 11, room=room)
     elif isinstance(block, Items):
         for one in block.items:
-            words = ": ".join(filter(None, (" ".join((one.word, one.label)).strip(), one.text)))
-            colour = COLOURS["--worse"] if one.word == "FAIL" else ""
-            yield from text(f"- {words}", 11, colour=colour, room=room)
+            colour = _COLOURS["--worse"] if one.word == "FAIL" else ""
+            yield from text(f"- {one.said}", 11, colour=colour, room=room)
         yield gap(6)
     elif isinstance(block, Table):
-        yield from table({}, block.model, room)
-    elif isinstance(block, Pictures):
-        yield pair([draw("light") for draw, _ in block.drawn], room)
-        for _, caption in block.drawn:
-            yield from text(caption, 11, colour=soft, room=room)
-
-
-def heading(words: str, below: float = 90) -> Iterator[Strip]:
-    """The heading of a section."""
-    yield gap(18)
-    *lines, last = text(words, 17, bold=True)
-    yield from lines
-    yield replace(last, below=below)
+        yield from table(block.strokes, block.model, room)
+    elif isinstance(block, Pictures) and block.pictures:
+        yield _pair([shown.draw("light") for shown in block.pictures], room)
+        for shown in block.pictures:
+            words = "" if shown.has_title else shown.caption
+            yield from text(words, 11, colour=soft, room=room)
 
 
 def gap(height: float) -> Strip:
@@ -164,7 +186,7 @@ def label(
         "font-family": _MONO if mono else _SERIFLESS,
         "font-weight": "bold" if bold else "normal",
         "text-anchor": "end" if end else "start",
-        "fill": colour or COLOURS["--text"],
+        "fill": colour or _COLOURS["--text"],
         "xml:space": "preserve",
     }
     given = " ".join(f'{name}="{value}"' for name, value in attributes.items())
@@ -176,13 +198,13 @@ def clean(words: str) -> str:
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", words)
 
 
-def pair(pictures: Sequence[str], room: float = _ROOM) -> Strip:
+def _pair(pictures: Sequence[str], room: float = _ROOM) -> Strip:
     """Pictures beside each other; alone, one is as wide as the sheet but no higher than a page."""
     each = (room - 20 * (len(pictures) - 1)) / len(pictures)
     drawn, height = [], 0.0
     for number, picture in enumerate(pictures):
         wide, tall = size_of(picture)
-        scale = min(each / wide, (_HEIGHT - 2 * MARGIN - 60) / tall, 1.25)
+        scale = min(each / wide, (_HEIGHT - 2 * _MARGIN - 60) / tall, 1.25)
         height = max(height, scale * tall)
         drawn.append(inside(picture, number * (each + 20), scale))
     return Strip(height + 8, "".join(drawn))
@@ -264,11 +286,11 @@ def _fitting_table(
                 )
         height = scale * (line + 1.3 * size * (most - 1))
         back = f'<rect width="{width:.1f}" height="{height:.1f}" fill="{shade}"/>' if shade else ""
-        rule = f'<path d="M0 {height:.1f}H{width:.1f}" stroke="{COLOURS["--line"]}"/>'
+        rule = f'<path d="M0 {height:.1f}H{width:.1f}" stroke="{_COLOURS["--line"]}"/>'
         drawn = f'{back}<g transform="scale({scale:.4f})">{"".join(parts)}</g>'
         return Strip(height, drawn if shade else drawn + rule)
 
-    head = row([Cell(name) for name in one.head], bold=True, shade=COLOURS["--shade"])
+    head = row([Cell(name) for name in one.head], bold=True, shade=_COLOURS["--shade"])
     if caption:
         *words, last = text(caption, 12, bold=True, room=room)
         yield from words
@@ -277,7 +299,7 @@ def _fitting_table(
     for number, cells in enumerate(one.rows):
         if groups and groups[number].text:
             named = label(groups[number].text, 0, 1.3 * size, size, bold=True)
-            note = label(groups[number].note, 120, 1.3 * size, size, colour=COLOURS["--soft"])
+            note = label(groups[number].note, 120, 1.3 * size, size, colour=_COLOURS["--soft"])
             drawn = f'<g transform="scale({scale:.4f})">{named}{note}</g>'
             yield Strip(scale * line, drawn, head=head, below=scale * line)
         mark = _key(strokes.get(cells[0].text), size)
@@ -287,14 +309,14 @@ def _fitting_table(
 
 def _tone(cell: Cell) -> str:
     """The colour of a cell's text."""
-    return COLOURS.get(f"--{cell.tone}", "")
+    return _COLOURS.get(f"--{cell.tone}", "")
 
 
 def _key(look: Mapping[str, str] | None, size: float) -> str:
     """The line of a configuration as its curves have it; nothing for other rows."""
     if look is None:
         return ""
-    colour = COLOURS[look["colour"].removeprefix("var(").removesuffix(")")]
+    colour = _COLOURS[look["colour"].removeprefix("var(").removesuffix(")")]
     return (
         f'<line x1="0" x2="20" y1="{0.85 * size:.1f}" y2="{0.85 * size:.1f}" stroke="{colour}" '
         f'stroke-width="2.5" stroke-dasharray="{look["dash"]}"/>'
@@ -317,12 +339,12 @@ def paged(strips: Iterable[Strip], height: float) -> list[list[Strip]]:
 
 def sheet(strips: Sequence[Strip], height: float, foot: str, width: float = _WIDTH) -> str:
     """A page as SVG."""
-    y, parts = MARGIN, []
+    y, parts = _MARGIN, []
     for strip in strips:
-        parts.append(f'<g transform="translate({MARGIN:g} {y:.1f})">{strip.drawing}</g>')
+        parts.append(f'<g transform="translate({_MARGIN:g} {y:.1f})">{strip.drawing}</g>')
         y += strip.height
     if foot:
         parts.append(
-            label(foot, width - MARGIN, height - 20, 9, end=True, colour=COLOURS["--soft"])
+            label(foot, width - _MARGIN, height - 20, 9, end=True, colour=_COLOURS["--soft"])
         )
     return paper("".join(parts), width, height)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
-from aqmlab._util.files import check_output_file
+from aqmlab._util.files import check_output_file, write_bytes, write_text
 from aqmlab.errors import AqmlabError
 from aqmlab.reports.content import Report, compose
 from aqmlab.results.baseline import Baseline
@@ -131,7 +132,6 @@ def _playground(place: str | None, folder: Path) -> str | None:
 
 def _write_html(report: Report, path: Path, playground: str | None) -> None:
     """Writes the web page."""
-    from aqmlab._util.files import write_text
     from aqmlab.reports.html import page
 
     write_text(path, page(report, playground))
@@ -139,23 +139,32 @@ def _write_html(report: Report, path: Path, playground: str | None) -> None:
 
 def _write_markdown(report: Report, path: Path) -> None:
     """Writes the Markdown and its figures."""
-    from aqmlab.reports import markdown as report_markdown
+    from aqmlab.document import markdown
+    from aqmlab.reports.page import rest, results
 
-    report_markdown.write(report, path)
+    blocks = chain(results(report, on_sheet=False), rest(report, on_sheet=False))
+    markdown.write(blocks, path)
 
 
 def _write_pdf(report: Report, path: Path) -> None:
-    """Writes the pages."""
-    from aqmlab.reports import sheet as report_sheet
+    """Writes the whole report as pages."""
+    from aqmlab.document import sheet
+    from aqmlab.reports.page import rest, results
 
-    report_sheet.write_pdf(report, path)
+    blocks = chain(results(report, on_sheet=True), rest(report, on_sheet=True))
+    texts = {
+        f"scenario-{number}.toml": scenario.text
+        for number, scenario in enumerate(report.scenarios, 1)
+    }
+    write_bytes(path, sheet.document(report.title, blocks, is_upright=False, attachments=texts))
 
 
 def _write_png(report: Report, path: Path) -> None:
-    """Writes the picture."""
-    from aqmlab.reports import sheet as report_sheet
+    """Writes summary, differences, charts and drops as one picture."""
+    from aqmlab.document import sheet
+    from aqmlab.reports.page import results
 
-    report_sheet.write_png(report, path)
+    write_bytes(path, sheet.picture(results(report, on_sheet=True)))
 
 
 _WRITERS: Mapping[str, Callable[[Report, Path], None]] = {

@@ -164,17 +164,7 @@ class TableModel:
 
     def fitting(self, room: int) -> TableModel:
         """The table without the columns that need so much room."""
-        if all(column.room < room for column in self.columns):
-            return self
-        places = range(self.words, len(self.columns))
-        return self.part([one for one in places if self.columns[one].room < room], whole=True)
-
-    def without_first(self) -> TableModel:
-        """The table without its first column."""
-        found = TableModel(self.title, name=self.name, note=self.note, is_grouped=self.is_grouped)
-        found.columns = self.columns[1:]
-        found.rows = [row[1:] for row in self.rows]
-        return found
+        return self.select([k for k, one in enumerate(self.columns) if one.room < room])
 
     def part(self, columns: Sequence[int], *, whole: bool = False) -> TableModel:
         """Some columns beside the keys, with the rows that have something there.
@@ -183,12 +173,15 @@ class TableModel:
             columns: their places.
             whole: whether the other rows are kept, too.
         """
-        places = [*range(self.words), *columns]
+        found = self.select([*range(self.words), *columns])
+        if not whole:
+            numbers = slice(self.words, None)
+            found.rows = [row for row in found.rows if any(it.text != "-" for it in row[numbers])]
+        return found
+
+    def select(self, places: Sequence[int]) -> TableModel:
+        """The columns at some places."""
         found = TableModel(self.title, name=self.name, note=self.note, is_grouped=self.is_grouped)
         found.columns = [self.columns[place] for place in places]
-        found.rows = [
-            tuple(row[place] for place in places)
-            for row in self.rows
-            if whole or any(row[place].text != "-" for place in columns)
-        ]
+        found.rows = [tuple(row[place] for place in places) for row in self.rows]
         return found

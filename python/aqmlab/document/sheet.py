@@ -156,13 +156,10 @@ def text(
     mono: bool = False,
     colour: str = "",
     room: float = _ROOM,
-    lines: int | None = None,
 ) -> Iterator[Strip]:
-    """A paragraph, a strip a line; at most so many lines if that is given."""
+    """A paragraph, a strip a line."""
     most = int(room / (size * (0.62 if mono or bold else 0.53)))
-    for line in textwrap.wrap(
-        words, most, drop_whitespace=not mono, max_lines=lines, placeholder=" …"
-    ) or ([""] if mono else []):
+    for line in textwrap.wrap(words, most, drop_whitespace=not mono) or ([""] if mono else []):
         drawn = label(line, 0, 1.1 * size, size, bold=bold, mono=mono, colour=colour)
         yield Strip(1.5 * size, drawn)
 
@@ -221,7 +218,7 @@ def table(strokes: Strokes, one: TableModel, room: float = _ROOM) -> Iterator[St
     groups: list[Cell] = []
     if one.is_grouped:
         groups = [row[0] for row in one.rows]
-        one = one.without_first()
+        one = one.select(range(1, len(one.columns)))
     indent = _INDENT if strokes or groups else 0.0
     parts = _parts(one, room, indent)
     for number, part in enumerate(parts, 1):

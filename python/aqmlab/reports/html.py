@@ -19,7 +19,7 @@ from aqmlab.figures.palette import PALETTE
 from aqmlab.reports import charts
 from aqmlab.reports.charts import Style, address, stills, stroke
 from aqmlab.reports.data import PACKETS
-from aqmlab.reports.sections import SECTIONS
+from aqmlab.reports.page import SECTIONS
 
 if TYPE_CHECKING:
     from aqmlab.reports.content import Report
@@ -49,6 +49,7 @@ def page(report: Report, playground: str | None = None) -> str:
         for prefix, part in _prefixed(report)
     ]
     return environment.get_template("report.html").render(
+        title=report.title,
         report=report,
         parts=parts,
         prefix="",

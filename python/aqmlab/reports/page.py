@@ -20,15 +20,26 @@ from aqmlab.document.blocks import (
     Title,
 )
 from aqmlab.reports.charts import stills, stroke
-from aqmlab.reports.sections import SECTIONS
 from aqmlab.results.metrics import ALL
 
 if TYPE_CHECKING:
     from aqmlab.reports.content import Report
 
-__all__ = ["rest", "results"]
+__all__ = ["SECTIONS", "blocks"]
 
 
+SECTIONS = {
+    "summary": "Summary",
+    "differences": "Differences",
+    "responses": "Response times",
+    "queues": "Queues",
+    "pictures": "Figures",
+    "reasons": "Drops",
+    "fidelity": "Fidelity",
+    "details": "All numbers",
+    "method": "Runs",
+}
+"""Sections of the page, as far as there is something to show."""
 _CAPTIONS = {
     "cdf": "Share of the responses that ended within a time",
     "ccdf": "Share of the responses that took a time or longer, both axes logarithmic",
@@ -38,34 +49,39 @@ _CAPTIONS = {
 """What the charts show."""
 
 
-def results(report: Report, *, on_sheet: bool) -> Iterator[Block]:
-    """What a reader wants to see first. On a sheet, numbers behind pictures come with the rest."""
+def blocks(report: Report, kind: str) -> Iterator[Block]:
+    """The report from top to bottom.
+
+    Args:
+        report: the report.
+        kind: what it is written as. A sheet (``pdf``) has the numbers behind pictures at its end; a
+            picture (``png``) has what a reader wants to see first.
+    """
     yield Title(report.title, report.question)
     yield Text("; ".join(filter(None, report.subjects[:4])), "soft")
     yield Facts(report.facts)
-    for number, part in enumerate(report.parts or [report], 1):
+    parts = report.parts or [report]
+    for number, part in enumerate(parts, 1):
         if report.parts:
             yield Heading(part.title)
-        yield from _results(part, f"{number}-" if report.parts else "", on_sheet=on_sheet)
-        if report.parts and not on_sheet:
-            yield from _details(part, 3)
-
-
-def rest(report: Report, *, on_sheet: bool) -> Iterator[Block]:
-    """What was published, all numbers, and how everything came about."""
+        yield from _results(part, f"{number}-" if report.parts else "", kind)
+        if report.parts and kind == "md":
+            yield Heading(SECTIONS["details"], 3)
+            yield from _numbers(part, kind)
+    if kind == "png":
+        return
     if report.fidelity:
         yield Heading(SECTIONS["fidelity"])
         yield Table(report.fidelity)
-    if on_sheet and report.parts:
+    if kind == "pdf" or not report.parts:
         yield Heading(SECTIONS["details"])
-    for part in report.parts if on_sheet else ():
-        yield Heading(part.title, 3)
-        yield from _numbers(part, on_sheet=True)
-    if not report.parts:
-        yield from _details(report, 2, on_sheet=on_sheet)
+        for part in parts:
+            if report.parts:
+                yield Heading(part.title, 3)
+            yield from _numbers(part, kind)
     yield Heading(SECTIONS["method"])
     yield Items([Item(note) for note in report.notes])
-    if on_sheet:
+    if kind == "pdf":
         yield Text(
             "The scenarios are attached to this file, and complete: aqmlab run repeats a run from "
             "its scenario and seed, byte for byte."
@@ -82,7 +98,7 @@ def rest(report: Report, *, on_sheet: bool) -> Iterator[Block]:
         yield Text("The text goes on in the run directory." if scenario.cut else "")
 
 
-def _results(report: Report, prefix: str, *, on_sheet: bool) -> Iterator[Block]:
+def _results(report: Report, prefix: str, kind: str) -> Iterator[Block]:
     """What the runs of one scenario say."""
     strokes = _strokes(report)
 
@@ -118,13 +134,13 @@ def _results(report: Report, prefix: str, *, on_sheet: bool) -> Iterator[Block]:
         yield heading("responses")
         yield pictures("cdf", "ccdf")
         for behind in (report.within, report.tail):
-            if behind and not on_sheet:
+            if behind and kind == "md":
                 yield Table(behind, strokes)
     if report.traces:
         yield heading("queues")
         for name in ("queue", "probability"):
             yield pictures(name)
-        if report.traced and not on_sheet:
+        if report.traced and kind == "md":
             yield Table(report.traced, strokes)
     if report.pictures:
         yield heading("pictures")
@@ -136,15 +152,9 @@ def _results(report: Report, prefix: str, *, on_sheet: bool) -> Iterator[Block]:
         yield Table(report.reasons, strokes)
 
 
-def _details(report: Report, level: int, *, on_sheet: bool = False) -> Iterator[Block]:
-    """All numbers."""
-    yield Heading(SECTIONS["details"], level)
-    yield from _numbers(report, on_sheet=on_sheet)
-
-
-def _numbers(report: Report, *, on_sheet: bool) -> Iterator[Block]:
+def _numbers(report: Report, kind: str) -> Iterator[Block]:
     """The tables of all numbers; on a sheet also those behind pictures."""
-    behind = (report.within, report.tail, report.traced) if on_sheet else ()
+    behind = (report.within, report.tail, report.traced) if kind == "pdf" else ()
     for one in (*report.details, *behind):
         if one is not None and one.rows:
             yield Table(one, _strokes(report))

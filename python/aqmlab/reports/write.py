@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -109,10 +108,8 @@ def write(
 
         page = composed(runs, place.parent, title, question, baseline, ordered=ordered)
         (write_html if chosen == "html" else write_pdf)(page, place)
-    elif chosen == "html":
-        _write_html(content, place, link)
     else:
-        _WRITERS[chosen](content, place)
+        _write(content, place, chosen, link)
     progress(1.0)
     return place
 
@@ -130,46 +127,26 @@ def _playground(place: str | None, folder: Path) -> str | None:
     return quote(Path(os.path.relpath(page.resolve(), folder.resolve())).as_posix())
 
 
-def _write_html(report: Report, path: Path, playground: str | None) -> None:
-    """Writes the web page."""
-    from aqmlab.reports.html import page
+def _write(report: Report, path: Path, kind: str, playground: str | None) -> None:
+    """Writes it; each format loads what it needs."""
+    if kind == "html":
+        from aqmlab.reports.html import page
 
-    write_text(path, page(report, playground))
+        write_text(path, page(report, playground))
+        return
+    from aqmlab.document import markdown, sheet
+    from aqmlab.reports.page import blocks
 
-
-def _write_markdown(report: Report, path: Path) -> None:
-    """Writes the Markdown and its figures."""
-    from aqmlab.document import markdown
-    from aqmlab.reports.page import rest, results
-
-    blocks = chain(results(report, on_sheet=False), rest(report, on_sheet=False))
-    markdown.write(blocks, path)
-
-
-def _write_pdf(report: Report, path: Path) -> None:
-    """Writes the whole report as pages."""
-    from aqmlab.document import sheet
-    from aqmlab.reports.page import rest, results
-
-    blocks = chain(results(report, on_sheet=True), rest(report, on_sheet=True))
-    texts = {
-        f"scenario-{number}.toml": scenario.text
-        for number, scenario in enumerate(report.scenarios, 1)
-    }
-    write_bytes(path, sheet.document(report.title, blocks, is_upright=False, attachments=texts))
-
-
-def _write_png(report: Report, path: Path) -> None:
-    """Writes summary, differences, charts and drops as one picture."""
-    from aqmlab.document import sheet
-    from aqmlab.reports.page import results
-
-    write_bytes(path, sheet.picture(results(report, on_sheet=True)))
-
-
-_WRITERS: Mapping[str, Callable[[Report, Path], None]] = {
-    "md": _write_markdown,
-    "pdf": _write_pdf,
-    "png": _write_png,
-}
-"""By format, except the web page."""
+    content = blocks(report, kind)
+    if kind == "md":
+        markdown.write(content, path)
+    elif kind == "png":
+        write_bytes(path, sheet.picture(content))
+    else:
+        texts = {
+            f"scenario-{number}.toml": scenario.text
+            for number, scenario in enumerate(report.scenarios, 1)
+        }
+        write_bytes(
+            path, sheet.document(report.title, content, attachments=texts, is_upright=False)
+        )

@@ -24,6 +24,7 @@ use crate::kernel;
 use crate::load::{Load, Setting};
 use crate::measure::{Health, LoadReport, Meter, ThreadReport};
 use crate::path::Path;
+use crate::path::on_air::Lane;
 use crate::router::{Direction, Routed};
 use crate::routes::{Routes, Side};
 use crate::side::{self, Command, Report};
@@ -191,7 +192,7 @@ impl<'a> World<'a> {
         };
         introduce(name, ROUTER_PRIORITY, ids);
         let direction = Direction {
-            path,
+            lane: Lane::Alone(Box::new(path)),
             input: &self.devices[from as usize],
             output: &self.devices[from.other() as usize],
             clock: self.clock,

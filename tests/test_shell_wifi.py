@@ -1,0 +1,208 @@
+"""Programs behind Wi-Fi. What needs a network namespace is skipped, loudly, where there is none.
+
+Counts and rates are compared with the simulator, where the machine kept up: a run that is busy with
+other things says that it is invalid, and then its numbers are not looked at.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import aqmlab
+import pytest
+from aqmlab import Run, Scenario
+from aqmlab.engine.shell import FileLink, Link, Span
+from aqmlab.engine.shell_users import users_of
+from aqmlab.engine.shell_wifi import ShellWifi
+from aqmlab.errors import AqmlabError
+from conftest import ROOT, Cli
+from test_live import live
+
+SHELL = [sys.executable, "-m", "aqmlab", "shell", "--out", "run"]
+PATIENCE_S = 60.0
+FLAT = ROOT / "scenarios/flat.toml"
+DOWNLOADS = ROOT / "scenarios/wifi/downloads.toml"
+
+
+def shell(*words: str, program: str) -> tuple[Run, str]:
+    """Runs Python's code behind Wi-Fi: the run, and what was printed."""
+    done = subprocess.run(
+        [*SHELL, *words, "--", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Run.open("run"), done.stderr
+
+
+def wifi(link: Link | FileLink, *beside: str) -> dict[str, Any]:
+    """What the scenario of a link says of Wi-Fi."""
+    users = users_of(beside, 0.02)
+    found: dict[str, Any] = link.scenario("x", 1, Span(5.0), users).data["topology"]["wifi"]
+    return found
+
+
+def stations(link: Link | FileLink, *beside: str) -> list[tuple[int, int, str | None]]:
+    """The stations of a link's scenario: how many, their MCS, and their class."""
+    found = wifi(link, *beside)["stations"]
+    return [(it["count"], it.get("mcs"), it.get("class")) for it in found]
+
+
+# ---- options ----
+
+
+def test_a_program_has_a_station_of_its_own() -> None:
+    link = Link(1e9, 1e9, wifi=ShellWifi())
+    assert stations(link) == [(1, 15, "program")]
+    assert stations(link, "bulk:3") == [(1, 15, "program"), (3, 15, None)]
+    assert wifi(link)["queue"] == "mac80211"
+    assert str(link).endswith("droptail, then Wi-Fi")
+    fifo = Link(1e9, 1e9, wifi=ShellWifi(sets=(("wifi.queue", "fifo"), ("wifi.phy", "he80"))))
+    assert wifi(fifo)["queue"] == "fifo"
+    assert stations(fifo) == [(1, 11, "program")]
+    many = ShellWifi(sets=(("topology.wifi.stations", "[{ mcs = 3 }, { count = 40, mcs = 1 }]"),))
+    data = Link(1e9, 1e9, wifi=many).scenario("x", 1, Span(5.0)).data["topology"]
+    assert data["hosts"]["clients"] == 41
+    assert Link(1e9, 1e9).scenario("x", 1, Span(5.0)).data["topology"].get("wifi") is None
+
+
+def scenario_link(file: Path, *sets: tuple[str, str]) -> FileLink:
+    """The link of a scenario, and the Wi-Fi behind it."""
+    scenario = Scenario.load(file)
+    topology = scenario.data["topology"]
+    own = ShellWifi(topology["wifi"], str(file), topology["hosts"]["clients"], sets)
+    return FileLink.of(scenario, file, None, 0.0, wifi=own)
+
+
+def test_a_scenario_gives_its_wifi() -> None:
+    link = scenario_link(FLAT)
+    # The device far away is that of a class that stays away.
+    assert stations(link) == [(3, 15, None)]
+    assert (1, 0, "far") in stations(link, str(FLAT))
+    assert link.scenario("x", 1, Span(5.0)).data["topology"]["hosts"]["clients"] == 4
+    near = scenario_link(DOWNLOADS, ("wifi.airtime_fairness", "false"))
+    assert wifi(near)["airtime_fairness"] is False
+    with pytest.raises(AqmlabError, match=r"stations: found none for the program; expected"):
+        stations(scenario_link(ROOT / "scenarios/wifi/flood.toml"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "wifi.queue=fifo"], '--set: found "wifi.queue" without Wi-Fi; expected --wifi'),
+        (["--wifi", "--set", "rate=3"], '--set: found "rate"; expected a key of topology.wifi'),
+        (["--wifi", "--set", "wifi.queue=lifo"], "topology.wifi.queue"),
+        (["--wifi", "--set", "wifi.stations=3"], "--set wifi.stations: found 3; expected tables"),
+        (["--wifi", "--set", "wifi.phy=vht80", "--set", "wifi.stations=[{mcs=11}]"], "MCS 0 to 9"),
+        (["--wifi", "--scenario", str(FLAT)], "whose topology.wifi says it"),
+        (["--wifi", "--pcap"], "--pcap: found it beside Wi-Fi"),
+        (["--wifi", "--record", "packets"], "packets"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: list[str], message: str, cli: Cli) -> None:
+    done = cli("shell", *words, "--", "true")
+    assert done.status == 2
+    assert message in " ".join(done.err.split())
+
+
+# ---- real time ----
+
+RECEIVE = """
+import socket
+with socket.create_connection(("host.aqmlab", 8000)) as near:
+    near.sendall(b"GET /1GB HTTP/1.0\\r\\n\\r\\n")
+    while near.recv(1 << 20):
+        pass
+"""
+FLOOD = """
+import socket, time
+near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+near.connect(("100.64.0.1", 9999))
+begin, sent = time.monotonic(), 0
+while time.monotonic() < begin + 9:
+    try:
+        near.send(bytes(1472))
+    except ConnectionRefusedError:
+        pass
+    sent += 1
+    time.sleep(max(0.0, begin + sent * 11776 / 40e6 - time.monotonic()))
+"""
+
+
+def simulated(run: Run, **traffic: object) -> dict[str, Any]:
+    """The summary of a run's scenario in simulated time, with other traffic of the program."""
+    data = Scenario.load(run.path / "scenario.toml").data
+    program = {"name": "program", "rtt": data["traffic"][0]["rtt"], "tcp": "linux", **traffic}
+    content = {**data, "traffic": [program]}
+    summary: dict[str, Any] = aqmlab.run(Scenario.from_dict(content), progress=False).summary
+    return summary
+
+
+@live
+def test_a_download_crosses_the_air() -> None:
+    # A station with 29 Mbit/s on the air.
+    run, text = shell(
+        *("--wifi", "--set", "wifi.stations=[{ mcs = 3 }]", "--for", "3 s"), program=RECEIVE
+    )
+    links, air = run.summary["links"], run.summary["wifi"]["mcs-3"]
+    assert set(links) == {"bottleneck", "wifi"}
+    down, up = air["down"], air["up"]
+    for way, link in (("down", "forward"), ("up", "reverse")):
+        sent, on_air = links["bottleneck"][link], links["wifi"][way]
+        assert on_air["arrived_packets"] > 100, way
+        # What one of them hands over the other takes, except what is under way at the end.
+        assert sent["arrived_packets"] == pytest.approx(on_air["arrived_packets"], rel=0.05)
+    # Many packets share a transmission down; acknowledgements come up.
+    assert down["aggregate_mean_packets"] > 4.0
+    assert down["airtime_share"] > 5 * up["airtime_share"] > 0.0
+    assert down["airtime_share"] + up["airtime_share"] < 1.0
+    assert "Wi-Fi" in text
+    assert f"{down['transmissions']} transmissions" in text
+    if not run.invalid:
+        simulation = simulated(run, kind="bulk", flows=1)
+        # Without the seconds in which the window opens the rates are alike.
+        assert links["wifi"]["down"]["throughput_bps"] == pytest.approx(
+            simulation["links"]["wifi"]["down"]["throughput_bps"], rel=0.1
+        )
+
+
+@live
+def test_a_flood_makes_as_many_transmissions_as_simulated() -> None:
+    run, _ = shell(
+        *("--wifi", "--net", "none", "--for", "4 s"),
+        *("--set", "wifi.stations=[{ mcs = 3 }]"),
+        program=FLOOD,
+    )
+    if run.invalid:
+        pytest.skip(f"the machine is busy: {run.invalid[0]}")
+    simulation = simulated(
+        run,
+        kind="cbr",
+        flows=1,
+        rate="40 Mbit/s",
+        packet="1500 bytes",
+        direction="reverse",
+    )
+    found, expected = (it["wifi"]["mcs-3"]["up"] for it in (run.summary, simulation))
+    for key in ("transmissions", "aggregate_mean_packets", "airtime_share"):
+        assert found[key] == pytest.approx(expected[key], rel=0.05), key
+
+
+@live
+def test_users_beside_a_program_have_other_stations() -> None:
+    run, text = shell(
+        *("--wifi", "--beside", "bulk:2", "--warm-up", "1 s", "--for", "2 s"),
+        *("--set", "wifi.stations=[{ mcs = 3, class = 'program' }, { count = 2, mcs = 2 }]"),
+        program="import time; time.sleep(60)",
+    )
+    air = run.summary["wifi"]
+    assert air["program"]["down"]["transmissions"] == 0
+    assert air["mcs-2"]["stations"] == 2
+    assert air["mcs-2"]["down"]["transmissions"] > 50
+    assert run.summary["flows"]["bulk"]["goodput_bps"] > 1e6
+    assert "bulk: goodput" in text

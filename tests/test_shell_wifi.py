@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import aqmlab
+import aqmlab as library
 import pytest
 from aqmlab import Run, Scenario
 from aqmlab.engine.shell import FileLink, Link, Span
@@ -76,7 +76,7 @@ def scenario_link(file: Path, *sets: tuple[str, str]) -> FileLink:
     scenario = Scenario.load(file)
     topology = scenario.data["topology"]
     own = ShellWifi(topology["wifi"], str(file), topology["hosts"]["clients"], sets)
-    return FileLink.of(scenario, file, None, 0.0, wifi=own)
+    return FileLink.of(scenario, file, 0.01, 0.0, wifi=own)
 
 
 def test_a_scenario_gives_its_wifi() -> None:
@@ -104,8 +104,8 @@ def test_a_scenario_gives_its_wifi() -> None:
         (["--wifi", "--record", "packets"], "packets"),
     ],
 )
-def test_what_cannot_be_is_refused(words: list[str], message: str, cli: Cli) -> None:
-    done = cli("shell", *words, "--", "true")
+def test_what_cannot_be_is_refused(words: list[str], message: str, aqmlab: Cli) -> None:
+    done = aqmlab("shell", *words, "--", "true")
     assert done.status == 2
     assert message in " ".join(done.err.split())
 
@@ -119,27 +119,20 @@ with socket.create_connection(("host.aqmlab", 8000)) as near:
     while near.recv(1 << 20):
         pass
 """
-FLOOD = """
-import socket, time
-near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-near.connect(("100.64.0.1", 9999))
-begin, sent = time.monotonic(), 0
-while time.monotonic() < begin + 9:
-    try:
-        near.send(bytes(1472))
-    except ConnectionRefusedError:
-        pass
-    sent += 1
-    time.sleep(max(0.0, begin + sent * 11776 / 40e6 - time.monotonic()))
-"""
+IDLE = "import time; time.sleep(60)"
+FLOOD = """{
+    kind = "cbr", flows = 2, rate = "30 Mbit/s", packet = "1500 bytes", direction = "reverse"
+}""".replace("\n", " ")
 
 
-def simulated(run: Run, **traffic: object) -> dict[str, Any]:
-    """The summary of a run's scenario in simulated time, with other traffic of the program."""
+def simulated(run: Run) -> dict[str, Any]:
+    """The summary of a run's scenario in simulated time, where the program asks for nothing."""
     data = Scenario.load(run.path / "scenario.toml").data
-    program = {"name": "program", "rtt": data["traffic"][0]["rtt"], "tcp": "linux", **traffic}
-    content = {**data, "traffic": [program]}
-    summary: dict[str, Any] = aqmlab.run(Scenario.from_dict(content), progress=False).summary
+    program, *users = data["traffic"]
+    quiet = {"kind": "cbr", "flows": 1, "rate": "1 bit/s", "packet": "60 bytes"}
+    quiet |= {key: program[key] for key in ("name", "rtt")}
+    content = {**data, "traffic": [quiet, *users]}
+    summary: dict[str, Any] = library.run(Scenario.from_dict(content), progress=False).summary
     return summary
 
 
@@ -164,33 +157,23 @@ def test_a_download_crosses_the_air() -> None:
     assert "Wi-Fi" in text
     assert f"{down['transmissions']} transmissions" in text
     if not run.invalid:
-        simulation = simulated(run, kind="bulk", flows=1)
-        # Without the seconds in which the window opens the rates are alike.
-        assert links["wifi"]["down"]["throughput_bps"] == pytest.approx(
-            simulation["links"]["wifi"]["down"]["throughput_bps"], rel=0.1
-        )
+        # The air takes 28.9 Mbit/s while a transmission lasts.
+        assert 15e6 < links["wifi"]["down"]["throughput_bps"] < 28.9e6
 
 
 @live
 def test_a_flood_makes_as_many_transmissions_as_simulated() -> None:
     run, _ = shell(
-        *("--wifi", "--net", "none", "--for", "4 s"),
-        *("--set", "wifi.stations=[{ mcs = 3 }]"),
-        program=FLOOD,
+        *("--wifi", "--net", "none", "--beside", FLOOD, "--warm-up", "2 s", "--for", "3 s"),
+        *("--set", "wifi.stations=[{ mcs = 3, class = 'program' }, { count = 2, mcs = 3 }]"),
+        program=IDLE,
     )
-    if run.invalid:
-        pytest.skip(f"the machine is busy: {run.invalid[0]}")
-    simulation = simulated(
-        run,
-        kind="cbr",
-        flows=1,
-        rate="40 Mbit/s",
-        packet="1500 bytes",
-        direction="reverse",
-    )
-    found, expected = (it["wifi"]["mcs-3"]["up"] for it in (run.summary, simulation))
+    # Senders always have something to send, however late a busy machine lets them.
+    found, expected = (it["wifi"]["mcs-3"]["up"] for it in (run.summary, simulated(run)))
+    assert expected["transmissions"] > 600
     for key in ("transmissions", "aggregate_mean_packets", "airtime_share"):
-        assert found[key] == pytest.approx(expected[key], rel=0.05), key
+        assert found[key] == pytest.approx(expected[key], rel=0.04), key
+    assert found["collision_rate"] == pytest.approx(expected["collision_rate"], abs=0.06)
 
 
 @live
@@ -198,11 +181,43 @@ def test_users_beside_a_program_have_other_stations() -> None:
     run, text = shell(
         *("--wifi", "--beside", "bulk:2", "--warm-up", "1 s", "--for", "2 s"),
         *("--set", "wifi.stations=[{ mcs = 3, class = 'program' }, { count = 2, mcs = 2 }]"),
-        program="import time; time.sleep(60)",
+        program=IDLE,
     )
     air = run.summary["wifi"]
     assert air["program"]["down"]["transmissions"] == 0
-    assert air["mcs-2"]["stations"] == 2
+    assert air["mcs-2"]["down"]["stations"] == 2
     assert air["mcs-2"]["down"]["transmissions"] > 50
     assert run.summary["flows"]["bulk"]["goodput_bps"] > 1e6
     assert "bulk: goodput" in text
+
+
+PING = """
+import socket, time
+near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+near.connect(("100.64.0.1", 7))
+near.settimeout(3)
+times = []
+for number in range(8):
+    begin = time.monotonic()
+    near.send(bytes([number]))
+    while near.recv(10) != bytes([number]):
+        pass
+    times.append(time.monotonic() - begin)
+    time.sleep(0.05)
+print("median", sorted(times)[4])
+"""
+
+
+@live
+def test_a_queue_for_each_station_keeps_a_ping_out_of_downloads() -> None:
+    medians = []
+    for queue in ("fifo", "mac80211"):
+        own = [*SHELL[:-1], queue, "--wifi", "--set", f"wifi.queue={queue}"]
+        own += ["--set", "wifi.stations=[{ mcs = 3, class = 'program' }, { count = 3, mcs = 3 }]"]
+        own += ["--beside", "bulk:3", "--warm-up", "2 s", "--", sys.executable, "-c", PING]
+        done = subprocess.run(own, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        assert done.returncode == 0, done.stderr
+        medians.append(float(done.stdout.split()[-1]))
+    # The round trip of the empty link is 20 ms.
+    assert medians[1] > 0.02
+    assert medians[0] > 2.5 * medians[1], medians

@@ -132,8 +132,7 @@ def simulated(run: Run) -> dict[str, Any]:
     quiet = {"kind": "cbr", "flows": 1, "rate": "1 bit/s", "packet": "60 bytes"}
     quiet |= {key: program[key] for key in ("name", "rtt")}
     content = {**data, "traffic": [quiet, *users]}
-    summary: dict[str, Any] = library.run(Scenario.from_dict(content), progress=False).summary
-    return summary
+    return dict(library.run(Scenario.from_dict(content), progress=False).summary)
 
 
 @live

@@ -127,17 +127,18 @@ def _on_air(run: Run) -> list[tuple[str, str, str]]:
     links = run.summary["links"].get("wifi")
     if links is None:
         return []
-    directions = [links[way] for way in _WAYS]
     stations = run.summary["wifi"].values()
-    on_air = []
-    for way in _WAYS:
+
+    def on_air(way: str) -> str:
         share = sum(it[way]["airtime_share"] for it in stations)
         sent = sum(it[way]["transmissions"] for it in stations)
-        on_air.append(f"{share:.0%} of the time, {sent} transmissions")
+        return f"{share:.0%} of the time, {sent} transmissions"
+
+    down, up = (links[way] for way in _WAYS)
     return [
-        ("Wi-Fi", *map(_queueing, directions)),
-        ("", *map(_lost, directions)),
-        ("", *on_air),
+        ("Wi-Fi", _queueing(down), _queueing(up)),
+        ("", _lost_on_air(down), _lost_on_air(up)),
+        ("", on_air("down"), on_air("up")),
     ]
 
 
@@ -230,6 +231,14 @@ def _lost(direction: dict[str, Any]) -> str:
     text = _count(direction["dropped_packets"], direction["loss_rate"])
     if lost := direction["wire_lost_packets"]:
         text += f", {lost} on the wire"
+    return text
+
+
+def _lost_on_air(direction: dict[str, Any]) -> str:
+    """Packets that the queues of the air dropped, and that were given up."""
+    text = f"lost {_count(direction['dropped_packets'], direction['loss_rate'])}"
+    if lost := direction["wire_lost_packets"]:
+        text += f", {lost} given up"
     return text
 
 

@@ -16,9 +16,9 @@ use rustix::thread::set_current_timer_slack;
 
 use crate::clock::Clock;
 use crate::gauge::Gauge;
+use crate::lane::{Lane, Left};
 use crate::ledger::Ledger;
 use crate::measure::{Pacing, PacingReport};
-use crate::path::on_air::{Lane, Left};
 
 /// Packets that are read before those that are due get their turn.
 const BATCH: usize = 64;

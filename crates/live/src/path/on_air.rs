@@ -5,15 +5,12 @@
 //! own; a lock lets one of them at a time do what is due. What it does is decided in the time at
 //! which it should happen, as on one way alone.
 
-use std::sync::{Arc, Mutex, MutexGuard};
-
 use aqmlab_link::{Air, Dropped, PortState, Stations, Transmission, Way};
 use aqmlab_net::{Ecn, Time};
 use aqmlab_record::{LinkStats, StationsOnAir};
 use aqmlab_scenario::{Scenario, Wifi};
 
 use super::{Frame, Jitter, Path};
-use crate::clock::Clock;
 use crate::due::EventQueue;
 use crate::ip;
 use crate::ledger::Ledger;
@@ -40,7 +37,7 @@ pub(crate) struct OnAir {
 
 impl OnAir {
     /// The ways of the packets that servers send, and clients.
-    fn new(scenario: &Scenario, wifi: &Wifi, mut paths: [Path; 2]) -> Self {
+    pub(crate) fn new(scenario: &Scenario, wifi: &Wifi, mut paths: [Path; 2]) -> Self {
         let classes = scenario.traffic.iter().map(|it| it.name.as_str());
         let classes: Vec<&str> = classes.collect();
         Self {
@@ -55,7 +52,7 @@ impl OnAir {
     }
 
     /// A host of a side has sent a packet.
-    fn enter(&mut self, from: Side, now: Time, bytes: &[u8]) {
+    pub(crate) fn enter(&mut self, from: Side, now: Time, bytes: &[u8]) {
         // The other way may have gone ahead while this one waited for its turn.
         let now = now.max(self.now);
         self.paths[from as usize].enter(now, bytes);
@@ -72,7 +69,7 @@ impl OnAir {
     }
 
     /// When a way has something to do next.
-    fn next(&self, from: Side) -> Time {
+    pub(crate) fn next(&self, from: Side) -> Time {
         let out = match from {
             Side::Servers => self.leaving.next(),
             Side::Clients => self.paths[from as usize].exit.leaving.next(),
@@ -81,7 +78,7 @@ impl OnAir {
     }
 
     /// Does what had to be done by `now`, both ways, in its order: departures before arrivals.
-    fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         while let Some(at) = self.step(now) {
             debug_assert!(at >= self.now, "nothing happens before what is done");
             self.now = at;
@@ -176,7 +173,7 @@ impl OnAir {
     }
 
     /// A packet that should be out by `now`, and since when.
-    fn pop(&mut self, from: Side, now: Time) -> Option<(Time, Box<[u8]>)> {
+    pub(crate) fn pop(&mut self, from: Side, now: Time) -> Option<(Time, Box<[u8]>)> {
         let path = &mut self.paths[from as usize];
         match from {
             Side::Clients => path.pop(now),
@@ -189,7 +186,7 @@ impl OnAir {
 
     /// What a way is doing at `now`: its link, and its queues on the air. The rate is at most that at
     /// which the program's station sends.
-    fn observe(&mut self, from: Side, now: Time) -> PortState {
+    pub(crate) fn observe(&mut self, from: Side, now: Time) -> PortState {
         let way = match from {
             Side::Servers => Way::Down,
             Side::Clients => Way::Up,
@@ -211,9 +208,16 @@ impl OnAir {
         }
     }
 
+    /// What is known of a program's connections from one way, and how many packets of no connection
+    /// were thrown away there.
+    pub(crate) fn take_ledger(&mut self, from: Side) -> (Option<Ledger>, u64) {
+        let path = &mut self.paths[from as usize];
+        (path.take_ledger(), path.strays())
+    }
+
     /// The run is over at `end`, which is not part of it. What was counted of the link's directions
     /// and of those of the air, and of the stations.
-    fn close(mut self, end: Time) -> (Vec<LinkStats>, Vec<StationsOnAir>) {
+    pub(crate) fn close(mut self, end: Time) -> (Vec<LinkStats>, Vec<StationsOnAir>) {
         self.advance(end.saturating_sub(Time::from_nanos(1)));
         self.air.close(end);
         let (of_air, tallies) = self.air.into_stats();
@@ -221,119 +225,6 @@ impl OnAir {
         (links.chain(of_air).collect(), self.stations.sums(&tallies))
     }
 }
-
-/// What one direction of the router works on.
-#[derive(Debug)]
-pub(crate) enum Lane {
-    /// A way of its own.
-    Alone(Box<Path>),
-    /// One of both that share the air: that of the packets from this side.
-    Shared(Arc<Mutex<OnAir>>, Side),
-}
-
-/// What a direction leaves behind.
-#[derive(Debug)]
-pub(crate) struct Left {
-    /// Of what was its own, or of all that was shared: one of the directions has that.
-    pub(crate) links: Vec<LinkStats>,
-    pub(crate) stations: Vec<StationsOnAir>,
-    /// Of a program's connections.
-    pub(crate) ledger: Option<Ledger>,
-    /// Packets of no connection, which were thrown away.
-    pub(crate) strays: u64,
-}
-
-impl Lane {
-    /// Both ways of a link, and of the air if there is Wi-Fi.
-    pub(crate) fn both(scenario: &Scenario, wifi: Option<&Wifi>, paths: [Path; 2]) -> [Self; 2] {
-        match wifi {
-            None => paths.map(|path| Self::Alone(Box::new(path))),
-            Some(wifi) => {
-                let shared = Arc::new(Mutex::new(OnAir::new(scenario, wifi, paths)));
-                Side::BOTH.map(|from| Self::Shared(shared.clone(), from))
-            }
-        }
-    }
-
-    /// A host has sent a packet, which is read now.
-    pub(crate) fn enter(&mut self, clock: Clock, bytes: &[u8]) {
-        match self {
-            Self::Alone(path) => path.enter(clock.now(), bytes),
-            Self::Shared(shared, from) => {
-                let mut shared = locked(shared);
-                shared.enter(*from, clock.now(), bytes);
-            }
-        }
-    }
-
-    /// Does what had to be done by `now`.
-    pub(crate) fn advance(&mut self, now: Time) {
-        match self {
-            Self::Alone(path) => path.advance(now),
-            Self::Shared(shared, _) => locked(shared).advance(now),
-        }
-    }
-
-    /// What the direction is doing at `now`.
-    pub(crate) fn observe(&mut self, now: Time) -> PortState {
-        match self {
-            Self::Alone(path) => path.observe(now),
-            Self::Shared(shared, from) => locked(shared).observe(*from, now),
-        }
-    }
-
-    /// A packet that should be out by `now`, and since when.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Box<[u8]>)> {
-        match self {
-            Self::Alone(path) => path.pop(now),
-            Self::Shared(shared, from) => locked(shared).pop(*from, now),
-        }
-    }
-
-    /// When there is something to do next.
-    pub(crate) fn next(&self) -> Time {
-        match self {
-            Self::Alone(path) => path.next(),
-            Self::Shared(shared, from) => locked(shared).next(*from),
-        }
-    }
-
-    /// The run is over at `end`, which is not part of it.
-    pub(crate) fn close(self, end: Time) -> Left {
-        match self {
-            Self::Alone(mut path) => Left {
-                strays: path.strays(),
-                ledger: path.take_ledger(),
-                links: path.close(end),
-                stations: Vec::new(),
-            },
-            Self::Shared(shared, from) => {
-                let (strays, ledger) = {
-                    let path = &mut locked(&shared).paths[from as usize];
-                    (path.strays(), path.take_ledger())
-                };
-                // The direction that ends last closes both.
-                let shared = Arc::into_inner(shared).map(Mutex::into_inner);
-                let (links, stations) = match shared {
-                    Some(shared) => shared.expect(UNPOISONED).close(end),
-                    None => Default::default(),
-                };
-                Left {
-                    links,
-                    stations,
-                    ledger,
-                    strays,
-                }
-            }
-        }
-    }
-}
-
-fn locked(shared: &Mutex<OnAir>) -> MutexGuard<'_, OnAir> {
-    shared.lock().expect(UNPOISONED)
-}
-
-const UNPOISONED: &str = "nothing panics while it holds the lock";
 
 #[cfg(test)]
 mod tests;

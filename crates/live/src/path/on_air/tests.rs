@@ -1,12 +1,14 @@
 //! What becomes of packets that cross a link and the air.
 
 use std::net::SocketAddrV4;
+use std::sync::{Arc, Mutex};
 
 use aqmlab_net::RandomStream;
 use aqmlab_scenario::Topology;
 
 use super::*;
 use crate::ip::tests::udp;
+use crate::lane::Lane;
 use crate::routes::{Route, Routes};
 use crate::shell::NEAR;
 

@@ -101,7 +101,7 @@ def test_a_scenario_gives_its_wifi() -> None:
         (["--wifi", "--set", "wifi.phy=vht80", "--set", "wifi.stations=[{mcs=11}]"], "MCS 0 to 9"),
         (["--wifi", "--scenario", str(FLAT)], "whose topology.wifi says it"),
         (["--wifi", "--pcap"], "--pcap: found it beside Wi-Fi"),
-        (["--wifi", "--record", "packets"], "packets"),
+        (["--wifi", "--record", "packets"], '--record: found "packets", which does not know'),
     ],
 )
 def test_what_cannot_be_is_refused(words: list[str], message: str, aqmlab: Cli) -> None:

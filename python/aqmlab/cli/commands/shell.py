@@ -285,7 +285,7 @@ def _recording(tables: Sequence[str], scenario: Scenario) -> Scenario:
     try:
         return scenario.with_overrides({"measure.record": list(wanted)})
     except ScenarioError as error:
-        raise AqmlabError(re.sub(r"^measure\.record\.\d+", "--record", str(error))) from None
+        raise AqmlabError(re.sub(r"^measure\.record(\.\d+)?", "--record", str(error))) from None
 
 
 def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path | None) -> Mahimahi:

@@ -47,18 +47,20 @@ from aqmlab.engine.shell import (
 )
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest
 from aqmlab.engine.shell_users import users_of
+from aqmlab.engine.shell_wifi import ShellWifi
 from aqmlab.engine.workspace import is_being_made
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
-from aqmlab.scenario.scenario import Scenario
+from aqmlab.scenario.scenario import Override, Scenario
 
 __all__ = ["CONTEXT", "command"]
 
 CONTEXT = {"allow_interspersed_args": False}
 """What follows the program's name belongs to the program."""
 _RATE = "20/2"
+_RATE_BEFORE_WIFI = "1000/1000"
 _MOST_REPEATS = 1000
 _OF_QUEUES = ("--queue-down", "--queue-up", "--buffer")
 """Options, besides --queue, that a scenario's link leaves open."""
@@ -101,6 +103,15 @@ def command(
     test: BuiltIn | None = None,
     beside: list[str] | None = None,
     warm_up: str | None = None,
+    wifi: bool = False,
+    sets: Annotated[
+        list[str] | None,
+        option(
+            "FIELD=VALUE",
+            "Replace a field of topology.wifi, such as wifi.queue=fifo; may be repeated.",
+            "--set",
+        ),
+    ] = None,
     seed: Seed = None,
     record: list[str] | None = None,
     pcap: bool = False,
@@ -171,6 +182,9 @@ def command(
             bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: uploads
             without end. '{ kind = ... }': a class of traffic, as in a scenario. A scenario file:
             all its users.
+        wifi (--wifi): Put Wi-Fi behind the link: the program is a device near the access point, and
+            users beside it have three others. 802.11n with 20 MHz, unless --set says otherwise.
+            Default of --rate: 1000/1000, so that the air is the bottleneck.
         warm_up (TIME): Start the users beside the program TIME before it, so that it meets a full
             queue; default: 5 s with --beside, else 0 s. Not measured.
         record (TABLE,...): Tables that the run directory has besides responses, flows and queue.
@@ -214,7 +228,8 @@ def command(
         check_control("--control", control),
         check_control("--far-control", far_control),
     )
-    links = _links(link_name, scenario, given, queue, rtt_s, _jitter(jitter))
+    chosen = _Wifi(wifi, tuple(vary.assignment(text, "--set") for text in sets or []))
+    links = _links(link_name, scenario, given, queue, rtt_s, _jitter(jitter), chosen)
     target = _target(directory, subject.name)
     first_seed = one_seed(seed) or 1
     warm_up_s = _warm_up(warm_up, has_users=bool(beside))
@@ -227,6 +242,11 @@ def command(
             content = _recording(
                 record or [], link.scenario(title, first_seed + number, span, users)
             )
+            if pcap and link.wifi is not None:
+                raise AqmlabError(
+                    "--pcap: found it beside Wi-Fi, whose queues the capture would not have; leave "
+                    "it out"
+                )
             if pcap:
                 content = content.with_overrides({"measure.capture": "bottleneck"})
             place = _place(target, list(links), name, number if repeat > 1 else None)
@@ -265,7 +285,7 @@ def _recording(tables: Sequence[str], scenario: Scenario) -> Scenario:
     try:
         return scenario.with_overrides({"measure.record": list(wanted)})
     except ScenarioError as error:
-        raise AqmlabError(re.sub(r"^measure\.record\.\d+", "--record", str(error))) from None
+        raise AqmlabError(re.sub(r"^measure\.record(\.\d+)?", "--record", str(error))) from None
 
 
 def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path | None) -> Mahimahi:
@@ -364,6 +384,7 @@ def _links(
     queues: Sequence[str] | None,
     rtt_s: float | None,
     jitter_s: float,
+    wifi: _Wifi,
 ) -> Mapping[str, Link | FileLink]:
     """The links that were asked for, by the names of their queues."""
     if name is not None and scenario is not None:
@@ -371,10 +392,10 @@ def _links(
     if name is not None:
         named = named_link(name)
         rtt_s = named.rtt_s if rtt_s is None else rtt_s
-        return _file_links("--link", named, given, queues, rtt_s, jitter_s)
+        return _file_links("--link", named, given, queues, rtt_s, jitter_s, wifi)
     if scenario is not None:
-        return _file_links("--scenario", scenario, given, queues, rtt_s, jitter_s)
-    return _made_links(given, queues, rtt_s, jitter_s)
+        return _file_links("--scenario", scenario, given, queues, rtt_s, jitter_s, wifi)
+    return _made_links(given, queues, rtt_s, jitter_s, wifi)
 
 
 def _file_links(
@@ -384,6 +405,7 @@ def _file_links(
     queues: Sequence[str] | None,
     rtt_s: float | None,
     jitter_s: float,
+    wifi: _Wifi,
 ) -> dict[str, FileLink]:
     """A link with its queue, or with each of some others, by their names.
 
@@ -394,6 +416,7 @@ def _file_links(
         queues: queues that replace its own.
         rtt_s: its round trip, if not that of its delays.
         jitter_s: the random delay of each packet at most.
+        wifi: what is asked of Wi-Fi behind it.
     """
     queue_down, queue_up, buffer = (given[name] for name in _OF_QUEUES)
     for name, value in given.items():
@@ -417,16 +440,21 @@ def _file_links(
             queue_down or name,
             queue_up or name,
             buffer,
+            wifi.behind(content, file),
         )
         for name in names
     }
 
 
 def _made_links(
-    given: Mapping[str, Any], queues: Sequence[str] | None, rtt_s: float | None, jitter_s: float
+    given: Mapping[str, Any],
+    queues: Sequence[str] | None,
+    rtt_s: float | None,
+    jitter_s: float,
+    wifi: _Wifi,
 ) -> dict[str, Link]:
     """The links of some options, by the names of their queues."""
-    rates = parsed_rates(given["--rate"] or _RATE)
+    rates = parsed_rates(given["--rate"] or (_RATE_BEFORE_WIFI if wifi.is_asked else _RATE))
     down_bps, trace_down = _way("--down", given["--down"], rates[0])
     up_bps, trace_up = _way("--up", given["--up"], rates[1])
     queue_down, queue_up = given["--queue-down"], given["--queue-up"]
@@ -443,9 +471,38 @@ def _made_links(
             buffer=given["--buffer"],
             trace_down=trace_down,
             trace_up=trace_up,
+            wifi=wifi.behind(),
         )
         for name in names
     }
+
+
+class _Wifi(NamedTuple):
+    """What the command line asks of Wi-Fi."""
+
+    is_asked: bool
+    """Whether it wants some."""
+    sets: tuple[Override, ...]
+    """Fields that it sets."""
+
+    def behind(
+        self, scenario: Scenario | None = None, file: Path | None = None
+    ) -> ShellWifi | None:
+        """The Wi-Fi behind a link: that of a scenario, or one that was asked for."""
+        topology = scenario.data["topology"] if scenario is not None else {}
+        own = topology.get("wifi")
+        if own is not None and self.is_asked:
+            raise AqmlabError(f"--wifi: found it beside {file}, whose topology.wifi says it")
+        if own is not None:
+            return ShellWifi(own, str(file), topology["hosts"]["clients"], self.sets)
+        if not self.is_asked:
+            for path, _ in self.sets:
+                raise AqmlabError(
+                    f'--set: found "{path[:40]}" without Wi-Fi; expected --wifi, or a scenario '
+                    "with topology.wifi"
+                )
+            return None
+        return ShellWifi(sets=self.sets)
 
 
 def _queue_names(

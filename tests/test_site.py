@@ -24,7 +24,7 @@ WIDE = {"width": 1280, "height": 900}
 PAGES = (
     "index",
     "tutorial",
-    "how-to/notebook",
+    "how-to/cookbook",
     "notebooks/two-queues",
     "scenario/measure",
     "disciplines/codel",

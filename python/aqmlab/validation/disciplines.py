@@ -29,6 +29,8 @@ _FOLDER = Path("validation")
 """Where the validation files are."""
 _PAGE = Path("docs/validation.md")
 """What holds of each discipline's promise, and what does not."""
+_BY_HAND = "<!-- generated until here -->\n"
+"""The page keeps its text after this line."""
 _RECORD = Path("records/validation.md")
 """The table of all checks."""
 _FIGURES = Path("docs/images/disciplines")
@@ -75,7 +77,9 @@ def _validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
         all_verdicts += verdicts
         out(sections[-1])
     if not names:
-        write_text(_PAGE, _page(missed, all_verdicts))
+        written = _PAGE.read_text() if _PAGE.exists() else ""
+        _, mark, by_hand = written.partition(_BY_HAND)
+        write_text(_PAGE, "\n".join([_page(missed, all_verdicts), mark + by_hand]).strip() + "\n")
         write_text(_RECORD, _record(sections))
     return 0 if all(expected(verdict) for verdict in all_verdicts) else 1
 

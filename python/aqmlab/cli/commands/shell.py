@@ -143,8 +143,8 @@ def command(
 
     The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
-    Exits with the status of the program; 0 if --for ended it; 2 if the command line is wrong (an
-    option, the program's name); 125 if this machine cannot run it (--doctor says why).
+    The exit status is the program's, or 0 if --for ended it. It is 2 if the command line is wrong
+    (an option, the program's name). It is 125 if this machine cannot run it (--doctor says why).
 
     Ctrl-C and other signals go to the program; the second of them kills it.
 
@@ -153,8 +153,8 @@ def command(
         scenario (FILE): The bottleneck of this scenario, instead of rates, traces and losses;
             --queue replaces its queue. --beside FILE adds its users.
         rate (DOWN/UP): Download and upload in Mbit/s; one number sets both; default: 20/2.
-        down (RATE|FILE): Rate of the download, or a trace file of mahimahi: each line is a time in
-            ms at which the link can send one packet of 1500 bytes.
+        down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each of its lines is a
+            time in ms at which the link can send a packet of 1500 bytes.
         up (RATE|FILE): Rate of the upload, or a trace file.
         rtt (TIME): Round trip of the empty link, in ms; default: 20 ms.
         queue (QUEUE,...): Queue of both directions: a name of `aqmlab list disciplines` or presets,
@@ -163,8 +163,8 @@ def command(
         queue_down (QUEUE): Queue of the download alone.
         queue_up (QUEUE): Queue of the upload alone.
         buffer (SIZE): Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times
-            round trip); default: 1 bdp where a queue has none of its own. Home routers often have
-            250 ms or more.
+            round trip). Default: the queue's own size, else 1 bdp. Home routers often have 250 ms
+            or more.
         loss (SHARE): Random loss each way: 0.01 is 1 %.
         jitter (TIME): A random delay of up to TIME for each packet of both directions; packets keep
             their order.
@@ -172,9 +172,10 @@ def command(
         control (NAME): The program's congestion control, for uploads: cubic, bbr, reno; default:
             this kernel's (net.ipv4.tcp_congestion_control). The summary states it.
         far_control (NAME): The far end's congestion control, for downloads; default: this kernel's.
-        net (NET): What the program reaches. none: nothing. local: the built-in services. host: the
-            services, private networks, and this machine's own servers as host.aqmlab (127.0.0.1 is
-            the program's own). all: the services and public addresses. host,all: all of it.
+        net (NET): Addresses that the program reaches. none: nothing. local: the built-in services.
+            host: the services, private networks, and this machine's own servers as host.aqmlab.
+            (127.0.0.1 is the program's own.) all: the services and public addresses. host,all: all
+            of it.
         duration (--for TIME): End the program after TIME: '30 s', '5 min'.
         test: Instead of a program: responsiveness under load (15 s, or --for TIME), or Flent's rrul
             (30 s).
@@ -187,10 +188,10 @@ def command(
             Default of --rate: 1000/1000, so that the air is the bottleneck.
         warm_up (TIME): Start the users beside the program TIME before it, so that it meets a full
             queue; default: 5 s with --beside, else 0 s. Not measured.
-        record (TABLE,...): Tables that the run directory has besides responses, flows and queue.
-            packets: a row for each packet at a queue, with its flow, wait and outcome.
-        pcap (--pcap): Write capture.pcapng into the run directory: every packet at the queue, with
-            a comment on how long it waited, or why it was dropped or marked.
+        record (TABLE,...): Further tables of the run directory. packets: a row for each packet at a
+            queue, with its flow, wait and outcome.
+        pcap (--pcap): Write capture.pcapng into the run directory: every packet at the queue. A
+            comment says how long a packet waited, or why it was dropped or marked.
         view (--view): Draw rates and waits while the program runs; its output goes to output.txt in
             the run directory. Without a terminal: a line every 10 s.
         mm (--mm): Options of mahimahi's mm-delay and mm-link follow, then the program: --mm

@@ -309,7 +309,7 @@ bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmark
 bench-micro:  ## what single parts of it cost
 	cargo bench --locked --bench '*' -- $(ARGS)
 
-bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/peers.md
+bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/other-tools.md
 	$(PYTHON) benches/peers/compare.py $(ARGS)
 
 bench-plugins: build $(STAMPS)/requirements-dev  ## what algorithms in Python, numba and C cost beside native ones, and environments for learning
@@ -320,7 +320,7 @@ coverage: build  ## how often intervals hold the true mean: the tables of docs/s
 	$(BIN)/python benches/intervals.py $(ARGS)
 
 .PHONY: fidelity-modern
-fidelity-modern: build  ## the modern queues beside published figures: every line of docs/fidelity-modern.md
+fidelity-modern: build  ## the modern queues beside published figures: every line of records/fidelity-modern.md
 	cargo test -p aqmlab-aqm --locked --lib -- dualpi2 cobalt cake
 	$(BIN)/python -m pytest tests/test_modern.py -q $(ARGS)
 

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -200,6 +201,24 @@ def check_bill(file: Path, _place: Path) -> str:
     return f"{kinds['cargo']} crates, {kinds['pypi']} Python packages"
 
 
+def builders(programs: Path, place: Path) -> dict[str, str]:
+    """What pip builds the source distribution with: an environment, and this machine's cargo."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        raise BundleError("cargo: not on the PATH; pip needs it to build the source distribution")
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key.startswith(("PIP_", "CARGO_", "RUSTUP_")) or key.lower().endswith("_proxy")
+    }
+    return {
+        **kept,
+        "PATH": f"{programs}:{Path(cargo).parent}:{os.defpath}",
+        "HOME": os.environ.get("HOME", str(place)),  # rustup and cargo keep their files there
+        "LANG": "C.UTF-8",
+    }
+
+
 def check_source(file: Path, place: Path) -> str:
     """Builds the source distribution in an empty environment; a run has the pinned bytes."""
     folder = unpack(file, place / "source")
@@ -209,17 +228,7 @@ def check_source(file: Path, place: Path) -> str:
         raise BundleError(f"{file.name}: {done.stderr.strip().splitlines()[0]}")
     venv.create(place / "environment", with_pip=True)
     programs = place / "environment" / "bin"
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if key.startswith(("PIP_", "CARGO_", "RUSTUP_"))
-    }
-    environment = {
-        **kept,
-        "PATH": f"{programs}:{Path.home() / '.cargo/bin'}:{os.defpath}",
-        "HOME": os.environ.get("HOME", str(place)),  # rustup and cargo keep their files there
-        "LANG": "C.UTF-8",
-    }
+    environment = builders(programs, place)
     pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     constraint = ["--constraint", str(ROOT / "requirements.txt")]
     run([*pip, "install", *constraint, file], place, environment, "bundle")

@@ -48,6 +48,21 @@ def ours(tag: str) -> bool:
     return f"-{tag}\n" in answer
 
 
+def add_target(name: str) -> None:
+    """Has rustup install what the compiler needs for a system; ends if it is not there."""
+    said = "no rustup on the PATH"
+    if shutil.which("rustup") is not None:
+        command = ["rustup", "--quiet", "target", "add", name]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        lines = done.stderr.splitlines()
+        said = next((line for line in lines if line.startswith("error")), "rustup added nothing")
+    sysroot = subprocess.check_output(["rustc", "--print", "sysroot"], cwd=ROOT, text=True).strip()
+    if not (Path(sysroot) / "lib/rustlib" / name).is_dir():
+        sys.exit(
+            f"wheels: Rust has no target {name} ({said}); rustup target add {name} installs it"
+        )
+
+
 def build(tags: Sequence[str]) -> None:
     """Makes the wheels, each in place of an earlier one."""
     DIST.mkdir(exist_ok=True)
@@ -62,11 +77,10 @@ def build(tags: Sequence[str]) -> None:
     for tag in tags:
         for old in DIST.glob(f"aqmlab-*-{tag}.whl"):
             old.unlink()
-        if shutil.which("rustup") is not None:
-            command: list[str | Path] = ["rustup", "--quiet", "target", "add", triple(tag)]
-            subprocess.run(command, cwd=ROOT, stderr=subprocess.DEVNULL, check=True)
+        add_target(triple(tag))
         _, processor = split(tag)
         began = time.monotonic()
+        command: list[str | Path]
         command = [binaries / "maturin", "build", "--release", "--quiet", "--zig", "--out", DIST]
         command += ["--target", triple(tag), "--compatibility", tag.removesuffix(f"_{processor}")]
         done = subprocess.run(command, cwd=ROOT, env=environment, check=False)

@@ -38,7 +38,7 @@ LEAST_PYTHON = 500_000
 MOST_COMPILED = 1.3
 """Times the native time per packet that compiled callbacks may take."""
 NS3 = 65_000
-"""Packets per second of processor time in ns-3, `bulk-50` of docs/peers.md."""
+"""Packets per second of processor time in ns-3, `bulk-50` of docs/other-tools.md."""
 
 
 @dataclass

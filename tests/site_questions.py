@@ -31,7 +31,7 @@ QUESTIONS = {
     "teaching labs": ("labs/index",),
     "install wheel": ("install",),
     "files of a run directory": ("run-directory",),
-    "bufferbloat": ("how-to/bufferbloat", "labs/bufferbloat", "choose"),
+    "bufferbloat": ("gallery", "labs/bufferbloat", "choose"),
     "fq_codel": ("disciplines/fq-codel",),
     "sch_cake": ("disciplines/cake",),
     "l4s": ("how-to/l4s", "labs/l4s"),

@@ -194,7 +194,7 @@ def beside(rate: str, rtt: str, discipline: str, sender: str, **more: str) -> Ru
             marks=pytest.mark.xfail(
                 raises=AssertionError,
                 strict=True,
-                reason="1.7: docs/fidelity-modern.md, DualPI2: Prague beside CUBIC",
+                reason="1.7: docs/validation.md, DualPI2: Prague beside CUBIC",
             ),
         ),
         (120, 5),

@@ -267,6 +267,22 @@ def test_a_bill_of_another_version_is_not_published(bundle: ModuleType, tmp_path
         bundle.check_bill(file, tmp_path)
 
 
+def test_the_source_distribution_is_built_by_the_cargo_of_the_path(
+    bundle: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    cargo = tmp_path / "tools/cargo"
+    cargo.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "tools"))
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    found = bundle.builders(tmp_path / "bin", tmp_path)
+    assert found["PATH"].split(":")[:2] == [str(tmp_path / "bin"), str(tmp_path / "tools")]
+    assert found["HTTPS_PROXY"] == "http://proxy.example:3128"
+    cargo.unlink()
+    with pytest.raises(bundle.BundleError, match="cargo: not on the PATH"):
+        bundle.builders(tmp_path / "bin", tmp_path)
+
+
 def test_the_source_distribution_has_every_crate_of_the_lock_file() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]
     named = {

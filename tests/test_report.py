@@ -19,6 +19,7 @@ import pytest
 import vl_convert
 from aqmlab import figures
 from aqmlab._util.table import TableModel
+from aqmlab.document.sheet import Strip, paged, table
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.files import svg
@@ -37,7 +38,6 @@ from aqmlab.reports.data import (
 )
 from aqmlab.reports.fidelity import published_numbers
 from aqmlab.reports.playground import _RANGES, fragment
-from aqmlab.reports.sheet import Strip, paged, table
 from aqmlab.results.blocks import block_differences
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import group

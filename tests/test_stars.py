@@ -103,7 +103,7 @@ PATTERNS = {
     *("validation/card_rows.py", "validation/disciplines.py", "validation/live.py"),
     *("validation/peers.py", "validation/kernel/scripts.py", "results/recorded.py"),
     *("results/formula.py", "results/formula_text.py"),
-    *("_util/markup.py", "papers/causes.py", "papers/scoreboard.py", "reports/markdown.py"),
+    *("_util/markup.py", "papers/causes.py", "papers/scoreboard.py", "document/markdown.py"),
 }
 """Modules with patterns of names and paths, which nobody reads, and with emphasis."""
 

@@ -22,7 +22,7 @@ LAYERS = (
     ("reports",),
     ("papers", "validation"),
     ("cards",),
-    ("tuning", "traffic"),
+    ("tuning", "traffic", "document"),
     ("figures", "sweeps", "gym"),
     ("engine",),
     ("scenario",),

@@ -116,6 +116,16 @@ def test_the_command_writes_page_and_figure(
     assert validate.main(["small"]) == 1
 
 
+@pytest.mark.usefixtures("small_validation")
+def test_the_command_keeps_the_text_by_hand() -> None:
+    page, by_hand = Path("docs/validation.md"), "<!-- generated until here -->\n\n## By hand\n"
+    assert validate.main([]) == 0
+    generated = page.read_text()
+    page.write_text(f"an old page\n\n{by_hand}")
+    assert validate.main([]) == 0
+    assert page.read_text() == f"{generated}\n{by_hand}"
+
+
 @pytest.mark.parametrize(
     ("found", "replacement", "message"),
     [

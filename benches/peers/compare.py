@@ -1,4 +1,4 @@
-"""What a packet costs here and in ns-2 and ns-3: `make bench-peers`; see docs/peers.md.
+"""What a packet costs here and in ns-2 and ns-3: `make bench-peers`; see docs/other-tools.md.
 
 The scenarios `bulk-50` and `web-100mbit` run through aqmlab and, where they are installed, through
 programs of the same meaning for ns-2 and ns-3. The figure is user CPU time per packet that arrives

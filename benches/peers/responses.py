@@ -2,8 +2,8 @@
 
     .venv/bin/python benches/peers/responses.py [--out FOLDER]
 
-prints the table of docs/peers.md ("Web traffic"). Needs ns2 (docs/peers.md). The exchanges of a run
-without congestion become a list; ns-2 carries it out with its two-way TCP, and we run the scenario.
+prints the table of docs/other-tools.md ("Web traffic"). Needs ns2. The exchanges of a run without
+congestion become a list; ns-2 carries it out with its two-way TCP, and we run the scenario.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ runs the rows behind the paper's claims on short and long transfers and on FTP b
 in ns-2 with its one-way TCP, and prints both beside each other: rates, loss, queue, and the
 verdicts of the rules in papers/zhangqiu2000/claims.toml. A way (default: new and kept) says how a
 session of ns-2 uses connections and what else differs from the scenarios; see WAYS. Needs ns2
-(docs/peers.md). A run is made once.
+(docs/other-tools.md). A run is made once.
 """
 
 from __future__ import annotations

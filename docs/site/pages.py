@@ -28,7 +28,7 @@ INDEXES = (
     "index.md",
     "start.md",
     "how-to/index.md",
-    "how-to/notebook.md",
+    "how-to/cookbook.md",
     "labs/index.md",
     "labs/worksheets/index.md",
     "traffic/index.md",

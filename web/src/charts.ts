@@ -1,7 +1,7 @@
 // Charts: uPlot in the colors of the page, and what they have in common.
 import uPlot from "uplot";
 import { color } from "./dom.js";
-import { short } from "./format.js";
+import { alike } from "./format.js";
 
 /** Width of the axis on the left, px: charts under one another have their times under one another. */
 export const GUTTER = 54;
@@ -26,10 +26,10 @@ export interface About {
 function axis(log: boolean, side: "x" | "y"): uPlot.Axis {
   const shared = { stroke: color("quiet"), font: "12px system-ui, sans-serif", ticks: { show: false } };
   const grid = { stroke: color("grid"), width: 1 };
-  if (side === "y")
-    return { ...shared, grid, size: GUTTER, values: (_, values) => values.map((value) => short(value)) };
-  const say = (value: number | null) => (value === null ? "" : log ? `${value} s` : short(value));
-  return { ...shared, grid: { show: false }, size: 26, values: (_, values) => values.map(say) };
+  if (side === "y") return { ...shared, grid, size: GUTTER, values: (_, values) => alike(values) };
+  const say = (values: (number | null)[]) => values.map((value) => (value === null ? "" : `${value} s`));
+  const values = (_: uPlot, values: number[]) => (log ? say(values) : alike(values));
+  return { ...shared, grid: { show: false }, size: 26, values };
 }
 
 /** The top of an axis: a little above what is drawn, and steady while that changes little. */

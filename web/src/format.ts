@@ -9,6 +9,13 @@ export function short(value: number): string {
   return size === 0 ? "0" : value.toFixed(2);
 }
 
+/** The numbers of an axis, with as many decimals as the one that needs most; at most three. */
+export function alike(values: number[]): string[] {
+  const whole = (value: number) => Math.abs(value - Math.round(value)) < 1e-6;
+  const digits = [0, 1, 2].find((count) => values.every((value) => whole(value * 10 ** count))) ?? 3;
+  return values.map((value) => (value === 0 ? "0" : value.toFixed(digits)));
+}
+
 export const ms = (value: number) => (value >= 1000 ? `${short(value / 1000)} s` : `${short(value)} ms`);
 export const mbit = (value: number) =>
   value < 1 ? `${short(1000 * value)} kbit/s` : `${short(value)} Mbit/s`;

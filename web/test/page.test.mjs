@@ -372,7 +372,9 @@ for (const colorScheme of ["light", "dark"])
       const check = box("#controls input[type=checkbox]");
       const style = getComputedStyle(document.querySelector("#share"));
       const lane = box("#cards .card");
+      const table = document.querySelector("#numbers");
       return {
+        table: [table.scrollWidth, table.parentElement.clientWidth],
         tops: parts.map((part) => box(part).top),
         check: [check.width, check.height],
         edge: [style.borderTopColor, style.backgroundColor],
@@ -386,6 +388,7 @@ for (const colorScheme of ["light", "dark"])
     assert.ok(seen.tops[2] - seen.tops[0] < 844, `chart and sliders do not fit on a screen: ${seen.tops}`);
     assert.deepEqual(seen.check, [24, 24]);
     assert.ok(contrast(...seen.edge) >= 3, `the edge of a button: ${seen.edge}`);
+    assert.ok(seen.table[0] <= seen.table[1], `lanes of the numbers are cut off: ${seen.table}`);
     assert.ok(seen.lane > 390 / 2, `two lanes share the screen: ${seen.lane} px`);
   });
 

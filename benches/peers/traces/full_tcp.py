@@ -3,7 +3,7 @@
     python3 benches/peers/traces/full_tcp.py
 
 writes ns-*.script of crates/tcp/tests/scripts, which that crate's tests play against the profile
-ns-full-tcp. Needs ns2 (docs/peers.md).
+ns-full-tcp. Needs ns2 (docs/other-tools.md).
 """
 
 from __future__ import annotations

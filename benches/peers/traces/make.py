@@ -3,7 +3,7 @@
     python3 benches/peers/traces/make.py [CASE...]
 
 writes crates/aqm/tests/data/peers, which crates/aqm/tests/peers.rs compares with our disciplines.
-Needs ns2, libns3-dev and g++ (docs/peers.md). Without a CASE everything is made anew.
+Needs ns2, libns3-dev and g++ (docs/other-tools.md). Without a CASE everything is made anew.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def main() -> None:
         sys.exit(f"unknown case {shlex.join(unknown)}; known: {', '.join(CASES)}")
     for tool in ("ns", "g++"):
         if shutil.which(tool) is None:
-            sys.exit(f"{tool} is not on the PATH; see docs/peers.md")
+            sys.exit(f"{tool} is not on the PATH; see docs/other-tools.md")
     DATA.mkdir(parents=True, exist_ok=True)
     arrivals = make_arrivals()
     with (DATA / "arrivals.csv").open("w") as file:

@@ -6,6 +6,7 @@
 //! an event loop that is always in time and a router that looks up late get the same answers.
 //!
 //! [`Air`] is Wi-Fi: a medium that an access point and its stations share, with the queues of all.
+//! [`Stations`] says which station a client host is.
 //! [`AccessLinks`] are the hosts' own links, which have no discipline and never drop.
 //!
 //! Times are nanoseconds since the start of the run ([`Time`](aqmlab_net::Time)), sizes are IP
@@ -94,9 +95,11 @@ mod gate;
 mod port;
 mod queue_service;
 mod ring_buffer;
+mod stations;
 mod wire;
 
 pub use access::AccessLinks;
 pub use air::Air;
 pub use port::{Port, PortState};
+pub use stations::Stations;
 pub use wire::{Dropped, Served, Transmission, Way};

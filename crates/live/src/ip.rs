@@ -107,6 +107,11 @@ pub(crate) fn source(packet: &[u8]) -> Option<Ipv4Addr> {
     payload(packet).map(|_| double_word(packet, 12).into())
 }
 
+/// Who sent a whole packet of IPv4, and who gets it.
+pub(crate) fn hosts(packet: &[u8]) -> [Ipv4Addr; 2] {
+    [12, 16].map(|at| double_word(packet, at).into())
+}
+
 /// Whether it is a part of a larger packet.
 fn is_fragment(packet: &[u8]) -> bool {
     word(packet, 6) & 0x3fff != 0

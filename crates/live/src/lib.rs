@@ -19,6 +19,7 @@ mod error;
 mod gauge;
 mod ip;
 mod kernel;
+mod lane;
 mod ledger;
 mod load;
 mod measure;

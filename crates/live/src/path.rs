@@ -29,13 +29,29 @@ struct Frame {
     route: Option<Arc<Route>>,
     /// The number of its class of traffic.
     class: u16,
+    /// Key by which disciplines tell flows apart.
+    flow: FlowKey,
     /// The host that it goes to, on its side.
     receiver: usize,
     is_datagram: bool,
     /// When it reached the port.
     reached: Time,
+    /// Propagation behind the link that the connection has beside the link's own.
+    behind: Time,
     /// Where packets are recorded.
     trip: Option<Trip>,
+}
+
+impl Frame {
+    /// What disciplines see of it.
+    fn packet(&self) -> Packet {
+        Packet {
+            size: self.bytes.len() as u32,
+            ecn: Ecn::from_bits(self.bytes[1]),
+            dscp: self.bytes[1] >> 2,
+            flow: self.flow,
+        }
+    }
 }
 
 /// A delay that varies from packet to packet, behind the link. Packets keep their order.
@@ -78,7 +94,7 @@ struct Exit {
     /// The links of the receivers.
     links: Option<AccessLinks>,
     jitter: Option<Jitter>,
-    leaving: EventQueue<Box<[u8]>>,
+    leaving: EventQueue<Frame>,
     /// Lost datagrams count in it.
     measured: MeasuredSpan,
     /// Where a capture is wanted.
@@ -107,7 +123,7 @@ impl Exit {
                     Some(jitter) => jitter.out(out),
                     None => out,
                 };
-                self.leaving.push(out, frame.bytes);
+                self.leaving.push(out + frame.behind, frame);
             }
             Transmission::Dropped(_) => self.drop(now, &frame),
             Transmission::Lost(at) => {
@@ -163,6 +179,8 @@ pub(crate) struct Path {
     /// What the discipline has dropped, and when; empty between calls.
     dropped: Vec<Dropped<Frame>>,
     exit: Exit,
+    /// Whether the clients are stations on the air, which their delays lie behind.
+    is_at_air: bool,
     /// What is known of a program's connections.
     ledger: Option<Ledger>,
     /// Where packets are recorded.
@@ -217,6 +235,7 @@ impl Path {
                 measured: MeasuredSpan::of(&scenario.measure),
                 tap: None,
             },
+            is_at_air: false,
             ledger: None,
             log: None,
             strays: 0,
@@ -255,6 +274,7 @@ impl Path {
                 measured: MeasuredSpan::of(&scenario.measure),
                 tap: None,
             },
+            is_at_air: dumbbell.wifi.is_some(),
             ledger: Some(Ledger::new(from, numbers)),
             log: None,
             strays: 0,
@@ -314,9 +334,11 @@ impl Path {
             bytes: bytes.into(),
             route: None,
             class: 0,
+            flow: packet.flow,
             receiver: 0,
             is_datagram: false,
             reached: now,
+            behind: Time::ZERO,
             trip: None,
         };
         if let Some(log) = &mut self.log {
@@ -329,7 +351,12 @@ impl Path {
                 route.note_sent(sender, segment);
             }
             packet.flow = FlowKey(route.flow << 1 | sender as u64);
-            frame.reached = now + route.access_delays[sender as usize];
+            frame.flow = packet.flow;
+            let delay = route.access_delays[sender as usize];
+            match self.is_at_air && self.from == Side::Clients {
+                true => frame.behind = delay,
+                false => frame.reached = now + delay,
+            }
             frame.class = route.class as u16;
             frame.is_datagram = headers.segment.is_none();
             frame.route = Some(route);
@@ -369,9 +396,11 @@ impl Path {
         let frame = Frame {
             bytes: bytes.into(),
             class: route.class as u16,
+            flow: packet.flow,
             receiver,
             is_datagram: headers.segment.is_none(),
             reached: reaches,
+            behind: Time::ZERO,
             trip: self
                 .log
                 .as_mut()
@@ -392,37 +421,47 @@ impl Path {
         loop {
             let departure = self.port.next_departure();
             if departure <= now.min(self.delayed.next()) {
-                let sent = self.port.depart(departure, &mut self.dropped);
-                self.pass(departure, sent);
-            } else if let Some((at, (packet, mut frame))) = self.delayed.pop(now) {
-                let class = frame.class;
-                if let (Some(log), Some(trip)) = (&mut self.log, &mut frame.trip) {
-                    let backlog = self.port.backlog(at);
-                    log.arrives(trip, (0, at), (&packet, class), backlog);
-                }
-                match self.port.arrive(at, packet, class) {
-                    Transmission::Waits => {
-                        let details = ip::details(&frame.bytes);
-                        let packet = (packet, class);
-                        let dropped = &mut self.dropped;
-                        let sent =
-                            self.port
-                                .take_in(at, packet, frame, || details.clone(), dropped);
-                        self.pass(at, sent);
-                    }
-                    transmission => {
-                        if let Some(log) = &mut self.log {
-                            let left = || self.port.computed(at, packet.size);
-                            log.leaves(frame.trip.take(), left, transmission);
-                        }
-                        self.pass(at, Some((frame, transmission)));
-                    }
-                }
+                self.depart(departure);
+            } else if let Some((at, (packet, frame))) = self.delayed.pop(now) {
+                self.arrive(at, packet, frame);
             } else {
                 break;
             }
         }
         self.port.catch_up(now);
+    }
+
+    /// The port sends a packet.
+    fn depart(&mut self, at: Time) {
+        let sent = self.port.depart(at, &mut self.dropped);
+        self.pass(at, sent);
+    }
+
+    /// A packet reaches the port.
+    fn arrive(&mut self, at: Time, packet: Packet, mut frame: Frame) {
+        let class = frame.class;
+        if let (Some(log), Some(trip)) = (&mut self.log, &mut frame.trip) {
+            let backlog = self.port.backlog(at);
+            log.arrives(trip, (0, at), (&packet, class), backlog);
+        }
+        match self.port.arrive(at, packet, class) {
+            Transmission::Waits => {
+                let details = ip::details(&frame.bytes);
+                let packet = (packet, class);
+                let dropped = &mut self.dropped;
+                let sent = self
+                    .port
+                    .take_in(at, packet, frame, || details.clone(), dropped);
+                self.pass(at, sent);
+            }
+            transmission => {
+                if let Some(log) = &mut self.log {
+                    let left = || self.port.computed(at, packet.size);
+                    log.leaves(frame.trip.take(), left, transmission);
+                }
+                self.pass(at, Some((frame, transmission)));
+            }
+        }
     }
 
     /// The input takes what has reached it by `now`. It depends on nothing behind it, so that it may
@@ -492,11 +531,16 @@ impl Path {
 
     /// A packet that should be out by `now`, and since when.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Box<[u8]>)> {
-        let (due, packet) = self.exit.leaving.pop(now)?;
+        let (due, frame) = self.exit.leaving.pop(now)?;
+        Some((due, self.deliver(due, frame)))
+    }
+
+    /// A packet goes out.
+    fn deliver(&mut self, due: Time, frame: Frame) -> Box<[u8]> {
         if let Some(ledger) = &mut self.ledger {
-            ledger.note_delivered(due, &packet);
+            ledger.note_delivered(due, &frame.bytes);
         }
-        Some((due, packet))
+        frame.bytes
     }
 
     /// What is known of a program's connections; nothing of a scenario's.
@@ -508,6 +552,11 @@ impl Path {
     /// [`stats`](Self::stats).
     pub(crate) fn close(mut self, end: Time) -> Vec<LinkStats> {
         self.advance(end.saturating_sub(Time::from_nanos(1)));
+        self.end(end)
+    }
+
+    /// The same, when all is done.
+    fn end(self, end: Time) -> Vec<LinkStats> {
         if let Some(mut log) = self.log {
             // What is in the device ring has left the discipline.
             for (left, frame, ecn) in self.port.in_ring() {
@@ -526,5 +575,6 @@ impl Path {
     }
 }
 
+pub(crate) mod on_air;
 #[cfg(test)]
 mod tests;

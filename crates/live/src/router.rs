@@ -10,15 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use aqmlab_net::Time;
-use aqmlab_record::LinkStats;
+use aqmlab_record::{LinkStats, StationsOnAir};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::set_current_timer_slack;
 
 use crate::clock::Clock;
 use crate::gauge::Gauge;
+use crate::lane::{Lane, Left};
 use crate::ledger::Ledger;
 use crate::measure::{Pacing, PacingReport};
-use crate::path::Path;
 
 /// Packets that are read before those that are due get their turn.
 const BATCH: usize = 64;
@@ -45,6 +45,8 @@ impl Output for File {
 /// What a direction saw.
 pub(crate) struct Routed {
     pub(crate) links: Vec<LinkStats>,
+    /// Of stations on the air.
+    pub(crate) stations: Vec<StationsOnAir>,
     pub(crate) pacing: PacingReport,
     /// Of a program's connections.
     pub(crate) ledger: Option<Ledger>,
@@ -52,7 +54,7 @@ pub(crate) struct Routed {
 
 /// One direction at work.
 pub(crate) struct Direction<'a> {
-    pub(crate) path: Path,
+    pub(crate) lane: Lane,
     pub(crate) input: &'a File,
     pub(crate) output: &'a dyn Output,
     pub(crate) clock: Clock,
@@ -80,13 +82,13 @@ impl Direction<'_> {
             if now >= end || self.stop.load(Relaxed) {
                 break end;
             }
-            self.path.advance(now);
+            self.lane.advance(now);
             if let Some(gauge) = self.gauge
                 && gauge.is_due(now)
             {
-                gauge.show(now, &self.path.observe(now));
+                gauge.show(now, &self.lane.observe(now));
             }
-            while let Some((due, packet)) = self.path.pop(self.clock.now()) {
+            while let Some((due, packet)) = self.lane.pop(self.clock.now()) {
                 let out = self.clock.now();
                 let written = self.output.put(&packet);
                 if due >= start {
@@ -94,19 +96,26 @@ impl Direction<'_> {
                     pacing.written(written.is_ok());
                 }
             }
-            self.wait(self.path.next().min(end));
+            self.wait(self.lane.next().min(end));
         };
+        let Left {
+            links,
+            stations,
+            ledger,
+            strays,
+        } = self.lane.close(end);
         Routed {
-            pacing: pacing.report(self.path.strays()),
-            ledger: self.path.take_ledger(),
-            links: self.path.close(end),
+            links,
+            stations,
+            pacing: pacing.report(strays),
+            ledger,
         }
     }
 
     fn read(&mut self, buffer: &mut [u8]) {
         for _ in 0..BATCH {
             match self.input.read(buffer) {
-                Ok(size) => self.path.enter(self.clock.now(), &buffer[..size]),
+                Ok(size) => self.lane.enter(self.clock, &buffer[..size]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }

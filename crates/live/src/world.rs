@@ -21,6 +21,7 @@ use crate::bed::Bed;
 use crate::clock::Clock;
 use crate::error::LiveError;
 use crate::kernel;
+use crate::lane::Lane;
 use crate::load::{Load, Setting};
 use crate::measure::{Health, LoadReport, Meter, ThreadReport};
 use crate::path::Path;
@@ -191,7 +192,7 @@ impl<'a> World<'a> {
         };
         introduce(name, ROUTER_PRIORITY, ids);
         let direction = Direction {
-            path,
+            lane: Lane::Alone(Box::new(path)),
             input: &self.devices[from as usize],
             output: &self.devices[from.other() as usize],
             clock: self.clock,

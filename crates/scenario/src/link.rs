@@ -38,8 +38,8 @@ pub struct Link {
     /// Processor of the router, which every packet passes before the queue.
     #[param(table, unwritten)]
     pub input: Option<Input>,
-    /// A policer before the queue, behind the processor if there is one: a table of the discipline
-    /// `policer` without its `kind`. In results it is a link of its own, called `LINK-policer`.
+    /// A policer before the queue, and after the processor: a table of the discipline `policer`
+    /// without its `kind`. Results list it as a separate link, `LINK-policer`.
     #[cfg(feature = "shapers")]
     #[param(table, unwritten)]
     pub policer: Option<policer::Params>,
@@ -72,8 +72,8 @@ pub struct Link {
     /// mean rate.
     #[param(table, unwritten)]
     pub trace: Option<Trace>,
-    /// The queue discipline: a table with its `kind` and parameters, the name of a preset, or a
-    /// table with a `preset` and keys that replace its values.
+    /// The queue discipline: the name of a preset, or a table. A table has a `kind` and parameters,
+    /// or a `preset` and keys that replace the values of the preset.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     pub discipline: Discipline,
@@ -123,7 +123,7 @@ pub struct Reordering {
     /// Probability that a packet is delayed.
     #[param(check = limits::probability)]
     pub share: f64,
-    /// Extra delay of such a packet.
+    /// Extra delay of a delayed packet.
     #[param(check = limits::time)]
     pub delay: Time,
 }

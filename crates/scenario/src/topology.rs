@@ -20,10 +20,10 @@ aqmlab_declare::tagged! {
     pub enum Topology {
         /// Clients on one side, servers on the other, one link between them.
         Dumbbell(Dumbbell),
-        /// Routers in a row. The path `through` crosses them all; the path `cross-1` crosses only
-        /// the first congested link, `cross-2` only the second, and so on (Weigle et al. 2003,
-        /// figure 3). Links are called `in`, `core-1`, `core-2`, ..., `out`, and those of the
-        /// cross-traffic `cross-1-in`, `cross-1-out`, ...
+        /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers.
+        /// The path `cross-1` crosses only the first congested link, `cross-2` only the second.
+        /// Links are called `in`, `core-1`, `core-2`, ..., `out`. The links of the cross-traffic
+        /// are called `cross-1-in`, `cross-1-out`, ...
         ParkingLot(ParkingLot),
         /// Any links and the paths over them.
         Network(Network),
@@ -515,7 +515,7 @@ pub struct Hosts {
     /// Framing on the links of hosts.
     #[param(default)]
     pub framing: Framing,
-    /// Which hosts add the part of a round-trip time that the links do not have.
+    /// The hosts that add the rest of a round-trip time, beyond the delay of the links.
     #[param(default)]
     pub delay_at: DelayAt,
     /// Maximum offset of a host's clock. Each clock is ahead of true time by a random part of it.

@@ -86,8 +86,8 @@ pub(crate) struct Common {
     #[param(default)]
     plans: Vec<String>,
     /// Transport of the connections: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares, such as `{
-    /// quic = 0.35, tcp = 0.65 }`. With shares each connection draws its transport, and the class
-    /// is measured as a whole. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
+    /// quic = 0.35, tcp = 0.65 }`. Shares let each connection draw its transport. The class is
+    /// measured as a whole. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
@@ -113,8 +113,8 @@ pub(crate) struct Common {
     #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
     /// Time of the run at which the class starts. Flows, sessions and users also accept a list of
-    /// times, or a table: with `{ every = "5 s" }` each starts 5 s after the previous one, the
-    /// first at `first` (default: 0 s). These times are exact, so `start_within` has no effect.
+    /// times, or a table. `{ every = "5 s" }` starts each of them 5 s after the previous start, and
+    /// the first at `first` (default: 0 s). These times are exact, so `start_within` has no effect.
     #[param(default)]
     start: Starts,
     /// Time of the run at which the class stops: it starts nothing new, and endless transfers and

@@ -20,7 +20,7 @@ pub struct Wifi {
     /// What is sent on the air, at 5 GHz: modulations, channel width, preambles.
     #[param(default)]
     pub phy: Phy,
-    /// The stations. Client hosts are dealt to them in turn.
+    /// The stations. Client hosts are distributed over the stations in turn.
     #[param(default = Stations::usual(), table)]
     pub stations: Vec<Stations>,
     /// The queues of the access point.
@@ -40,8 +40,8 @@ pub struct Wifi {
     /// `queue = "mac80211"`; else each station's turn is one aggregate.
     #[param(default = true)]
     pub airtime_fairness: bool,
-    /// Access categories (EDCA), and what tells the category of a packet from its `dscp`. With `"off"`
-    /// all packets are best effort.
+    /// Access categories (EDCA): the rule that maps the `dscp` of a packet to a category. `"off"`
+    /// sends all packets as best effort.
     #[param(default, unwritten)]
     pub edca: Edca,
     /// Room of the one queue of `queue = "fifo"`, or of each access category.
@@ -58,7 +58,7 @@ pub struct Wifi {
 /// Stations that are alike.
 #[parameters]
 pub struct Stations {
-    /// How many they are.
+    /// Number of such stations.
     #[param(
         default = 1,
         least = 1,
@@ -66,8 +66,8 @@ pub struct Stations {
         words = "expected 1 to 2007 stations"
     )]
     pub count: u32,
-    /// Their modulation and coding scheme, both ways: 0 to 15 with `"ht20"` and `"ht40"` (from 8 on two
-    /// streams), 0 to 9 with `"vht80"`, 0 to 11 with `"he80"`.
+    /// Modulation and coding scheme in both directions. `"ht20"` and `"ht40"` have 0 to 15, with
+    /// two streams from 8 on. `"vht80"` has 0 to 9, and `"he80"` 0 to 11.
     #[param(unwritten)]
     pub mcs: Option<u32>,
     /// Spatial streams, 1 to 4, with `"vht80"` and `"he80"`. Left out: 1.

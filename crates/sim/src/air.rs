@@ -1,8 +1,8 @@
 //! Wi-Fi in a world: which station the packets of a host go to, or come from.
 
-use aqmlab_link::{Air, Way};
+use aqmlab_link::{Air, Stations, Way};
 use aqmlab_net::{Role, Time};
-use aqmlab_record::{AirTally, LinkStats, StationsOnAir};
+use aqmlab_record::{LinkStats, StationsOnAir};
 use aqmlab_scenario::Scenario;
 
 use crate::event::Event;
@@ -13,12 +13,9 @@ pub(crate) struct Wifi {
     pub(crate) air: Air<Event>,
     /// Its next departure, as the event queue knows it.
     pub(crate) departure: Time,
-    /// By class of traffic: the stations that are its client hosts, in turn.
-    dealt: Vec<Vec<u16>>,
+    stations: Stations,
     /// How many hosts come before the first client.
     servers: u32,
-    /// What alike stations are called, and how many they are.
-    alike: Vec<(String, u32)>,
 }
 
 impl Wifi {
@@ -27,13 +24,11 @@ impl Wifi {
     pub(crate) fn new(scenario: &Scenario) -> Option<Self> {
         let wifi = scenario.topology.wifi()?;
         let classes: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
-        let counts = wifi.stations.iter().map(|it| it.count);
         Some(Self {
             air: Air::new(wifi, scenario.seed, &scenario.measure),
             departure: Time::NEVER,
-            dealt: wifi.dealt(&classes),
+            stations: Stations::new(wifi, &classes),
             servers: scenario.topology.hosts().servers,
-            alike: wifi.names().into_iter().zip(counts).collect(),
         })
     }
 
@@ -51,28 +46,13 @@ impl Wifi {
             true => (routes.of(sender.other()).node, Way::Down),
             false => (route.node, Way::Up),
         };
-        let stations = &self.dealt[usize::from(route.class)];
         let client = (node - self.servers) as usize;
-        (usize::from(stations[client % stations.len()]), way)
+        (self.stations.of(usize::from(route.class), client), way)
     }
 
     /// What was counted: down and up, and by alike stations.
     pub(crate) fn into_stats(self) -> ([LinkStats; 2], Vec<StationsOnAir>) {
         let (links, tallies) = self.air.into_stats();
-        let mut tallies = tallies.iter();
-        let alike = self.alike.into_iter().map(|(name, count)| {
-            let mut sums = [AirTally::default(); 2];
-            for station in tallies.by_ref().take(count as usize) {
-                for (sum, tally) in sums.iter_mut().zip(station) {
-                    sum.merge(tally);
-                }
-            }
-            StationsOnAir {
-                name,
-                count: count.into(),
-                tallies: sums,
-            }
-        });
-        (links, alike.collect())
+        (links, self.stations.sums(&tallies))
     }
 }

@@ -34,10 +34,10 @@ aqmlab_declare::tagged! {
             /// Maximum.
             max: Time,
         },
-        /// Evenly spread, without random draws. Number k of n flows, sessions or users (k from 0)
-        /// has min + k/(n - 1) (max - min) for all its connections; a single one has min. For
-        /// connections that arrive, number k has min + f (max - min), with f the fractional part of
-        /// 0.618 k (golden ratio), so any number of arrivals is evenly spread.
+        /// Evenly spread, without random draws. Flow, session or user number k of n (k from 0) has
+        /// min + k/(n - 1) (max - min) for all its connections; a single flow has min. Arriving
+        /// connection number k has min + f (max - min). The value f is the fractional part of 0.618
+        /// k (golden ratio), so any number of arrivals is evenly spread.
         Even {
             /// Minimum.
             min: Time,
@@ -75,8 +75,8 @@ aqmlab_declare::tagged! {
             #[serde(default)]
             fit: GeneralFit,
         },
-        /// Those of PackMime. With traffic of kind `packmime` they have long memory, as the model
-        /// says; with others they are independent.
+        /// The round-trip times of PackMime. Traffic of kind `packmime` has round-trip times with
+        /// long memory, as the model says. Other traffic has independent round-trip times.
         Packmime {
             /// Which table.
             #[serde(default)]

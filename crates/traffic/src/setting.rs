@@ -96,7 +96,7 @@ pub enum Direction {
     /// From servers to clients over the forward link.
     #[default]
     Forward,
-    /// Over the reverse link: the servers are on the clients' side.
+    /// From servers on the clients' side, over the reverse link.
     Reverse,
     /// Half of the users (or connections) in each direction.
     Both,

@@ -16,10 +16,12 @@ if _why := undrawable():
     raise AqmlabError(_why)
 
 
-def templates(package: str) -> jinja2.Environment:
-    """The templates of a package; a name that one of them is not given is an error."""
+def templates(*packages: str) -> jinja2.Environment:
+    """The templates of some packages; a name that one of them is not given is an error."""
     import jinja2  # figures do without it
 
     return jinja2.Environment(
-        loader=jinja2.PackageLoader(package), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(one) for one in packages]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
     )

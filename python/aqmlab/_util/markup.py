@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from urllib.parse import quote
 
 from aqmlab._util.table import Cell, Column, TableModel
 from aqmlab._util.words import printable
@@ -91,7 +92,13 @@ def _markdown(table: TableModel) -> str:
 
 def _markdown_rows(table: TableModel) -> list[list[str]]:
     """The cells; those that stand out are bold."""
-    return [[markdown_text(cell.text, bold=bool(cell.tone)) for cell in row] for row in table.rows]
+    return [[*map(_markdown_cell, row)] for row in table.rows]
+
+
+def _markdown_cell(cell: Cell) -> str:
+    """A cell, with its link."""
+    text = markdown_text(cell.text, bold=bool(cell.tone))
+    return f"[{text}]({quote(cell.address)})" if cell.address else text
 
 
 def _latex(table: TableModel) -> str:

@@ -6,7 +6,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Bar", "Cell", "Column", "ColumnKind", "Strong", "TableModel", "strong"]
+__all__ = [
+    "ON_PAGES",
+    "WIDE",
+    "Bar",
+    "Cell",
+    "Column",
+    "ColumnKind",
+    "Strong",
+    "TableModel",
+    "strong",
+]
+
+
+WIDE, ON_PAGES = 1, 2
+"""The room that a column needs: one that telephones lack; one that terminals lack, too."""
 
 
 class Strong(str):
@@ -58,6 +72,10 @@ class Cell:
     tone: str = ""
     """``better``, ``worse`` or ``clear``, which stand out; or nothing."""
     bar: Bar | None = None
+    note: str = ""
+    """Small print below it on a page."""
+    address: str = ""
+    """Where a page links it to."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +87,8 @@ class Column:
     is_number: bool
     short: str
     """Its head where room is short: on a terminal."""
+    room: int = 0
+    """What it needs: nothing, ``WIDE``, or ``ON_PAGES``."""
 
 
 class TableModel:
@@ -83,6 +103,7 @@ class TableModel:
         *,
         name: str = "",
         note: str = "",
+        is_grouped: bool = False,
     ) -> None:
         """Begins a table without rows.
 
@@ -93,10 +114,12 @@ class TableModel:
             texts: heads of the columns of prose, which come last.
             name: short name for addresses inside a page.
             note: where its numbers come from.
+            is_grouped: whether rows whose first cell is empty belong to the row above them.
         """
         self.title = title
         self.name = name
         self.note = note
+        self.is_grouped = is_grouped
         self.columns: list[Column] = []
         self.rows: list[tuple[Cell, ...]] = []
         for add, heads in (
@@ -111,9 +134,9 @@ class TableModel:
         """Adds a column that tells rows apart; keys come first."""
         self.columns.append(Column(head, ColumnKind.KEY, is_number, short or head))
 
-    def add_number(self, head: str, *, short: str = "") -> None:
+    def add_number(self, head: str, *, short: str = "", room: int = 0) -> None:
         """Adds a column of numbers."""
-        self.columns.append(Column(head, ColumnKind.NUMBER, True, short or head))
+        self.columns.append(Column(head, ColumnKind.NUMBER, True, short or head, room))
 
     def add_text(self, head: str) -> None:
         """Adds a column of prose."""
@@ -139,6 +162,10 @@ class TableModel:
         """Columns that tell rows apart, from the left."""
         return sum(column.kind is ColumnKind.KEY for column in self.columns)
 
+    def fitting(self, room: int) -> TableModel:
+        """The table without the columns that need so much room."""
+        return self.select([k for k, one in enumerate(self.columns) if one.room < room])
+
     def part(self, columns: Sequence[int], *, whole: bool = False) -> TableModel:
         """Some columns beside the keys, with the rows that have something there.
 
@@ -146,12 +173,15 @@ class TableModel:
             columns: their places.
             whole: whether the other rows are kept, too.
         """
-        places = [*range(self.words), *columns]
-        found = TableModel(self.title, name=self.name, note=self.note)
+        found = self.select([*range(self.words), *columns])
+        if not whole:
+            numbers = slice(self.words, None)
+            found.rows = [row for row in found.rows if any(it.text != "-" for it in row[numbers])]
+        return found
+
+    def select(self, places: Sequence[int]) -> TableModel:
+        """The columns at some places."""
+        found = TableModel(self.title, name=self.name, note=self.note, is_grouped=self.is_grouped)
         found.columns = [self.columns[place] for place in places]
-        found.rows = [
-            tuple(row[place] for place in places)
-            for row in self.rows
-            if whole or any(row[place].text != "-" for place in columns)
-        ]
+        found.rows = [tuple(row[place] for place in places) for row in self.rows]
         return found

@@ -11,11 +11,12 @@ from functools import cache
 from pathlib import Path
 
 from aqmlab._util.files import write_text
-from aqmlab._util.table import TableModel
+from aqmlab._util.table import Cell, TableModel
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.findings import FAIL
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import VERSION, Area
+from aqmlab.document.blocks import Block, Heading, Item, Items, Table, Text, Title
 
 __all__ = [
     "CONTROLS",
@@ -163,15 +164,46 @@ def _areas(rows: Sequence[Mapping[str, str]], board: Board) -> list[str]:
     return [name for name in board.about.areas if any(row.get(f"{name}_score") for row in rows)]
 
 
-def table(rows: Sequence[Mapping[str, str]], board: Board = QUEUES) -> TableModel:
-    """Grades for a terminal."""
+def table(
+    rows: Sequence[Mapping[str, str]], board: Board = QUEUES, cards: Sequence[str] = ()
+) -> TableModel:
+    """Grades for a terminal; where cards are given, scores that a page links to them."""
     names = _areas(rows, board)
     made = TableModel("", [board.about.name], names, ["fails"])
-    for row in rows:
-        cells = (row[f"{name}_grade"] for name in names)
-        named = row[board.about.name].partition(":")[0]
-        made.add_row(named, *cells, failing(row))
+    for number, row in enumerate(rows):
+        named, failed = row[board.about.name].partition(":")[0], failing(row)
+        if not cards:
+            made.add_row(named, *(row[f"{name}_grade"] for name in names), failed)
+            continue
+        made.add_row(
+            Cell(named, address=f"{cards[number]}/card.html"),
+            *(_cell(row, name) for name in names),
+            Cell(failed or "none", "worse" if failed else ""),
+        )
     return made
+
+
+def _blocks(
+    rows: Sequence[Mapping[str, str]], cards: Sequence[str], board: Board
+) -> Iterator[Block]:
+    """The page from top to bottom."""
+    yield Title("Report cards side by side")
+    yield Text(
+        f"Scores by area: {board.scale} Below each score is its 95 % interval over seeds. Click a "
+        "column's head to sort."
+    )
+    yield Table(table(rows, board, cards), is_sortable=True)
+    yield Heading("What the table does not say")
+    yield Items([Item(limit) for limit in board.limits])
+    chosen = [Item(row["chosen"], row[board.about.name]) for row in rows if row["chosen"]]
+    if chosen:
+        yield Heading("Parameters that have no default")
+        yield Items(chosen)
+    about = rows[0]
+    yield Text(
+        f"card {about['card']}, {about['tier']} tier, {about['seeds']}, engine {about['engine']}",
+        "soft",
+    )
 
 
 def markdown(rows: Sequence[Mapping[str, str]], board: Board = QUEUES) -> str:
@@ -184,18 +216,18 @@ def _markdown(rows: Sequence[Mapping[str, str]], board: Board) -> Iterator[str]:
     yield f"| {board.about.name} | {' | '.join(names)} | fails |"
     yield f"| --- |{' ---: |' * len(names)} --- |"
     for row in rows:
-        cells = [_cell(row, name)[0] for name in names]
+        cells = [_cell(row, name).text for name in names]
         link = f"[{row['kind']}]({board.pages}/{row['kind']}.md)"
         failed = failing(row) or "none"
         yield f"| {link} | {' | '.join(cells)} | {failed} |"
 
 
-def _cell(row: Mapping[str, str], area: str) -> tuple[str, str]:
+def _cell(row: Mapping[str, str], area: str) -> Cell:
     """A score with its grade, and its interval."""
     if not row[f"{area}_score"]:
-        return "?", ""
+        return Cell("?")
     score, low, high = (_short(row[f"{area}_{key}"]) for key in ("score", "low", "high"))
-    return f"{score} {row[f'{area}_grade']}", f"{low} to {high}" if low else ""
+    return Cell(f"{score} {row[f'{area}_grade']}", note=f"{low} to {high}" if low else "")
 
 
 def _short(text: str) -> str:
@@ -214,31 +246,15 @@ def write(
         folder: where they go.
         board: whose rows they are.
     """
-    from aqmlab._util.drawing import templates
-    from aqmlab.figures.palette import PALETTE
+    from aqmlab.document.html import page  # it loads what draws
 
     stream = io.StringIO()
     writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    names = _areas(rows, board)
-    page = (
-        templates("aqmlab.cards")
-        .get_template("leaderboard.html")
-        .render(
-            areas=names,
-            failing=failing,
-            rows=[
-                (row, card, [_cell(row, name) for name in names])
-                for row, card in zip(rows, cards, strict=True)
-            ],
-            board=board,
-            about=rows[0],
-            palette=PALETTE,
-            sort=(_HERE / "templates" / "sort.js").read_text(encoding="utf-8"),
-        )
-    )
     files = [folder / f"{board.file}{ending}" for ending in (".csv", ".html")]
     write_text(files[0], stream.getvalue())
-    write_text(files[1], page)
+    script = (_HERE / "templates" / "sort.js").read_text(encoding="utf-8")
+    blocks = _blocks(rows, cards, board)
+    write_text(files[1], page("Report cards side by side", blocks, script))
     return files

@@ -1,13 +1,12 @@
-"""The card on a terminal, 80 columns wide."""
+"""What a card says: its blocks, for a terminal and for a page."""
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from aqmlab._util.table import TableModel, strong
-from aqmlab._util.words import counted, wrapped
+from aqmlab._util.table import ON_PAGES, WIDE, Cell, TableModel
+from aqmlab._util.words import counted
 from aqmlab.cards.card import Card, about_seeds
 from aqmlab.cards.criteria import criteria
 from aqmlab.cards.findings import PASS
@@ -15,29 +14,14 @@ from aqmlab.cards.gates import Gate
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, UNSCORED, VERSION, MeasureScore, Test
 from aqmlab.cards.sealed import AREA
+from aqmlab.document.blocks import Block, Heading, Item, Items, Pictures, Table, Text, Title
+from aqmlab.document.terminal import parts
 from aqmlab.results.statistics import Estimate
 from aqmlab.scenario.scenario import toml_value
 
-__all__ = [
-    "beside",
-    "failure",
-    "faults",
-    "head",
-    "legend",
-    "notes",
-    "own_notes",
-    "own_table",
-    "page",
-    "passed",
-    "shown_area",
-    "shown_change",
-    "title",
-    "unscored",
-    "worst_first",
-]
+__all__ = ["beside", "blocks", "failure", "faults", "page"]
 
 
-WIDTH = 80
 _MANY = 9.0
 """From this gain on a change is shown as a factor."""
 _LARGE = 0.0995
@@ -45,43 +29,77 @@ _LARGE = 0.0995
 
 
 def page(card: Card, weights: Mapping[str, float] | None = None) -> Iterator[str | TableModel]:
-    """What a terminal shows: title, sentence, gates, grades, tests, and what was left out.
+    """What a terminal shows: the card in short, and an overall grade if areas have weights."""
+    return parts(blocks(card, weights))
+
+
+def blocks(
+    card: Card,
+    weights: Mapping[str, float] | None = None,
+    pictures: Pictures | None = None,
+) -> Iterator[Block]:
+    """The card from top to bottom.
 
     Args:
         card: the card.
         weights: of areas, for an overall grade; None: there is none.
+        pictures: those of a page, which says everything in full; None: the text of a terminal.
     """
-    yield strong(f"{card.name}: report card", f"  {title(card)}")
-    yield from _found(card)
-    yield from wrapped(card.sentence)
-    yield ""
-    yield _grades(card)
+    yield Title(f"{card.name}: report card", title(card))
+    found = [Item(text, name, word) for word, name, text in faults(card)]
+    yield Items([*found, Item(passed(card), word="pass")])
+    yield Text(card.sentence, "verdict")
+    if pictures:
+        yield from _gates(card.gates)
+    yield Heading("Grades")
+    yield Table(_grades(card))
     if weights:
         area = card.overall(weights)
         shown = ", ".join(f"{name}={weight:g}" for name, weight in weights.items())
-        yield f"overall {area.grade}, {shown_area(area.score)}, weights of your choice: {shown}"
-    yield from wrapped(legend(card))
-    yield ""
-    yield _tests(card)
-    yield from wrapped(f"Worst tests first; --list explains them. {notes(card)}")
+        words = f"overall {area.grade}, {shown_area(area.score)}, weights of your choice: {shown}"
+        yield Text(words)
+    yield Text(legend(card), "soft")
+    if pictures:
+        yield pictures
+    yield Heading("Tests, the worst first")
+    yield Table(_tests(card))
+    if pictures:
+        yield Text(f"{notes(card)} Green is better and red is worse by enough to matter.", "soft")
+    else:
+        yield Text(f"Worst tests first; --list explains them. {notes(card)}")
     for line in unscored(card):
-        yield from wrapped(line)
-    yield ""
+        yield Text(line, "soft")
     if card.own:
-        yield own_table(card)
-        yield from wrapped(own_notes(card))
-        yield ""
+        yield Heading("Your metrics")
+        yield Table(own_table(card))
+        yield Text(own_notes(card), "soft")
     if card.about is not QUEUE:
-        yield from _criteria(card)
-    left = [name.split(" (")[0] for name, _ in card.not_tested]
-    yield from wrapped(
-        f"Not tested: {', '.join(left) or 'nothing of the card'}. docs/evaluate.md says what a "
-        "card leaves out."
-    )
-    yield ""
-    yield from _gates(card.gates)
+        yield Heading("RFC 9743, criterion by criterion")
+        yield from _all_criteria(card) if pictures else _criteria(card)
+    yield Heading("Not tested")
+    if pictures:
+        yield Items([Item(why, name) for name, why in card.not_tested])
+        yield Heading("To repeat a test")
+        first = next((test.id for test in worst_first(card.tests)), "TEST")
+        yield Text(
+            f"The command that made this card, with --only {first} --write rows, writes the "
+            "scenario of the test for aqmlab run."
+        )
+    else:
+        left = [name.split(" (")[0] for name, _ in card.not_tested]
+        yield Text(
+            f"Not tested: {', '.join(left) or 'nothing of the card'}. docs/evaluate.md says what a "
+            "card leaves out."
+        )
+        yield from _gates(card.gates)
     for line in head(card):
-        yield from wrapped(line)
+        yield Text(line, "soft")
+    if pictures:
+        yield Text(
+            f"aqmlab, card {VERSION}, engine {card.engine}, {about_seeds(card.seeds)}. The same "
+            "candidate and engine give the same card.",
+            "soft",
+        )
 
 
 def beside(card: Card) -> list[str]:
@@ -143,14 +161,14 @@ def unscored(card: Card) -> list[str]:
     return lines + [f"Not run: {', '.join(names)}: {why}." for why, names in homeless.items()]
 
 
-def _criteria(card: Card) -> Iterator[str | TableModel]:
+def _criteria(card: Card) -> Iterator[Block]:
     """The criteria of RFC 9743: what a test answers, and what remains to be explained."""
     table = TableModel("", ["RFC 9743", "criterion"], texts=["score or gate"])
     found = criteria(card)
     for one in found:
         if one.answer:
             table.add_row(one.section, one.name, one.answer)
-    yield table
+    yield Table(table)
     for later, words in (
         (True, "Not run here"),
         (False, "Must explain, there is no test"),
@@ -158,8 +176,23 @@ def _criteria(card: Card) -> Iterator[str | TableModel]:
         left = [one for one in found if not one.answer and one.later is later]
         if left:
             shown = ", ".join(f"{one.section} {one.name}" for one in left)
-            yield from wrapped(f"{words}: {shown}.")
-    yield ""
+            yield Text(f"{words}: {shown}.")
+
+
+def _all_criteria(card: Card) -> Iterator[Block]:
+    """Each criterion with the RFC's own words."""
+    table = TableModel("", ["section"], texts=["criterion", "the RFC says", "shown by"])
+    for one in criteria(card):
+        left = Cell(f"\N{EN DASH} {one.why}")
+        if not one.later:
+            left = Cell(f"\N{WHITE SQUARE} must explain: {one.why}", "worse")
+        table.add_row(one.section, one.name, one.requirement, one.answer or left)
+    yield Table(table)
+    yield Text(
+        "A number is the score of a test: 1 is CUBIC. A dash was not run on this card. A box is "
+        "what the authors of a control have to explain themselves.",
+        "soft",
+    )
 
 
 def head(card: Card) -> list[str]:
@@ -213,29 +246,17 @@ def _short(gate: Gate) -> str:
     )
 
 
-def _found(card: Card) -> Iterator[str]:
-    """What is wrong, a line each with its cause, then how much is in order."""
-    for word, name, text in faults(card):
-        yield from textwrap.wrap(
-            f"{word:<5} {name:<16}{text}",
-            WIDTH,
-            subsequent_indent=" " * 22,
-            break_on_hyphens=False,
-        )
-    yield f"pass  {passed(card)}"
-    yield ""
-
-
-def _gates(gates: Sequence[Gate]) -> Iterator[str]:
+def _gates(gates: Sequence[Gate]) -> Iterator[Block]:
     """A line of what passed, and each failure in full."""
+    yield Heading("Gates")
     words = {True: "pass", False: "FAIL", None: "not run"}
     for passed, word in words.items():
         names = [gate.rule.name for gate in gates if gate.passed is passed]
         if names:
-            yield from wrapped(f"gates {word}: {', '.join(names)}")
+            yield Text(f"gates {word}: {', '.join(names)}", "worse" if passed is False else "")
     for gate in gates:
         if gate.passed is False:
-            yield from wrapped(f"  {gate.rule.name}: {failure(gate)}")
+            yield Text(f"  {gate.rule.name}: {failure(gate)}", "worse")
 
 
 def failure(gate: Gate) -> str:
@@ -249,7 +270,10 @@ def failure(gate: Gate) -> str:
 
 def _grades(card: Card) -> TableModel:
     names = beside(card)
-    table = TableModel("", ["area", "grade", "worst test"], ["score", *names])
+    table = TableModel("", ["area", "grade", "worst test"])
+    table.add_number("score (95 % interval)", short="score")
+    for name in names:
+        table.add_number(name)
     others = [card.areas_of(name) for name in names]
     for place, area in enumerate(card.areas):
         if area.score is None and not any(test.area == area.name for test in card.tests):
@@ -283,17 +307,31 @@ def worst_first(tests: Sequence[Test]) -> list[Test]:
 def _tests(card: Card) -> TableModel:
     """Every number of every test."""
     is_queue = card.about is QUEUE
-    others = ("drop-tail", "median") if is_queue else (card.about.called, *beside(card))
-    table = TableModel("", ["test", "number"], ["candidate", *others, "change", "score"])
+    about = {row.id: row for row in card.rows}
+    table = TableModel("", ["test", "number"], ["candidate"], is_grouped=True)
+    if is_queue:
+        table.add_number("drop-tail", room=WIDE)
+        table.add_number("median")
+        table.add_number("best baseline", room=ON_PAGES)
+    for name in () if is_queue else (card.about.called, *beside(card)):
+        table.add_number(name)
+    table.add_number("change")
+    table.add_number("score")
+    tones = {True: "better", False: "worse", None: ""}
     for test in worst_first(card.tests):
         total = "-" if test.score is None else f"{test.score:.2f}"
+        row = about[test.id]
+        named = Cell(test.id, note=f"{row.scenario}; {row.section}")
         for place, one in enumerate(test.measures):
+            others = [*map(one.measure.shown, shown_beside(card, one))]
+            if is_queue:
+                others.append(f"{one.measure.shown(one.best_value)} {one.best}")
             table.add_row(
-                "" if place else test.id,
+                "" if place else named,
                 one.measure.titled,
                 one.measure.shown(one.candidate),
-                *map(one.measure.shown, shown_beside(card, one)),
-                shown_change(one),
+                *others,
+                Cell(shown_change(one), tones[one.better]),
                 "" if place else total,
             )
     return table

@@ -17,11 +17,20 @@ from aqmlab.scenario.quantities import rate_text
 __all__ = ["ending", "series_table", "summary_lines"]
 
 
+_WAYS = ("down", "up")
 _OF_TESTS: tuple[tuple[str, Callable[[Mapping[str, Any]], float | None], float], ...] = (
     ("RPM", lambda test: test.get("rpm"), 1.0),
     ("UDP p95 ms", lambda test: look_up(test, ("probes", "UDP BE", "p95_s")), 1e3),
 )
 """What a table shows of built-in tests: its head, what it is, and its scale."""
+
+
+_OF_LINKS = (
+    ("throughput_bps", 1e-6, "{:.2f}"),
+    ("sojourn_p95_s", 1e3, "{:.1f}"),
+    ("loss_rate", 1e2, "{:.2f}"),
+)
+"""What a table shows of each direction of a link: its key, its scale and its form."""
 
 
 def ending(outcome: Outcome) -> str:
@@ -40,9 +49,9 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
     [first, *_] = [outcome.run for found in series.values() for outcome in found]
     down, up = controls(first)
     senders = f"; senders use {down}" if down == up else f"; senders use {down} down, {up} up"
-    measured = (
-        f"{way} {what}" for way in ("down", "up") for what in ("Mbit/s", "p95 ms", "lost %")
-    )
+    measured = [f"{way} {what}" for way in _WAYS for what in ("Mbit/s", "p95 ms", "lost %")]
+    has_wifi = "wifi" in first.summary["links"]
+    measured += [f"Wi-Fi {way} p95 ms" for way in _WAYS if has_wifi]
     tests = [outcome.run.summary.get("test", {}) for found in series.values() for outcome in found]
     shown = [(head, key, factor) for head, key, factor in _OF_TESTS if any(map(key, tests))]
     title = f"queues beside each other{each}{senders}"
@@ -54,13 +63,12 @@ def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
         cells = [_mean([outcome.took_s for outcome in counted], "{:.2f}")]
         for way in ("forward", "reverse"):
             ways = [run.summary["links"]["bottleneck"][way] for run in runs]
-            for key, factor, form in (
-                ("throughput_bps", 1e-6, "{:.2f}"),
-                ("sojourn_p95_s", 1e3, "{:.1f}"),
-                ("loss_rate", 1e2, "{:.2f}"),
-            ):
+            for key, factor, form in _OF_LINKS:
                 values = [factor * it[key] for it in ways if it[key] is not None]
                 cells.append(_mean(values, form))
+        for way in _WAYS if has_wifi else ():
+            waits = [run.summary["links"]["wifi"][way]["sojourn_p95_s"] for run in runs]
+            cells.append(_mean([1e3 * it for it in waits if it is not None], "{:.1f}"))
         for _, of, scale in shown:
             found = [of(run.summary.get("test", {})) for run in runs]
             cells.append(_mean([scale * it for it in found if it is not None], "{:.0f}"))
@@ -98,6 +106,7 @@ def summary_lines(
             ("marked", lambda it: _count(it["marked_packets"], it["mark_rate"])),
         )
     ]
+    rows += _on_air(run)
     rows.append(("control", *controls(run)))
     width = max(len(down) for _, down, _ in rows)
     return [
@@ -110,6 +119,26 @@ def summary_lines(
         f"  {_health(run)}",
         *(f"  {'':<8} {line}" for line in ways_out([run])),
         f"  run directory: {run.path}",
+    ]
+
+
+def _on_air(run: Run) -> list[tuple[str, str, str]]:
+    """What both directions of the air did, if there is Wi-Fi."""
+    links = run.summary["links"].get("wifi")
+    if links is None:
+        return []
+    stations = run.summary["wifi"].values()
+
+    def on_air(way: str) -> str:
+        share = sum(it[way]["airtime_share"] for it in stations)
+        sent = sum(it[way]["transmissions"] for it in stations)
+        return f"{share:.0%} of the time, {sent} transmissions"
+
+    down, up = (links[way] for way in _WAYS)
+    return [
+        ("Wi-Fi", _queueing(down), _queueing(up)),
+        ("", _lost_on_air(down), _lost_on_air(up)),
+        ("", on_air("down"), on_air("up")),
     ]
 
 
@@ -202,6 +231,14 @@ def _lost(direction: dict[str, Any]) -> str:
     text = _count(direction["dropped_packets"], direction["loss_rate"])
     if lost := direction["wire_lost_packets"]:
         text += f", {lost} on the wire"
+    return text
+
+
+def _lost_on_air(direction: dict[str, Any]) -> str:
+    """Packets that the queues of the air dropped, and that were given up."""
+    text = f"lost {_count(direction['dropped_packets'], direction['loss_rate'])}"
+    if lost := direction["wire_lost_packets"]:
+        text += f", {lost} given up"
     return text
 
 

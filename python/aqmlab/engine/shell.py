@@ -20,6 +20,7 @@ from aqmlab import _native
 from aqmlab._util.lazy import tomllib
 from aqmlab.engine.execute import placed
 from aqmlab.engine.finished import write_run
+from aqmlab.engine.shell_wifi import ShellWifi
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError, RunError, ScenarioError, ShellError
 from aqmlab.results.run import Run
@@ -104,6 +105,7 @@ class Link:
     buffer: str | None = None
     trace_down: Path | None = None
     trace_up: Path | None = None
+    wifi: ShellWifi | None = None
 
     @property
     def asked(self) -> str | None:
@@ -122,7 +124,7 @@ class Link:
                 (self.up_bps, "up", self.trace_up),
             )
         ]
-        return f"{', '.join(ways)}, {time_text(self.rtt_s)}, {queues}"
+        return f"{', '.join(ways)}, {time_text(self.rtt_s)}, {queues}{_behind(self.wifi)}"
 
     def scenario(self, title: str, seed: int, span: Span, users: Users = ()) -> Scenario:
         """The link as a scenario; its first user stands for the program."""
@@ -142,9 +144,16 @@ class Link:
                 "discipline": _discipline(option, queue, rate_bps, self.rtt_s, self.buffer),
             }
         try:
-            return _stands_for_program(bottleneck, self.rtt_s, title, seed, span, users)
+            return _stands_for_program(
+                (bottleneck, self.wifi), self.rtt_s, title, seed, span, users
+            )
         except ScenarioError as error:
             raise AqmlabError(_of_options(str(error), options)) from None
+
+
+def _behind(wifi: ShellWifi | None) -> str:
+    """The end of a link in a few words."""
+    return "" if wifi is None else ", then Wi-Fi"
 
 
 def _asked(queue_down: str, queue_up: str) -> str | None:
@@ -241,6 +250,7 @@ class FileLink:
     jitter_s: float = 0.0
     queue_down: str | None = None
     queue_up: str | None = None
+    wifi: ShellWifi | None = None
 
     @classmethod
     def load(
@@ -274,8 +284,9 @@ class FileLink:
         queue_down: str | None = None,
         queue_up: str | None = None,
         buffer: str | None = None,
+        wifi: ShellWifi | None = None,
     ) -> FileLink:
-        """The bottleneck of a scenario; the rest as in :meth:`load`."""
+        """The bottleneck of a scenario, and Wi-Fi behind it; the rest as in :meth:`load`."""
         topology = deepcopy(scenario.data["topology"])
         if topology["kind"] != "dumbbell":
             raise AqmlabError(
@@ -296,7 +307,7 @@ class FileLink:
             if queue is not None:
                 rate_bps = parsed_rate(way["rate"])
                 way["discipline"] = _discipline(option, queue, rate_bps, rtt_s, buffer)
-        return cls(file, bottleneck, rtt_s, jitter_s, *queues)
+        return cls(file, bottleneck, rtt_s, jitter_s, *queues, wifi)
 
     @property
     def asked(self) -> str | None:
@@ -313,12 +324,15 @@ class FileLink:
         ]
         queues = kinds[0] if kinds[0] == kinds[1] else f"{kinds[0]} (down), {kinds[1]} (up)"
         rates = f"{down['rate']} down, {up['rate']} up"
-        return f"{rates}, {time_text(self.rtt_s)}, {queues} ({self.file.name})"
+        end = _behind(self.wifi)
+        return f"{rates}, {time_text(self.rtt_s)}, {queues}{end} ({self.file.name})"
 
     def scenario(self, title: str, seed: int, span: Span, users: Users = ()) -> Scenario:
         """The link as a scenario; its first user stands for the program."""
         try:
-            return _stands_for_program(self.bottleneck, self.rtt_s, title, seed, span, users)
+            return _stands_for_program(
+                (self.bottleneck, self.wifi), self.rtt_s, title, seed, span, users
+            )
         except ScenarioError as error:
             options = _queue_options(self.queue_down, self.queue_up)
             raise AqmlabError(_of_options(str(error), options)) from None
@@ -348,14 +362,21 @@ def trace_rate_bps(file: Path, direction: str) -> float:
 
 
 def _stands_for_program(
-    bottleneck: dict[str, object],
+    link: tuple[dict[str, object], ShellWifi | None],
     rtt_s: float,
     title: str,
     seed: int,
     span: Span,
     users: Users,
 ) -> Scenario:
-    """A scenario of a link; its first user stands for the program, others are beside it."""
+    """A scenario of a link, and of Wi-Fi behind it if there is any.
+
+    Its first user stands for the program, others are beside it.
+    """
+    bottleneck, wifi = link
+    topology: dict[str, object] = {"kind": "dumbbell", "bottleneck": bottleneck}
+    if wifi is not None:
+        topology |= wifi.topology(PROGRAM, [str(user["name"]) for user in users])
     rtt = {"kind": "constant", "rtt": time_text(rtt_s)}
     measure = {
         "warm_up": time_text(span.warm_up_s),
@@ -366,13 +387,13 @@ def _stands_for_program(
         "title": title,
         "seed": seed,
         "measure": measure,
-        "topology": {"kind": "dumbbell", "bottleneck": bottleneck},
+        "topology": topology,
         "traffic": [
             {"name": PROGRAM, "kind": "bulk", "flows": 1, "tcp": "linux", "rtt": rtt},
             *users,
         ],
     }
-    return Scenario.from_dict(content)
+    return Scenario.from_dict(content, wifi.sets if wifi else ())
 
 
 _Shown = tuple[float, int, int, int, int, float, float]

@@ -8,9 +8,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from aqmlab._util.files import write_bytes
+from aqmlab.document.sheet import Strip, clean, gap, label, sheet, text
 from aqmlab.figures.pdf import A4, pdf
 from aqmlab.reports.brief import Bars, Brief, BriefCell, BriefRow, runs_of_bold
-from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, text
 from aqmlab.results.needs import LEVELS
 
 __all__ = ["write_pdf"]

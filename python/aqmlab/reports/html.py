@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 import vl_convert
 
-from aqmlab._util.drawing import templates
 from aqmlab._util.files import write_text
 from aqmlab._util.places import cache_folder
+from aqmlab.document.html import environment as document
+from aqmlab.document.html import style
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.palette import PALETTE
 from aqmlab.reports import charts
 from aqmlab.reports.charts import Style, address, stills, stroke
 from aqmlab.reports.data import PACKETS
-from aqmlab.reports.sections import SECTIONS
+from aqmlab.reports.page import SECTIONS
 
 if TYPE_CHECKING:
     from aqmlab.reports.content import Report
@@ -32,12 +33,9 @@ _TIP_LINES = 12
 
 def page(report: Report, playground: str | None = None) -> str:
     """The report as HTML; scenarios that fit are linked to the playground at this address."""
-    environment = templates("aqmlab.reports")
+    environment = document("aqmlab.reports")
     environment.filters |= {"tojson": _compact, "address": address}
-    source = {
-        name: environment.get_template(f"report.{name}").render(palette=PALETTE)
-        for name in ("css", "js")
-    }
+    script = environment.get_template("report.js").render()
     single = not report.parts
     live = _live_charts(report) if single else {}
     parts = [
@@ -51,6 +49,7 @@ def page(report: Report, playground: str | None = None) -> str:
         for prefix, part in _prefixed(report)
     ]
     return environment.get_template("report.html").render(
+        title=report.title,
         report=report,
         parts=parts,
         prefix="",
@@ -58,8 +57,8 @@ def page(report: Report, playground: str | None = None) -> str:
         sections=_sections(report),
         strokes=_strokes(report),
         charts=live,
-        style=source["css"],
-        script=_bundle(source["js"]) if live else "",
+        style=style(environment),
+        script=_bundle(script) if live else "",
         licences=environment.get_template("vega-licences.txt").render(),
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from aqmlab._util.files import check_output_file
+from aqmlab._util.files import check_output_file, write_bytes, write_text
 from aqmlab.errors import AqmlabError
 from aqmlab.reports.content import Report, compose
 from aqmlab.results.baseline import Baseline
@@ -108,10 +108,8 @@ def write(
 
         page = composed(runs, place.parent, title, question, baseline, ordered=ordered)
         (write_html if chosen == "html" else write_pdf)(page, place)
-    elif chosen == "html":
-        _write_html(content, place, link)
     else:
-        _WRITERS[chosen](content, place)
+        _write(content, place, chosen, link)
     progress(1.0)
     return place
 
@@ -129,38 +127,26 @@ def _playground(place: str | None, folder: Path) -> str | None:
     return quote(Path(os.path.relpath(page.resolve(), folder.resolve())).as_posix())
 
 
-def _write_html(report: Report, path: Path, playground: str | None) -> None:
-    """Writes the web page."""
-    from aqmlab._util.files import write_text
-    from aqmlab.reports.html import page
+def _write(report: Report, path: Path, kind: str, playground: str | None) -> None:
+    """Writes it; each format loads what it needs."""
+    if kind == "html":
+        from aqmlab.reports.html import page
 
-    write_text(path, page(report, playground))
+        write_text(path, page(report, playground))
+        return
+    from aqmlab.document import markdown, sheet
+    from aqmlab.reports.page import blocks
 
-
-def _write_markdown(report: Report, path: Path) -> None:
-    """Writes the Markdown and its figures."""
-    from aqmlab.reports import markdown as report_markdown
-
-    report_markdown.write(report, path)
-
-
-def _write_pdf(report: Report, path: Path) -> None:
-    """Writes the pages."""
-    from aqmlab.reports import sheet as report_sheet
-
-    report_sheet.write_pdf(report, path)
-
-
-def _write_png(report: Report, path: Path) -> None:
-    """Writes the picture."""
-    from aqmlab.reports import sheet as report_sheet
-
-    report_sheet.write_png(report, path)
-
-
-_WRITERS: Mapping[str, Callable[[Report, Path], None]] = {
-    "md": _write_markdown,
-    "pdf": _write_pdf,
-    "png": _write_png,
-}
-"""By format, except the web page."""
+    content = blocks(report, kind)
+    if kind == "md":
+        markdown.write(content, path)
+    elif kind == "png":
+        write_bytes(path, sheet.picture(content))
+    else:
+        texts = {
+            f"scenario-{number}.toml": scenario.text
+            for number, scenario in enumerate(report.scenarios, 1)
+        }
+        write_bytes(
+            path, sheet.document(report.title, content, attachments=texts, is_upright=False)
+        )

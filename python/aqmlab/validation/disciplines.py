@@ -29,6 +29,8 @@ _FOLDER = Path("validation")
 """Where the validation files are."""
 _PAGE = Path("docs/validation.md")
 """What holds of each discipline's promise, and what does not."""
+_BY_HAND = "<!-- generated until here -->\n"
+"""The page keeps its text after this line."""
 _RECORD = Path("records/validation.md")
 """The table of all checks."""
 _FIGURES = Path("docs/images/disciplines")
@@ -75,7 +77,9 @@ def _validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
         all_verdicts += verdicts
         out(sections[-1])
     if not names:
-        write_text(_PAGE, _page(missed, all_verdicts))
+        written = _PAGE.read_text() if _PAGE.exists() else ""
+        _, mark, by_hand = written.partition(_BY_HAND)
+        write_text(_PAGE, "\n".join([_page(missed, all_verdicts), mark + by_hand]).strip() + "\n")
         write_text(_RECORD, _record(sections))
     return 0 if all(expected(verdict) for verdict in all_verdicts) else 1
 
@@ -129,11 +133,11 @@ def _page(missed: Sequence[str], verdicts: Sequence[Verdict]) -> str:
         f"{held} of {len(verdicts)} checks hold. A check is what a discipline's own paper "
         "promises, run and measured. `make validate` runs `validation/NAME.toml`, and writes "
         "this page, [the table of every check](../records/validation.md) and the figures.\n\n"
-        "Beside these checks, most disciplines are compared row by row with worked traces that an "
-        "independent script computed, to 1e-9 (`crates/aqm/tests/worked`, or the file of the "
-        "discipline). Random events show for each that no packet is lost or made up, that the "
-        "limit and the order hold, that only ECN-capable packets are marked, and that every "
-        "probability lies between 0 and 1 (`crates/aqm/tests/properties.rs`).\n"
+        "Most disciplines also follow worked traces row by row, to 1e-9. An independent script "
+        "computed these traces (`crates/aqm/tests/worked`, or the file of the discipline). Random "
+        "events show four things for each discipline (`crates/aqm/tests/properties.rs`). No packet "
+        "is lost or made up. The limit and the order hold. Only ECN-capable packets are marked. "
+        "Every probability lies between 0 and 1.\n"
     )
     parts = ["# Validation of the disciplines\n", intro]
     if missed:

@@ -661,13 +661,18 @@ impl<T> Air<T> {
     }
 
     /// What the queues of one way counted.
-    fn counters(&self, way: Way) -> Counters {
+    pub fn counters(&self, way: Way) -> Counters {
         let queues = self.lines[way as usize].iter();
         let of_lines = queues.filter_map(|line| Some(line.queue.as_ref()?.counters()));
         let fifos = self.fifos.iter().filter(|_| way == Way::Down);
         let mut all = of_lines.chain(fifos.map(|it| it.queue.counters())).cloned();
         let first = all.next().unwrap_or_default();
         all.fold(first, |sum, next| sum.with(&next))
+    }
+
+    /// Bits per second that a station is sent, and sends, while a transmission lasts.
+    pub fn rate(&self, station: usize) -> Rate {
+        Rate::from_bps(self.rates[station].bits_per_second())
     }
 
     /// The measured span ends: nothing departs any more.

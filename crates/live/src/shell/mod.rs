@@ -40,6 +40,7 @@ use crate::clock::Clock;
 use crate::ends::Numbers;
 use crate::error::LiveError;
 use crate::gauge::{Gauge, LinkView};
+use crate::lane::Lane;
 use crate::ledger::Account;
 use crate::measure::{Health, LiveSummary, Meter};
 use crate::packet_log;
@@ -157,6 +158,7 @@ pub fn shell(
         },
         None => None,
     };
+    let lanes = Lane::both(scenario, dumbbell.wifi.as_ref(), paths);
     let gauges: [Gauge; 2] = Default::default();
     let (bed, devices) = Bed::of(&places(settings, has_users))?;
     let outside = Arc::new(Outside::default());
@@ -213,7 +215,7 @@ pub fn shell(
             }
             None => Err(metrics),
         };
-        let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
+        let routers = lanes.into_iter().zip(Side::BOTH).map(|(lane, from)| {
             let (introducing, devices, end, stop) = (introducing.clone(), &devices, &end, &stop);
             let gauges = &gauges;
             let output: &dyn Output = match (&gate, from) {
@@ -227,7 +229,7 @@ pub fn shell(
                 };
                 introduce(name, ROUTER_PRIORITY, &introducing);
                 let direction = Direction {
-                    path,
+                    lane,
                     input: &devices[from as usize],
                     output,
                     clock,
@@ -305,7 +307,11 @@ pub fn shell(
             ] => Account::new(down, up),
             _ => unreachable!("both directions keep a ledger of programs"),
         };
-        let links: Vec<LinkStats> = routed.into_iter().flat_map(|it| it.links).collect();
+        let (links, stations): (Vec<_>, Vec<_>) =
+            routed.into_iter().map(|it| (it.links, it.stations)).unzip();
+        load.metrics
+            .on_air(stations.into_iter().flatten().collect());
+        let links: Vec<LinkStats> = links.into_iter().flatten().collect();
         Ok::<_, LiveError>((links, account, health, status, load))
     });
     let missing = packets.map(|it| it.finish("packets.parquet")).transpose()?;

@@ -36,9 +36,9 @@ def command(
     """Check your queue or control in small runs, or TCP by scripts.
 
     In small runs a plug-in must lose no packet, keep to its limit, obey ECN, and give the same
-    bytes for the same seed. With --trace it must also follow a worked trace. For each packet script
-    of packetdrill the command prints PASS, or FAIL with the line, what was expected and what was
-    found, or why the script does not apply.
+    bytes for the same seed. --trace adds a worked trace that it must follow. A packet script of
+    packetdrill prints PASS, FAIL, or the reason why it does not apply. FAIL has the line, the
+    expected and the found packet.
 
     Options:
         files (FILE...): The plug-in, .py or .so; or packet scripts, .pkt or .script.

@@ -96,8 +96,8 @@ def command(
 
     The suites bbr-draft and control-cases have no card: each of their cases holds or fails.
 
-    The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. With
-    --against a gate counts only where the other card passed it.
+    The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. A gate
+    counts with --against only if the other card passed it.
 
     Options:
         queue (QUEUE): A plug-in file (.py or .so; its code runs), a preset or a kind; parameters

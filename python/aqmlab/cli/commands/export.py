@@ -28,9 +28,9 @@ def command(
 ) -> None:
     """Write traced connections of runs as qlog, for qvis.
 
-    Each connection that measure.flow_trace selects becomes one file: window, bytes in flight,
-    round-trip times, pacing rate and state of its sender. --packets needs measure.record with
-    "packets".
+    Each connection that measure.flow_trace selects becomes one file. The file has the window, bytes
+    in flight, round-trip times, pacing rate and state of the sender. --packets needs measure.record
+    with "packets".
 
     Options:
         output (-o, --output FOLDER): Folder of the files.

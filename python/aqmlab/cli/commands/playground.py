@@ -24,9 +24,9 @@ def command(
 ) -> None:
     """Open the playground in the browser: queues side by side.
 
-    The command prints the page's address, which only this machine can reach. Ctrl-C ends it. --link
-    gives the scenario another bottleneck and its classes another round trip; without a scenario the
-    page begins with its own users over that link.
+    The command prints the page's address, which only this machine can reach. Ctrl-C ends the
+    command. --link replaces the bottleneck of the scenario and the round trips of its classes.
+    Without a scenario the page begins with its own users over that link.
 
     Options:
         scenario (SCENARIO): Scenario file (TOML) or run directory that the page begins with;

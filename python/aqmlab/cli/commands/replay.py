@@ -76,8 +76,8 @@ def command(
     present queue differs much from the capture, the command ends with an error: an assumption is
     wrong.
 
-    With --predict the command infers more from the capture and prints the ratio of new to old
-    with a band, or says why it cannot.
+    --predict infers more from the capture. It prints the ratio of new to old with a band, or says
+    why it cannot.
 
     Options:
         capture (FILE): Capture: pcap or pcapng.

@@ -58,8 +58,9 @@ def command(
     """Run a scenario.
 
     If the scenario states a load, the command first finds the users that cause it. The same
-    scenario and seed give the same results, so a finished run directory is used again. --link gives
-    the scenario another bottleneck and its classes another round trip; --set changes fields of it.
+    scenario and seed give the same results, so a finished run directory is used again. --link
+    replaces the bottleneck and the round trips of the classes. --set changes fields of the
+    scenario.
 
     Options:
         directory (--out FOLDER): The run directory; default: runs/NAME-KEY-sSEED. With --seeds

@@ -47,18 +47,20 @@ from aqmlab.engine.shell import (
 )
 from aqmlab.engine.shell_tests import BuiltIn, LinkTest
 from aqmlab.engine.shell_users import users_of
+from aqmlab.engine.shell_wifi import ShellWifi
 from aqmlab.engine.workspace import is_being_made
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
-from aqmlab.scenario.scenario import Scenario
+from aqmlab.scenario.scenario import Override, Scenario
 
 __all__ = ["CONTEXT", "command"]
 
 CONTEXT = {"allow_interspersed_args": False}
 """What follows the program's name belongs to the program."""
 _RATE = "20/2"
+_RATE_BEFORE_WIFI = "1000/1000"
 _MOST_REPEATS = 1000
 _OF_QUEUES = ("--queue-down", "--queue-up", "--buffer")
 """Options, besides --queue, that a scenario's link leaves open."""
@@ -101,6 +103,15 @@ def command(
     test: BuiltIn | None = None,
     beside: list[str] | None = None,
     warm_up: str | None = None,
+    wifi: bool = False,
+    sets: Annotated[
+        list[str] | None,
+        option(
+            "FIELD=VALUE",
+            "Replace a field of topology.wifi, such as wifi.queue=fifo; may be repeated.",
+            "--set",
+        ),
+    ] = None,
     seed: Seed = None,
     record: list[str] | None = None,
     pcap: bool = False,
@@ -132,8 +143,8 @@ def command(
 
     The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
 
-    Exits with the status of the program; 0 if --for ended it; 2 if the command line is wrong (an
-    option, the program's name); 125 if this machine cannot run it (--doctor says why).
+    The exit status is the program's, or 0 if --for ended it. It is 2 if the command line is wrong
+    (an option, the program's name). It is 125 if this machine cannot run it (--doctor says why).
 
     Ctrl-C and other signals go to the program; the second of them kills it.
 
@@ -142,8 +153,8 @@ def command(
         scenario (FILE): The bottleneck of this scenario, instead of rates, traces and losses;
             --queue replaces its queue. --beside FILE adds its users.
         rate (DOWN/UP): Download and upload in Mbit/s; one number sets both; default: 20/2.
-        down (RATE|FILE): Rate of the download, or a trace file of mahimahi: each line is a time in
-            ms at which the link can send one packet of 1500 bytes.
+        down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each of its lines is a
+            time in ms at which the link can send a packet of 1500 bytes.
         up (RATE|FILE): Rate of the upload, or a trace file.
         rtt (TIME): Round trip of the empty link, in ms; default: 20 ms.
         queue (QUEUE,...): Queue of both directions: a name of `aqmlab list disciplines` or presets,
@@ -152,8 +163,8 @@ def command(
         queue_down (QUEUE): Queue of the download alone.
         queue_up (QUEUE): Queue of the upload alone.
         buffer (SIZE): Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times
-            round trip); default: 1 bdp where a queue has none of its own. Home routers often have
-            250 ms or more.
+            round trip). Default: the queue's own size, else 1 bdp. Home routers often have 250 ms
+            or more.
         loss (SHARE): Random loss each way: 0.01 is 1 %.
         jitter (TIME): A random delay of up to TIME for each packet of both directions; packets keep
             their order.
@@ -161,9 +172,10 @@ def command(
         control (NAME): The program's congestion control, for uploads: cubic, bbr, reno; default:
             this kernel's (net.ipv4.tcp_congestion_control). The summary states it.
         far_control (NAME): The far end's congestion control, for downloads; default: this kernel's.
-        net (NET): What the program reaches. none: nothing. local: the built-in services. host: the
-            services, private networks, and this machine's own servers as host.aqmlab (127.0.0.1 is
-            the program's own). all: the services and public addresses. host,all: all of it.
+        net (NET): Addresses that the program reaches. none: nothing. local: the built-in services.
+            host: the services, private networks, and this machine's own servers as host.aqmlab.
+            (127.0.0.1 is the program's own.) all: the services and public addresses. host,all: all
+            of it.
         duration (--for TIME): End the program after TIME: '30 s', '5 min'.
         test: Instead of a program: responsiveness under load (15 s, or --for TIME), or Flent's rrul
             (30 s).
@@ -171,12 +183,15 @@ def command(
             bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: uploads
             without end. '{ kind = ... }': a class of traffic, as in a scenario. A scenario file:
             all its users.
+        wifi (--wifi): Put Wi-Fi behind the link: the program is a device near the access point, and
+            users beside it have three others. 802.11n with 20 MHz, unless --set says otherwise.
+            Default of --rate: 1000/1000, so that the air is the bottleneck.
         warm_up (TIME): Start the users beside the program TIME before it, so that it meets a full
             queue; default: 5 s with --beside, else 0 s. Not measured.
-        record (TABLE,...): Tables that the run directory has besides responses, flows and queue.
-            packets: a row for each packet at a queue, with its flow, wait and outcome.
-        pcap (--pcap): Write capture.pcapng into the run directory: every packet at the queue, with
-            a comment on how long it waited, or why it was dropped or marked.
+        record (TABLE,...): Further tables of the run directory. packets: a row for each packet at a
+            queue, with its flow, wait and outcome.
+        pcap (--pcap): Write capture.pcapng into the run directory: every packet at the queue. A
+            comment says how long a packet waited, or why it was dropped or marked.
         view (--view): Draw rates and waits while the program runs; its output goes to output.txt in
             the run directory. Without a terminal: a line every 10 s.
         mm (--mm): Options of mahimahi's mm-delay and mm-link follow, then the program: --mm
@@ -214,7 +229,8 @@ def command(
         check_control("--control", control),
         check_control("--far-control", far_control),
     )
-    links = _links(link_name, scenario, given, queue, rtt_s, _jitter(jitter))
+    chosen = _Wifi(wifi, tuple(vary.assignment(text, "--set") for text in sets or []))
+    links = _links(link_name, scenario, given, queue, rtt_s, _jitter(jitter), chosen)
     target = _target(directory, subject.name)
     first_seed = one_seed(seed) or 1
     warm_up_s = _warm_up(warm_up, has_users=bool(beside))
@@ -227,6 +243,11 @@ def command(
             content = _recording(
                 record or [], link.scenario(title, first_seed + number, span, users)
             )
+            if pcap and link.wifi is not None:
+                raise AqmlabError(
+                    "--pcap: found it beside Wi-Fi, whose queues the capture would not have; leave "
+                    "it out"
+                )
             if pcap:
                 content = content.with_overrides({"measure.capture": "bottleneck"})
             place = _place(target, list(links), name, number if repeat > 1 else None)
@@ -265,7 +286,7 @@ def _recording(tables: Sequence[str], scenario: Scenario) -> Scenario:
     try:
         return scenario.with_overrides({"measure.record": list(wanted)})
     except ScenarioError as error:
-        raise AqmlabError(re.sub(r"^measure\.record\.\d+", "--record", str(error))) from None
+        raise AqmlabError(re.sub(r"^measure\.record(\.\d+)?", "--record", str(error))) from None
 
 
 def _mahimahi(words: Sequence[str], given: Mapping[str, object], scenario: Path | None) -> Mahimahi:
@@ -364,6 +385,7 @@ def _links(
     queues: Sequence[str] | None,
     rtt_s: float | None,
     jitter_s: float,
+    wifi: _Wifi,
 ) -> Mapping[str, Link | FileLink]:
     """The links that were asked for, by the names of their queues."""
     if name is not None and scenario is not None:
@@ -371,10 +393,10 @@ def _links(
     if name is not None:
         named = named_link(name)
         rtt_s = named.rtt_s if rtt_s is None else rtt_s
-        return _file_links("--link", named, given, queues, rtt_s, jitter_s)
+        return _file_links("--link", named, given, queues, rtt_s, jitter_s, wifi)
     if scenario is not None:
-        return _file_links("--scenario", scenario, given, queues, rtt_s, jitter_s)
-    return _made_links(given, queues, rtt_s, jitter_s)
+        return _file_links("--scenario", scenario, given, queues, rtt_s, jitter_s, wifi)
+    return _made_links(given, queues, rtt_s, jitter_s, wifi)
 
 
 def _file_links(
@@ -384,6 +406,7 @@ def _file_links(
     queues: Sequence[str] | None,
     rtt_s: float | None,
     jitter_s: float,
+    wifi: _Wifi,
 ) -> dict[str, FileLink]:
     """A link with its queue, or with each of some others, by their names.
 
@@ -394,6 +417,7 @@ def _file_links(
         queues: queues that replace its own.
         rtt_s: its round trip, if not that of its delays.
         jitter_s: the random delay of each packet at most.
+        wifi: what is asked of Wi-Fi behind it.
     """
     queue_down, queue_up, buffer = (given[name] for name in _OF_QUEUES)
     for name, value in given.items():
@@ -417,16 +441,21 @@ def _file_links(
             queue_down or name,
             queue_up or name,
             buffer,
+            wifi.behind(content, file),
         )
         for name in names
     }
 
 
 def _made_links(
-    given: Mapping[str, Any], queues: Sequence[str] | None, rtt_s: float | None, jitter_s: float
+    given: Mapping[str, Any],
+    queues: Sequence[str] | None,
+    rtt_s: float | None,
+    jitter_s: float,
+    wifi: _Wifi,
 ) -> dict[str, Link]:
     """The links of some options, by the names of their queues."""
-    rates = parsed_rates(given["--rate"] or _RATE)
+    rates = parsed_rates(given["--rate"] or (_RATE_BEFORE_WIFI if wifi.is_asked else _RATE))
     down_bps, trace_down = _way("--down", given["--down"], rates[0])
     up_bps, trace_up = _way("--up", given["--up"], rates[1])
     queue_down, queue_up = given["--queue-down"], given["--queue-up"]
@@ -443,9 +472,38 @@ def _made_links(
             buffer=given["--buffer"],
             trace_down=trace_down,
             trace_up=trace_up,
+            wifi=wifi.behind(),
         )
         for name in names
     }
+
+
+class _Wifi(NamedTuple):
+    """What the command line asks of Wi-Fi."""
+
+    is_asked: bool
+    """Whether it wants some."""
+    sets: tuple[Override, ...]
+    """Fields that it sets."""
+
+    def behind(
+        self, scenario: Scenario | None = None, file: Path | None = None
+    ) -> ShellWifi | None:
+        """The Wi-Fi behind a link: that of a scenario, or one that was asked for."""
+        topology = scenario.data["topology"] if scenario is not None else {}
+        own = topology.get("wifi")
+        if own is not None and self.is_asked:
+            raise AqmlabError(f"--wifi: found it beside {file}, whose topology.wifi says it")
+        if own is not None:
+            return ShellWifi(own, str(file), topology["hosts"]["clients"], self.sets)
+        if not self.is_asked:
+            for path, _ in self.sets:
+                raise AqmlabError(
+                    f'--set: found "{path[:40]}" without Wi-Fi; expected --wifi, or a scenario '
+                    "with topology.wifi"
+                )
+            return None
+        return ShellWifi(sets=self.sets)
 
 
 def _queue_names(

@@ -74,7 +74,7 @@ def _describe_command(
 
     The source runs on an ideal network: it loses nothing and adds only the round trip. The command
     prints quantiles, tail indices (Hill) and the Hurst parameter (from the logscale diagram of the
-    Haar wavelet). For a capture it prints how the packets arrive.
+    Haar wavelet). A capture adds how the packets arrive.
 
     Options:
         figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html).

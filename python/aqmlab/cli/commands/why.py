@@ -72,11 +72,11 @@ def command(
     Divides the response times of runs with measure.breakdown = true into parts: distance, queues,
     timers, recovery. The parts add up to the response time exactly. Prints a table and a paragraph
     for each class and queue, and the differences between queues by part. Runs that differ only in
-    their seed form a group. For one response the command makes the run again and shows each event
-    on its path.
+    their seed form a group. --response and --slowest make the run again and show each event on the
+    path of one response.
 
-    For a capture (pcap or pcapng) the command shows what one place can know: handshake, time-outs,
-    recovery, server and transfer of each request and its response.
+    A capture (pcap or pcapng) shows what one place can know. The command divides each request and
+    its response into handshake, time-outs, recovery, server and transfer.
 
     Options:
         traffic (--class NAME): Class of traffic; default: each of them.

@@ -78,13 +78,13 @@ def parameter(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
-            response time, or the mean queueing delay without responses; with --series class: a
+        metric: Metric such as p95, delay, loss, or a key of summary.json. Default: the median
+            response time, or the mean queueing delay without responses. --series class takes a
             metric of each class, by default goodput.
         x: Parameter, or "subscribers", the number of subscribers of an access network; default: the
             parameter with the most numeric values.
-        series: Another parameter, with a curve for each of its values, or "class" for a curve for
-            each class of traffic; default: all other parameters, if they make eight curves at most.
+        series: Another parameter: a curve for each of its values. "class" draws a curve for each
+            class of traffic. Default: all other parameters, if they make eight curves at most.
         facet: A parameter with a plot for each of its values; all plots have the same axes.
         link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.

@@ -31,7 +31,7 @@ use state::{AckPhase, Bounds, FullPipe, State};
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Constants and rules: those of the draft or of Google's branch.
+    /// Constants and rules of the draft, or of Google's branch.
     #[param(default)]
     pub constants: Constants,
 }
@@ -48,9 +48,9 @@ impl Parameters for Params {
             "Segments are paced one by one unless `pacing_burst` changes that. The window has room \
              for three bursts.",
             "BBR counts losses of a round as runs of segments that different ACKs found lost.",
-            "Left out are the ECN of the branch (marks in data centres, so data is not \
-             ECN-capable), its fast path for application-limited samples, and losses that a tail \
-             loss probe repairs.",
+            "The branch's ECN for data centres is left out, so data is not ECN-capable. Also left \
+             out are its fast path for application-limited samples, and losses that a tail loss \
+             probe repairs.",
             "A phase ends by the data in flight. The branch subtracts the data that leaves before \
              its next segment.",
             "The time of the ACK replaces random numbers.",

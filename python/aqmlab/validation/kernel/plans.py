@@ -108,7 +108,9 @@ def drawn(seed: int, controls: Sequence[str], most: int = LONGEST) -> Plan:
     number_late = draw.choice([0, 0, 0, 1, 2, 3])
 
     def some(share: float) -> tuple[int, ...]:
-        return tuple(number for number in range(1, MOST + max(0, most - LONGEST)) if draw.random() < share)
+        return tuple(
+            number for number in range(1, MOST + max(0, most - LONGEST)) if draw.random() < share
+        )
 
     return Plan(
         control=draw.choice(controls),

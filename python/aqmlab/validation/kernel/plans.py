@@ -88,7 +88,7 @@ NO_EXTRAS = ', tail_loss_probe = { kind = "off" }, undo = false, dsack = false, 
 
 
 def drawn(seed: int, controls: Sequence[str], most: int = LONGEST) -> Plan:
-    """A random plan; `most`: segments that it has at most. A longer one than usual has no fewer than usual."""
+    """A random plan of at most ``most`` segments; a longer one than usual has no fewer."""
     draw = random.Random(seed)
     bulk = draw.randint(2 if most <= LONGEST else LONGEST + 2, most)
     parts = draw.choice([1, 1, 1, 2, 3])

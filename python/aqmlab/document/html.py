@@ -50,7 +50,7 @@ def _kind(block: Block) -> str:
 
 def _grouped(table: TableModel) -> Iterator[tuple[tuple[Cell, ...], int | None]]:
     """Each row, with how many rows its first cell spans; 0: none; None: the table has no groups."""
-    if not table.is_grouped:
+    if not table.is_grouped or not table.rows:
         yield from ((row, None) for row in table.rows)
         return
     begins = [place for place, row in enumerate(table.rows) if row[0].text]

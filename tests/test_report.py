@@ -19,6 +19,8 @@ import pytest
 import vl_convert
 from aqmlab import figures
 from aqmlab._util.table import TableModel
+from aqmlab.document.blocks import Table
+from aqmlab.document.html import page as html_page
 from aqmlab.document.sheet import Strip, paged, table
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
@@ -133,6 +135,12 @@ def test_the_summary_says_what_the_run_measured(pair: list[Run], tmp_path: Path)
     assert drop[4] == f"{pair[0].summary['links']['bottleneck']['forward']['dropped_packets']:,}"
     assert 'kind = "red"' in page.text
     assert "How long do fetches and pages wait behind droptail 20 or red (5,15)?" in page.text
+
+
+def test_a_grouped_table_without_rows_has_its_heads() -> None:
+    """As of a card whose tests have no score."""
+    table = TableModel("", ["test", "number"], ["candidate"], is_grouped=True)
+    assert "candidate</th>" in html_page("A card", [Table(table)])
 
 
 def test_calls_are_described_by_what_people_hear(tmp_path: Path) -> None:

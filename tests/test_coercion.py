@@ -105,7 +105,7 @@ def test_finished_runs_are_compared_without_the_engine(small: Path) -> None:
     for seed in ("3", "4"):
         loaded(["run", "small.toml", "--seed", seed, "--out", f"run-{seed}"], small.parent)
     runs = ["run-3", "run-4"]
-    for arguments, most in ((["compare", *runs, "--no-figure"], 386), (["show", *runs], 226)):
+    for arguments, most in ((["compare", *runs, "--no-figure"], 387), (["show", *runs], 227)):
         found = loaded(arguments, small.parent)
         assert not {"altair", "vl_convert", "scipy", "pandas", "pyarrow.compute"} & found
         assert not {"aqmlab.engine.parallel", "aqmlab.engine.calibrate"} & found

@@ -223,7 +223,15 @@ def test_prague_starves_cubic_without_a_queue_of_its_own() -> None:
     ("depth", "modelled"),
     [
         (1, 0.97),
-        (2, 0.78),
+        pytest.param(
+            2,
+            0.78,
+            marks=pytest.mark.xfail(
+                raises=AssertionError,
+                strict=True,
+                reason="0.63 with each of three seeds: docs/validation.md, BBR beside CUBIC",
+            ),
+        ),
         (10, 0.53),
     ],
 )

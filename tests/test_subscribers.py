@@ -69,7 +69,7 @@ def test_plans_and_nodes_have_results_of_their_own(tmp_path: Path, aqmlab: Cli) 
     home, office = plans["home"], plans["office"]
     # A packet is charged 14 bytes beside its IP bytes.
     assert 15e6 < home["throughput_bps"] < 16e6
-    assert home["at_ceiling"] > 0.9
+    assert home["at_ceiling"] > 0.85  # CUBIC leaves the ceiling after each loss
     assert office["at_ceiling"] < 0.2
     assert home["subscribers_jain"] > 0.99
     assert (home["subscribers"], nodes["ap-1"]["subscribers"]) == (4, 2)

@@ -62,14 +62,17 @@ def parts(made: Run, by: str) -> Any:
 
 
 def test_plans_and_nodes_have_results_of_their_own(tmp_path: Path, aqmlab: Cli) -> None:
-    made = run(scenario(4, 'record = ["responses"]'), out_dir=tmp_path / "run")
+    steady = {"measure.warm_up": "2 s"}  # slow start is over
+    made = run(
+        scenario(4, 'record = ["responses"]').with_overrides(steady), out_dir=tmp_path / "run"
+    )
     plans, nodes = parts(made, "plans"), parts(made, "nodes")
     assert list(plans) == ["home", "office"]
     assert list(nodes) == ["ap-1", "ap-2", "tower"]
     home, office = plans["home"], plans["office"]
     # A packet is charged 14 bytes beside its IP bytes.
     assert 15e6 < home["throughput_bps"] < 16e6
-    assert home["at_ceiling"] > 0.85  # CUBIC leaves the ceiling after each loss
+    assert home["at_ceiling"] > 0.9
     assert office["at_ceiling"] < 0.2
     assert home["subscribers_jain"] > 0.99
     assert (home["subscribers"], nodes["ap-1"]["subscribers"]) == (4, 2)

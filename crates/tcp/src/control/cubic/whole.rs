@@ -176,3 +176,40 @@ impl Cubic {
         per_segment.min(most)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_bursts_take_a_millisecond_at_most() {
+        let mut cubic = Cubic {
+            smoothed: Some(0.1),
+            ..Cubic::default()
+        };
+        let window = |cwnd| Window {
+            cwnd,
+            ssthresh: 0.0,
+        };
+        assert_eq!(cubic.burst_time(&window(1e5)), MOST_BURST_TIME);
+        // 20 Gbyte/s at twice the window a round trip: 262,144 bytes take 13.1 us.
+        assert!((cubic.burst_time(&window(1e9)) - 13.107_2e-6).abs() < 1e-12);
+        cubic.smoothed = None;
+        assert_eq!(cubic.burst_time(&window(1e5)), 0.0);
+    }
+
+    #[test]
+    fn an_epoch_moves_by_the_time_since_data_was_sent_last_and_not_beyond_the_present() {
+        let ms = Time::from_millis;
+        for (idle, epoch, expected) in [(true, 100, 600), (true, 900, 1000), (false, 100, 100)] {
+            let mut cubic = Cubic {
+                epoch: Some(ms(epoch)),
+                ..Cubic::default()
+            };
+            (cubic.count.sent_at, cubic.count.idle) = (ms(500), idle);
+            cubic.note_sent(ms(1000));
+            assert_eq!(cubic.epoch, Some(ms(expected)), "{idle} {epoch}");
+            assert!(!cubic.count.idle);
+        }
+    }
+}

@@ -24,6 +24,11 @@ const STEPS: u32 = 20_000;
 /// the least one, to the microsecond, would be decided by chance where it is played.
 const LONGER: Time = Time::from_millis(2);
 
+/// What arrives so shortly ahead of a timer of the server waits, once, until the second time after it:
+/// what leaves would depend on which comes first, and that is decided by chance where it is played.
+const AHEAD: Time = Time::from_millis(1);
+const BEHIND: Time = Time::from_micros(300);
+
 /// What the two ends and the network between them do. Segments with data count from 1, those that
 /// are sent again too; so do the client's segments behind the handshake.
 #[derive(Deserialize)]
@@ -55,6 +60,8 @@ struct Run {
     ends: [Endpoint; 2],
     now: Time,
     free: Time,
+    /// Until when nothing arrives.
+    hold: Time,
     arrivals: BinaryHeap<Reverse<(Time, usize)>>,
     segments: Vec<Segment>,
     data: u32,
@@ -94,6 +101,7 @@ impl Run {
             ends,
             now: Time::ZERO,
             free: Time::ZERO,
+            hold: Time::ZERO,
             arrivals: BinaryHeap::new(),
             segments: Vec::new(),
             data: 0,
@@ -187,10 +195,8 @@ impl Run {
             if self.ends[SERVER].is_established() && self.is_over(write) {
                 break;
             }
-            let arrival = self
-                .arrivals
-                .peek()
-                .map_or(Time::NEVER, |Reverse((time, _))| *time);
+            let first = self.arrivals.peek();
+            let mut arrival = first.map_or(Time::NEVER, |Reverse((time, _))| *time);
             let due = self
                 .plan
                 .writes
@@ -199,12 +205,19 @@ impl Run {
                     Time::from_secs_f64(self.plan.round_trip + after)
                 });
             let wakes = self.ends.each_ref().map(Endpoint::wake_at);
+            let wake = wakes[SERVER];
+            if arrival < self.hold {
+                arrival = self.hold;
+            } else if arrival <= wake && wake.saturating_sub(arrival) < AHEAD {
+                arrival = wake.saturating_add(BEHIND);
+            }
             let next = arrival.min(due).min(wakes[0]).min(wakes[1]);
             if next >= Time::from_secs_f64(self.plan.until) {
                 break;
             }
             self.now = next.max(self.now);
-            if wakes[SERVER] == next {
+            if wake == next {
+                self.hold = self.now + BEHIND;
                 self.act(SERVER, |end, cx, out| end.on_timer(cx, out));
             } else if arrival == next {
                 let Some(Reverse((_, place))) = self.arrivals.pop() else {

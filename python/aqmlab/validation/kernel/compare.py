@@ -8,12 +8,18 @@ from dataclasses import dataclass, replace
 
 from aqmlab.validation.kernel.script import ACTIONS, Script, Segment, Step
 
-__all__ = ["Seen", "difference", "differences", "is_answer", "tolerance"]
+__all__ = ["Seen", "coarseness", "difference", "differences", "is_answer", "tolerance"]
 
-LEAST = 0.009
-"""Seconds: two ticks of a kernel with 250 a second, and a little for the machine."""
+TICK = 0.004
+"""Seconds between two ticks of a kernel with 250 a second."""
+LEVEL = 63
+"""Ticks of the finest level of the kernel's wheel of timers; each next one is 8 times coarser."""
+ROUNDING = TICK / 0.2
+"""A time-out is at least 200 ms and rounded up to a tick; each back-off doubles what that adds."""
+LEAST = 2 * TICK + 0.001
+"""Seconds: a timer is rounded up to a tick, and fires at the next; the rest is the machine's."""
 SHARE = 1 / 8
-"""The coarseness of the kernel's timers: the longer one runs, the later it may fire."""
+"""How much smoothed numbers may differ."""
 ENDLESS = 1e6
 """A threshold of as many segments is none."""
 
@@ -86,7 +92,15 @@ def tolerance(steps: Sequence[Step], place: int) -> float:
     """By how much the time of a segment may differ."""
     start = anchor(steps, place)
     gap = 0.0 if start is None else steps[place].time - steps[start].time
-    return max(LEAST, SHARE * gap)
+    return LEAST - TICK + coarseness(gap) + (ROUNDING * gap if gap > LEVEL * TICK else 0.0)
+
+
+def coarseness(seconds: float) -> float:
+    """How late a timer of the kernel may fire, by the time that it runs: a slot of its wheel."""
+    slot, reach = TICK, LEVEL * TICK
+    while seconds > reach - slot:
+        slot, reach = 8 * slot, 8 * reach
+    return slot
 
 
 def alike(wanted: Segment, found: Segment) -> bool:

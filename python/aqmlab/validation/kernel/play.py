@@ -96,9 +96,10 @@ class Player:
             if step.word in (">", "any"):
                 self.due += 1
                 continue
-            self.wait_for_line(step)
-            # What the kernel sends late, within the tolerance, still comes before what follows.
+            # What the kernel sends late, within the tolerance, still comes before what follows,
+            # and puts it off.
             self.wait_for_expected()
+            self.wait_for_line(step)
             self.times[index] = self.now()
             self.step(index, step)
         self.wait_for_line(self.steps[-1])

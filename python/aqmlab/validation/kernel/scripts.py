@@ -41,7 +41,7 @@ HEAD = (
     "`make kernel-scripts` wrote this page. It plays every packet script of profile `linux` to the"
     " kernel of the machine, here {kernel},\n"
     "as [the live bed](../docs/live.md#packet-scripts-on-the-kernel) describes. A segment must be"
-    " the stated one, and come within 9 ms or 12.5 %\nof the time that a timer runs.\n\n"
+    " the stated one, and come as exactly\nas the kernel's timers are.\n\n"
 )
 
 

@@ -3,38 +3,58 @@
 use std::fmt::Write;
 
 use aqmlab_parquet::{Column, TABLES, TableAbout};
-use aqmlab_record::{Metric, sections};
+use aqmlab_record::{Metric, Section, sections};
 
 use crate::scenario::cell;
 
-/// The head of docs/metrics.md: every metric and every column with its unit and meaning.
+/// The head of docs/metrics.md: every metric and every column with its meaning.
 pub(crate) fn page() -> String {
     let mut page = include_str!("metrics.md").to_owned();
-    for section in sections() {
-        let heading = match section.key.as_str() {
+    for alike in sections().chunk_by(have_the_same_keys) {
+        let headings = alike.iter().map(|section| match section.key.as_str() {
             "" => "The run".to_owned(),
             key => format!("`{key}`"),
-        };
-        page += &format!("\n## {heading}\n\n{}\n\n", section.about);
-        page += "| key | unit | meaning |\n| --- | --- | --- |\n";
+        });
+        let headings = headings.collect::<Vec<_>>().join(", ");
+        let [section, ..] = alike else { continue };
+        page += &format!("\n## {headings}\n\n{}\n\n", section.about);
+        page += "| key | meaning |\n| --- | --- |\n";
         for alike in section.metrics.chunk_by(are_percentiles_of_one) {
             metric_row(&mut page, alike, &section.key);
         }
     }
     page += "\n## The Parquet files\n\n";
     page += include_str!("tables.md");
+    page += "\n### Columns of several tables\n\n";
+    column_rows(&mut page, &shared());
     for table in &TABLES {
         columns_of(&mut page, table);
     }
     page
 }
 
+/// Whether a section repeats another one for other parts.
+fn have_the_same_keys(one: &Section, next: &Section) -> bool {
+    let keys = |section: &Section| -> Vec<_> {
+        let keys = section.metrics.iter();
+        keys.map(|metric| own(&metric.key, &section.key).to_owned())
+            .collect()
+    };
+    one.about == next.about && keys(one) == keys(next)
+}
+
+/// A key without its section.
+fn own<'a>(key: &'a str, section: &str) -> &'a str {
+    key.strip_prefix(section)
+        .unwrap_or(key)
+        .trim_start_matches('.')
+}
+
 /// A row for a metric, or for the percentiles of the same values.
 fn metric_row(page: &mut String, alike: &[Metric], section: &str) {
-    let keys = alike.iter().map(|metric| {
-        let key = metric.key.strip_prefix(section).unwrap_or(&metric.key);
-        format!("`{}`", key.trim_start_matches('.'))
-    });
+    let keys = alike
+        .iter()
+        .map(|metric| format!("`{}`", own(&metric.key, section)));
     let keys = keys.collect::<Vec<_>>().join(", ");
     let [.., last] = alike else { return };
     let ranks = alike.iter().filter_map(percentile).map(|(rank, _)| rank);
@@ -44,8 +64,8 @@ fn metric_row(page: &mut String, alike: &[Metric], section: &str) {
         }
         _ => last.meaning.clone(),
     };
-    let (unit, meaning) = (unit(&last.unit), cell(&meaning));
-    let _ = writeln!(page, "| {keys} | {unit} | {meaning} |");
+    let meaning = in_unit(&last.key, &last.unit, &cell(&meaning));
+    let _ = writeln!(page, "| {keys} | {meaning} |");
 }
 
 /// What stands in a meaning between a rank and its values.
@@ -63,36 +83,70 @@ fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
 
 fn columns_of(page: &mut String, table: &TableAbout) {
     *page += &format!(
-        "\n### `{}`\n\nA row is: {}\n\n",
+        "\n### `{}`\n\nA row is: {}",
         table.file,
         lower(table.row)
     );
-    *page += "| column | type | unit | meaning |\n| --- | --- | --- | --- |\n";
+    let shared = shared();
+    let (known, own): (Vec<Column>, Vec<_>) = table
+        .columns
+        .iter()
+        .copied()
+        .partition(|column| shared.iter().any(|other| is_same(other, column)));
+    if !known.is_empty() {
+        let names = known.iter().map(|column| format!("`{}`", column.name));
+        *page += &format!(" Also: {}.", names.collect::<Vec<_>>().join(", "));
+    }
+    *page += "\n\n";
     let parts = parts();
     let is_part = |column: &Column| {
         let part = column.name.strip_suffix("_ns");
         part.is_some_and(|name| parts.iter().any(|known| known == name))
     };
-    for column in table.columns {
-        if is_part(column) {
-            continue;
-        }
-        let Column {
-            name,
-            kind,
-            meaning,
-            is_nullable,
-            ..
-        } = column;
-        let unit = column.unit.unwrap_or_default();
-        let nullable = if *is_nullable { ", may be empty" } else { "" };
-        let meaning = cell(meaning);
-        let _ = writeln!(page, "| `{name}` | {kind}{nullable} | {unit} | {meaning} |");
-    }
-    if table.columns.iter().any(is_part) {
+    let (with_parts, shown): (Vec<_>, Vec<_>) = own.into_iter().partition(is_part);
+    column_rows(page, &shown);
+    if !with_parts.is_empty() {
         *page += "\nThe other columns are the parts of the response time, in whole nanoseconds (uint64). \
                   They have the names of [the summary's parts](#breakdownclassband), with `_ns` for `_s`.\n";
     }
+}
+
+fn column_rows(page: &mut String, columns: &[Column]) {
+    *page += "| column | type | meaning |\n| --- | --- | --- |\n";
+    for column in columns {
+        let Column { name, kind, .. } = column;
+        let nullable = if column.is_nullable {
+            ", may be empty"
+        } else {
+            ""
+        };
+        let meaning = in_unit(
+            name,
+            column.unit.unwrap_or_default(),
+            &cell(column.meaning),
+        );
+        let _ = writeln!(page, "| `{name}` | {kind}{nullable} | {meaning} |");
+    }
+}
+
+/// Columns that mean the same in three tables or more, in the order in which they come.
+fn shared() -> Vec<Column> {
+    let mut found: Vec<Column> = Vec::new();
+    for column in TABLES.iter().flat_map(|table| table.columns) {
+        let holders = TABLES.iter().filter(|table| {
+            let mut columns = table.columns.iter();
+            columns.any(|other| is_same(other, column))
+        });
+        if holders.count() >= 3 && !found.iter().any(|other| is_same(other, column)) {
+            found.push(*column);
+        }
+    }
+    found
+}
+
+fn is_same(one: &Column, other: &Column) -> bool {
+    let looks = |column: &Column| (column.name, column.kind, column.meaning, column.is_nullable);
+    looks(one) == looks(other)
 }
 
 /// The parts of a response time that the summary describes, without their unit. A table has them
@@ -110,9 +164,21 @@ fn parts() -> Vec<String> {
         .collect()
 }
 
-/// A number without a unit has none to show.
-fn unit(name: &str) -> &str {
-    if name == "1" { "" } else { name }
+/// A meaning with the unit, where neither the key's end nor what is counted shows it.
+/// The page says once how exact percentiles of delays are.
+fn in_unit(key: &str, unit: &str, meaning: &str) -> String {
+    let meaning = meaning
+        .replace(", exact to 1/128", "")
+        .replace(", to within 1/128", "");
+    let end = match unit {
+        "1" | "" | "packets" | "datagrams" | "segments" => return meaning,
+        "bit/s" => "bps",
+        unit => unit,
+    };
+    if key.rsplit(['_', '.']).next() == Some(end) {
+        return meaning;
+    }
+    format!("{meaning} In {unit}.")
 }
 
 /// A sentence's beginning inside another sentence.

@@ -1,5 +1,6 @@
 //! The head of docs/metrics.md, made from the declarations of the summary and of the tables.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use aqmlab_parquet::{Column, TABLES, TableAbout};
@@ -10,6 +11,7 @@ use crate::scenario::cell;
 /// The head of docs/metrics.md: every metric and every column with its meaning.
 pub(crate) fn page() -> String {
     let mut page = include_str!("metrics.md").to_owned();
+    let mut described = HashSet::new();
     for alike in sections().chunk_by(have_the_same_keys) {
         let headings = alike.iter().map(|section| match section.key.as_str() {
             "" => "The run".to_owned(),
@@ -19,8 +21,16 @@ pub(crate) fn page() -> String {
         let [section, ..] = alike else { continue };
         page += &format!("\n## {headings}\n\n{}\n\n", section.about);
         page += "| key | meaning |\n| --- | --- |\n";
-        for alike in section.metrics.chunk_by(are_percentiles_of_one) {
+        let (known, new): (Vec<_>, Vec<_>) = section.metrics.iter().cloned().partition(|metric| {
+            let key = own(&metric.key, &section.key);
+            key.starts_with("sojourn_") && !described.insert(key.to_owned())
+        });
+        for alike in new.chunk_by(are_percentiles_of_one) {
             metric_row(&mut page, alike, &section.key);
+        }
+        if !known.is_empty() {
+            let keys = keys(&known, &section.key);
+            page += &format!("| {keys} | As for the link, of these packets. |\n");
         }
     }
     page += "\n## The Parquet files\n\n";
@@ -52,28 +62,42 @@ fn own<'a>(key: &'a str, section: &str) -> &'a str {
 
 /// A row for a metric, or for the percentiles of the same values.
 fn metric_row(page: &mut String, alike: &[Metric], section: &str) {
-    let keys = alike
-        .iter()
-        .map(|metric| format!("`{}`", own(&metric.key, section)));
-    let keys = keys.collect::<Vec<_>>().join(", ");
     let [.., last] = alike else { return };
     let ranks = alike.iter().filter_map(percentile).map(|(rank, _)| rank);
     let meaning = match (ranks.collect::<Vec<_>>().as_slice(), percentile(last)) {
-        ([first @ .., end], Some((_, of))) if !first.is_empty() => {
-            format!("{} and {end}{PERCENTILE}{of}", first.join(", "))
+        ([first, inner @ .., end], Some((_, of))) => {
+            let inner = inner
+                .iter()
+                .map(|rank| format!(", {}", rank.to_lowercase()));
+            let inner = inner.collect::<String>();
+            format!("{first}{inner} and {end}{PERCENTILE}{of}")
         }
         _ => last.meaning.clone(),
     };
+    let keys = keys(alike, section);
     let meaning = in_unit(&last.key, &last.unit, &cell(&meaning));
     let _ = writeln!(page, "| {keys} | {meaning} |");
 }
 
+/// The keys of metrics, for the first cell of a row.
+fn keys(metrics: &[Metric], section: &str) -> String {
+    let keys = metrics
+        .iter()
+        .map(|metric| format!("`{}`", own(&metric.key, section)));
+    keys.collect::<Vec<_>>().join(", ")
+}
+
 /// What stands in a meaning between a rank and its values.
 const PERCENTILE: &str = " percentile";
+/// The rank that has a word.
+const MEDIAN: &str = "Median";
 
 /// The rank of a percentile, and of what it is.
 fn percentile(metric: &Metric) -> Option<(&str, &str)> {
-    metric.meaning.split_once(PERCENTILE)
+    let median = metric.meaning.strip_prefix(MEDIAN);
+    median
+        .map(|of| (MEDIAN, of))
+        .or_else(|| metric.meaning.split_once(PERCENTILE))
 }
 
 fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
@@ -82,11 +106,7 @@ fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
 }
 
 fn columns_of(page: &mut String, table: &TableAbout) {
-    *page += &format!(
-        "\n### `{}`\n\nA row is: {}",
-        table.file,
-        lower(table.row)
-    );
+    *page += &format!("\n### `{}`\n\nA row is: {}", table.file, lower(table.row));
     let shared = shared();
     let (known, own): (Vec<Column>, Vec<_>) = table
         .columns
@@ -120,11 +140,7 @@ fn column_rows(page: &mut String, columns: &[Column]) {
         } else {
             ""
         };
-        let meaning = in_unit(
-            name,
-            column.unit.unwrap_or_default(),
-            &cell(column.meaning),
-        );
+        let meaning = in_unit(name, column.unit.unwrap_or_default(), &cell(column.meaning));
         let _ = writeln!(page, "| `{name}` | {kind}{nullable} | {meaning} |");
     }
 }

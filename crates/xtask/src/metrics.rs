@@ -43,7 +43,7 @@ pub(crate) fn page() -> String {
     page
 }
 
-/// Whether a section repeats another one for other parts.
+/// Whether two sections differ in what they are about only by name.
 fn have_the_same_keys(one: &Section, next: &Section) -> bool {
     let keys = |section: &Section| -> Vec<_> {
         let keys = section.metrics.iter();
@@ -60,23 +60,11 @@ fn own<'a>(key: &'a str, section: &str) -> &'a str {
         .trim_start_matches('.')
 }
 
-/// A row for a metric, or for the percentiles of the same values.
+/// A row for a metric, or for the percentiles of the same values: it describes the first of them.
 fn metric_row(page: &mut String, alike: &[Metric], section: &str) {
-    let [.., last] = alike else { return };
-    let ranks = alike.iter().filter_map(percentile).map(|(rank, _)| rank);
-    let meaning = match (ranks.collect::<Vec<_>>().as_slice(), percentile(last)) {
-        ([first, inner @ .., end], Some((_, of))) => {
-            let inner = inner
-                .iter()
-                .map(|rank| format!(", {}", rank.to_lowercase()));
-            let inner = inner.collect::<String>();
-            format!("{first}{inner} and {end}{PERCENTILE}{of}")
-        }
-        _ => last.meaning.clone(),
-    };
-    let keys = keys(alike, section);
-    let meaning = in_unit(&last.key, &last.unit, &cell(&meaning));
-    let _ = writeln!(page, "| {keys} | {meaning} |");
+    let [first, ..] = alike else { return };
+    let meaning = in_unit(&first.key, &first.unit, &cell(&first.meaning));
+    let _ = writeln!(page, "| {} | {meaning} |", keys(alike, section));
 }
 
 /// The keys of metrics, for the first cell of a row.
@@ -87,22 +75,19 @@ fn keys(metrics: &[Metric], section: &str) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// What stands in a meaning between a rank and its values.
-const PERCENTILE: &str = " percentile";
-/// The rank that has a word.
-const MEDIAN: &str = "Median";
-
-/// The rank of a percentile, and of what it is.
-fn percentile(metric: &Metric) -> Option<(&str, &str)> {
-    let median = metric.meaning.strip_prefix(MEDIAN);
-    median
-        .map(|of| (MEDIAN, of))
-        .or_else(|| metric.meaning.split_once(PERCENTILE))
+fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
+    percentile(one).is_some() && percentile(one) == percentile(next)
 }
 
-fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
-    let of = |metric| percentile(metric).map(|(_, of)| of);
-    of(one).is_some() && of(one) == of(next) && one.unit == next.unit
+/// What comes before the rank in a percentile's key, and after it.
+fn percentile(metric: &Metric) -> Option<(&str, &str)> {
+    let (before, rank) = match metric.key.rsplit_once("_p") {
+        Some((before, rank)) => (before, rank),
+        None => metric.key.rsplit_once(".p")?,
+    };
+    let (rank, after) = rank.split_once('_')?;
+    let is_rank = !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit());
+    is_rank.then_some((before, after))
 }
 
 fn columns_of(page: &mut String, table: &TableAbout) {

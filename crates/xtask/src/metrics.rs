@@ -81,13 +81,13 @@ fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
 
 /// What comes before the rank in a percentile's key, and after it.
 fn percentile(metric: &Metric) -> Option<(&str, &str)> {
-    let (before, rank) = match metric.key.rsplit_once("_p") {
-        Some((before, rank)) => (before, rank),
-        None => metric.key.rsplit_once(".p")?,
-    };
-    let (rank, after) = rank.split_once('_')?;
-    let is_rank = !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit());
-    is_rank.then_some((before, after))
+    let key = metric.key.as_str();
+    let ranks = key.match_indices('p').filter_map(|(at, _)| {
+        let (rank, after) = key[at + 1..].split_once('_')?;
+        let is_rank = !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit());
+        is_rank.then_some((&key[..at], after))
+    });
+    ranks.last()
 }
 
 fn columns_of(page: &mut String, table: &TableAbout) {
@@ -187,4 +187,33 @@ fn lower(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_shown_where_no_key_and_no_count_shows_it() {
+        assert_eq!(in_unit("wait_s", "s", "A wait."), "A wait.");
+        assert_eq!(in_unit("rate_bps", "bit/s", "A rate."), "A rate.");
+        assert_eq!(in_unit("losses", "packets", "Losses."), "Losses.");
+        assert_eq!(in_unit("size", "bytes", "A size."), "A size. In bytes.");
+    }
+
+    #[test]
+    fn percentiles_of_the_same_values_are_a_row() {
+        let sections = sections();
+        let rows = sections.iter().flat_map(|section| {
+            let rows = section.metrics.chunk_by(are_percentiles_of_one);
+            rows.map(|row| keys(row, &section.key))
+        });
+        let rows: Vec<_> = rows.collect();
+        assert!(
+            rows.contains(
+                &"`queue_p50_packets`, `queue_p95_packets`, `queue_p99_packets`".to_owned()
+            )
+        );
+        assert!(rows.contains(&"`sojourn_mean_s`".to_owned()));
+    }
 }

@@ -316,7 +316,7 @@ bench-plugins: build $(STAMPS)/requirements-dev  ## what algorithms in Python, n
 	$(BIN)/python benches/plugins.py $(ARGS)
 
 .PHONY: coverage
-coverage: build  ## how often intervals hold the true mean: the tables of docs/statistics.md; ARGS=--write
+coverage: build  ## how often intervals hold the true mean: the tables of records/coverage.md; ARGS=--write
 	$(BIN)/python benches/intervals.py $(ARGS)
 
 .PHONY: fidelity-modern

@@ -1,4 +1,4 @@
-"""How often intervals hold the true mean: the tables of docs/statistics.md and its record.
+"""How often intervals hold the true mean: the tables of records/coverage.md.
 
     make coverage
 
@@ -28,12 +28,7 @@ SEEDS = (3, 5, 7, 10, 20, 30)
 SAMPLES = 2000
 RESAMPLES = 1000
 _ROOT = Path(__file__).parent.parent
-_STATISTICS = _ROOT / "docs" / "statistics.md"
-PAGES = {
-    "worst": _STATISTICS,
-    "bands": _STATISTICS,
-    "coverage": _ROOT / "records" / "coverage.md",
-}
+PAGE = _ROOT / "records" / "coverage.md"
 SHARE: Bounds = (0.0, 1.0)
 POSITIVE: Bounds = (0.0, math.inf)
 
@@ -351,10 +346,10 @@ def main() -> None:
         sys.stdout.write("\n\n".join(tables.values()) + "\n")
         return
     for name, table in tables.items():
-        page = PAGES[name].read_text()
+        page = PAGE.read_text()
         before, _, rest = page.partition(f"<!-- {name} -->\n")
         _, _, after = rest.partition(f"<!-- end of {name} -->")
-        PAGES[name].write_text(f"{before}<!-- {name} -->\n{table}\n<!-- end of {name} -->{after}")
+        PAGE.write_text(f"{before}<!-- {name} -->\n{table}\n<!-- end of {name} -->{after}")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def test_the_page_shows_its_file(board: leaderboard.Board, failing: set[str]) ->
     else:
         assert shown == wanted, "AQMLAB_REWRITE=1 writes it anew"
     found = {row["kind"] for row in rows if leaderboard.failing(row)}
-    assert found == failing, "the page explains these"
+    assert found == failing, "records/leaderboard.md explains these"
 
 
 def test_all_makes_cards_and_a_table_that_can_be_sorted(

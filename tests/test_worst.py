@@ -64,7 +64,7 @@ def test_the_page_shows_the_table(kind: str) -> None:
         row = rows[0]
         shown = (name, row["other"], row["number"], row[f"{kind}_value"], row["other_value"])
         lines.append(f"| {' | '.join(shown)} |")
-    page = ROOT / "docs/evaluate.md"
+    page = ROOT / "records/worst.md"
     text = page.read_text()
     table = "\n".join(lines)
     mark = rf"(<!-- worst {kind} -->\n).*?(<!-- end -->)"

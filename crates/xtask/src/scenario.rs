@@ -11,7 +11,7 @@ use aqmlab_scenario::{
 use aqmlab_tcp::{Clock, CongestionControlKind, DelayedAck, Profile, SlowStart};
 use aqmlab_traffic::{Model, Rtt, Sizes, When};
 use schemars::JsonSchema;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The page docs/scenario.md: every field with its form, default and meaning. What has a page of
 /// its own (a discipline, a traffic model, a congestion control) is a row that links to it.
@@ -225,23 +225,24 @@ fn profiles(page: &mut String) {
     words(page, &keys);
 }
 
-/// A value in a narrow cell: a table that has nothing but its kind is that word.
+/// A value in a narrow cell.
 fn short(value: &Value) -> String {
     match value {
         Value::Null => "not set".to_owned(),
-        Value::Object(table) if table.len() == 1 && table.contains_key("kind") => {
-            code(&table["kind"])
-        }
         other => code(other),
     }
 }
 
-/// A value as the scenario file writes it.
+/// A value as the scenario file writes it: a kind without the keys that have its defaults.
 fn code(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::Object(table) => {
-            let keys: Vec<_> = table
+            let keys = stated(table);
+            if let [("kind", kind)] = keys.as_slice() {
+                return code(kind);
+            }
+            let keys: Vec<_> = keys
                 .iter()
                 .map(|(key, value)| format!("{key} = {value}"))
                 .collect();
@@ -249,6 +250,29 @@ fn code(value: &Value) -> String {
         }
         other => format!("`{}`", other.to_string().replace("\",\"", "\", \"")),
     }
+}
+
+/// The keys of a table, without those that its kind has by default.
+fn stated(table: &Map<String, Value>) -> Vec<(&str, &Value)> {
+    let kinds = [
+        Described::of::<Discipline>(),
+        Described::of::<CongestionControlKind>(),
+        Described::of::<SlowStart>(),
+    ];
+    let kinds: Vec<_> = kinds.iter().flat_map(Described::kinds).collect();
+    let kind = kinds.iter().find(|kind| {
+        let is_known =
+            |key: &String| key == "kind" || kind.parameters.iter().any(|p| p.name == *key);
+        table.get("kind").and_then(Value::as_str) == Some(&kind.name) && table.keys().all(is_known)
+    });
+    let is_default = |key: &str, value: &Value| {
+        let parameters = kind.map_or(&[][..], |kind| &kind.parameters);
+        let parameter = parameters.iter().find(|parameter| parameter.name == key);
+        parameter.is_some_and(|it| it.default.as_ref().unwrap_or(&Value::Null) == value)
+    };
+    let keys = table.iter().map(|(key, value)| (key.as_str(), value));
+    keys.filter(|(key, value)| !is_default(key, value))
+        .collect()
 }
 
 /// Text inside a cell of a Markdown table.

@@ -1,6 +1,6 @@
 """Whom a queue drops and delays, in words: findings from the packets of :mod:`aqmlab.cards.audit`.
 
-The bounds hold for every shipped queue; docs/evaluate.md gives the reason of each.
+The bounds hold for every shipped queue; docs/evaluate.md lists them.
 """
 
 from __future__ import annotations

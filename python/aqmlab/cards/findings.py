@@ -1,8 +1,8 @@
 """What a queue does to kinds of packets: counts against bounds, each of which names a cause.
 
 Scores say how a queue compares with others. Findings say what it does: it loses small packets, it
-delays new connections, it changes the order of packets. docs/evaluate.md gives the reason of each
-bound. The tests are the rows ``q-*`` of the card.
+delays new connections, it changes the order of packets. docs/evaluate.md lists the bounds. The
+tests are the rows ``q-*`` of the card.
 """
 
 from __future__ import annotations

@@ -71,7 +71,15 @@ CONSTANTS: Mapping[str, float] = {
     "control_opinion": 1.0,
     "control_harm": 0.25,
 }
-"""This project's choices; docs/evaluate.md gives the reason of each."""
+"""This project's choices.
+
+A tenth of the goodput costs a point: with the delay of the baselines and a tenth less goodput, a
+queue is worth no more than drop-tail. Below the least gain of the baselines a ratio of two
+differences is noise. With less than half of drop-tail's goodput, waits are short only because the
+link is idle. A bonus for goodput would grade drop-tail, which often has the most, above 0. A bound
+of the time back by each queue's own target would reward long queues. Differences below `matters_*`
+are too small to notice.
+"""
 LOGS = "DTRG"
 """Letters whose scores are of logarithms."""
 UNSCORED = "-"

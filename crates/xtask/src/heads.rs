@@ -84,6 +84,9 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
             keys(&mut page, &here);
         }
         if let Some(home) = home {
+            if !here.is_empty() {
+                page += "\n";
+            }
             page += &the_same(home, &shared);
         }
         let (known, own): (Vec<_>, Vec<_>) = here
@@ -148,9 +151,7 @@ fn the_same(home: &Kind, parameters: &[Parameter]) -> String {
         .iter()
         .map(|one| format!("`{}` ({})", one.name, value(one)));
     let (home, list) = (&home.name, list.collect::<Vec<_>>().join(", "));
-    format!(
-        "\n[`{home}`]({home}.md#parameters) explains these keys, with their defaults: {list}.\n"
-    )
+    format!("[`{home}`]({home}.md#parameters) explains these keys, with their defaults: {list}.\n")
 }
 
 /// The first kind that has the parameter with the same words.

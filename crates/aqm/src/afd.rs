@@ -20,8 +20,8 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Gain on the previous sample: m_fair, the fair share, moves by this many headers per packet
-    /// of distance from `q_ref`. Must be below `beta`.
+    /// Gain on the previous sample, in headers of m_fair per packet of distance from `q_ref`. Must
+    /// be below `beta`.
     #[param(default = 1.7, least = 0.0)]
     pub alpha: f64,
     /// Gain on the newest sample, in headers per packet. Must be above `alpha`.
@@ -30,20 +30,19 @@ pub struct Params {
     /// Sampling interval: how often AFD measures the queue and updates m_fair.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Headers in the shadow buffer, b in the paper. Use at least ten times the number of flows
-    /// above the fair share; a smaller buffer estimates flows coarsely.
+    /// Headers in the shadow buffer, b in the paper. Use ten or more per flow above the fair share;
+    /// fewer estimate flows coarsely.
     #[param(default = 500, least = 1, most = MOST_HEADERS)]
     pub shadow: u32,
-    /// Sampling ratio, s in the paper: one arrival in `s` is copied to the shadow buffer. `shadow`
-    /// x `s` packets should cover a few round trips.
+    /// Sampling ratio, s in the paper: one arrival in `s` is copied. `shadow` x `s` packets should
+    /// cover a few round trips.
     #[param(default = 5.0, least = 1.0)]
     pub s: f64,
-    /// If true, the arriving packet counts as one header of its flow. AFD can then drop the first
-    /// packets of a flow when the fair share is below one header.
+    /// If true, the arriving packet counts as one header of its flow, so a flow can lose its first
+    /// packets.
     #[param(default)]
     pub counts_arrival: bool,
-    /// Unit of the queue and of headers. With bytes, a header counts as its packet's size /
-    /// `mean_packet`.
+    /// Unit of the queue and of headers. In bytes, a header counts as packet size / `mean_packet`.
     #[param(default)]
     pub unit: Unit,
     /// Mean packet size, used to convert between packets and bytes.
@@ -60,24 +59,16 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Approximate Fair Dropping",
         paper: "R. Pan, L. Breslau, B. Prabhakar, S. Shenker, Approximate Fairness through \
-                Differential Dropping, ACM Computer Communication Review 33(2), 2003; equations \
-                as in L. Le, dissertation, 2005, section 2.2.4, equations 2.19 and 2.20",
-        purpose: "Limits every flow to a fair share of the link. AFD drops from each flow in \
-                  proportion to its excess over that share, and adjusts the share to hold the \
-                  queue at a target length.",
+                Differential Dropping, ACM Computer Communication Review 33(2), 2003",
+        purpose: "Limits every flow to a fair share of the link. The share moves so that the queue \
+                  stays at a target length.",
         departures: &[
-            "The fair share is m_fair, a number of headers in the shadow buffer. The paper uses a \
-             rate, r_fair = m_fair R / b, from which the arrival rate R cancels.",
-            "m_fair stays between 0 and b, so it cannot wind up. It starts at b: AFD drops and \
-             marks nothing before it has seen a queue.",
-            "A packet of a flow without a header in the shadow buffer is never dropped or marked, \
-             unless `counts_arrival` counts the arrival itself.",
-            "Each arrival, admitted or dropped, is copied with probability 1/s by its own random \
-             draw. A full buffer replaces a random header.",
-            "With `unit` = bytes a header counts as its packet's size / `mean_packet`. The paper \
-             counts packets.",
-            "The paper does not say how alpha and beta depend on the capacity. They are per packet \
-             of queue and per header: on another link keep them and change b.",
+            "The fair share is m_fair, a number of headers. The paper uses the rate r_fair = \
+             m_fair R / b; the arrival rate R cancels.",
+            "A flow without a header in the shadow buffer is never signalled, unless \
+             `counts_arrival` is true.",
+            "alpha and beta are per packet of queue and per header. On another link keep them and \
+             change b; the paper gives no rule.",
             "With ECN, AFD does not limit flows that ignore marks.",
         ],
         memory: "b headers of 16 bytes and a count of 16 bytes for at most b flows",

@@ -17,12 +17,12 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average queue length no packet is dropped early or marked. Not
-    /// given: what the link sends in half of `target_delay`, at least 5 packets.
+    /// Minimum threshold. Below this average nothing is dropped early or marked. Not given: what
+    /// the link sends in half of `target_delay`, at least 5 packets.
     #[param(changeable)]
     pub min_th: Option<QueueSize>,
-    /// Maximum threshold. At this average the probability is `max_p`; it rises to 1 at twice this
-    /// average. Not given: 3 x `min_th`.
+    /// Maximum threshold. The probability is `max_p` at this average and 1 at twice it. Not given:
+    /// 3 x `min_th`.
     #[param(changeable)]
     pub max_th: Option<QueueSize>,
     /// Queueing delay for which the automatic thresholds are computed.
@@ -31,8 +31,8 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length. Not given: 1 - exp(-1 / C) for a
-    /// link of C packets per second, so the average follows the queue within one second.
+    /// Weight of the newest sample in the average. Not given: 1 - exp(-1 / C) with C packets per
+    /// second, so the average follows within a second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
     /// Drop or mark probability at `max_th` when the run starts.
@@ -47,12 +47,12 @@ pub struct Params {
     /// Time between two updates of `max_p`.
     #[param(default = "500 ms", above = Time::ZERO)]
     pub interval: Time,
-    /// Increment of `max_p` when the average is above its target band. One step adds at most a
-    /// quarter of `max_p`.
+    /// Increment of `max_p` when the average is above its target band, at most a quarter of
+    /// `max_p`.
     #[param(default = 0.01, above = 0.0, most = 1.0, changeable)]
     pub alpha: f64,
     /// Factor on `max_p` when the average is below its target band. The paper asks for more than
-    /// 0.83: a smaller factor can cross the band in one step.
+    /// 0.83: less can cross the band in one step.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
     /// How RED spaces its drops and marks.
@@ -61,12 +61,11 @@ pub struct Params {
     /// Unit of the queue length. The paper's byte mode is `bytes` together with `scale_by_size`.
     #[param(default)]
     pub unit: Unit,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets C and how fast the average decays
-    /// while the link is idle.
+    /// Mean packet size. It converts packets to bytes and sets C and the decay of the average on an
+    /// idle link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -87,8 +86,8 @@ pub enum GentleSlope {
     /// At the current `max_p`, so the probability has no step at `max_th`.
     #[default]
     PresentMaxP,
-    /// At the initial `max_p`, as in ns-2 and ns-3. If `max_p` has grown since, the probability
-    /// drops at `max_th`.
+    /// At the initial `max_p`, as in ns-2 and ns-3. The probability drops at `max_th` if `max_p`
+    /// has grown.
     FirstMaxP,
 }
 
@@ -114,25 +113,13 @@ impl Parameters for Params {
         title: "Adaptive RED",
         paper: "S. Floyd, R. Gummadi, S. Shenker, Adaptive RED: An Algorithm for Increasing the \
                 Robustness of RED's Active Queue Management, 2001; byte mode and new gentle: L. \
-                Le, dissertation, University of North Carolina at Chapel Hill, 2005, sections 4.6 \
-                and 4.7",
+                Le, dissertation, 2005, sections 4.6 and 4.7",
         purpose: "Gentle RED that keeps its average queue half-way between the thresholds. It \
-                  adapts max_p twice a second, and sets its weight and thresholds from the link \
-                  rate and a target delay.",
+                  adapts max_p twice a second and derives weight and thresholds from link rate and \
+                  target delay.",
         departures: &[
-            "max_p is updated at the first arrival after the interval, not by a timer. The average \
-             moves only at arrivals, so a timer would act on an old average during silence. The \
-             next interval starts at that arrival.",
-            "max_p is multiplied by beta when the average is too low, as in the paper. Le's figure \
-             2.6 prints a division, which would raise max_p.",
-            "max_p is clamped to its bounds after each step. The paper tests only before the step, \
-             so max_p can reach 0.51 and 0.009.",
-            "The slope between max_th and twice max_th starts at the current max_p. ns-2 and ns-3 \
-             keep the initial one: `gentle_slope = \"first-max-p\"`.",
-            "C, for the automatic weight and thresholds, is link rate / (8 mean_packet). Framing \
-             is not subtracted, as in RED's idle time.",
-            "Everything else follows RED, with its departures. In byte mode `count` counts \
-             packets, and RED's guard for a queue of fewer than two packets counts packets too.",
+            "The second slope starts at the current max_p; `gentle_slope = \"first-max-p\"` keeps \
+             the initial one, as in ns-2 and ns-3.",
         ],
         memory: "a few numbers",
     };

@@ -13,17 +13,16 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED after Feng et al.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
-    /// When the average falls below it, `max_p` is divided by `alpha`.
+    /// Minimum threshold. Below this average nothing is dropped early or marked. An average that
+    /// falls below it divides `max_p` by `alpha`.
     pub min_th: QueueSize,
-    /// Maximum threshold. From this average on every arrival is dropped. When the average rises
-    /// above it, `max_p` is multiplied by `beta`.
+    /// Maximum threshold. From this average on every arrival is dropped. An average that rises
+    /// above it multiplies `max_p` by `beta`.
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length. With a larger weight the average
-    /// follows the queue faster.
+    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Drop or mark probability at `max_th` when the run starts.
@@ -41,12 +40,11 @@ pub struct Params {
     /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets how fast the average decays while
-    /// the link is idle.
+    /// Mean packet size. It converts packets to bytes and sets the decay of the average on an idle
+    /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -62,13 +60,11 @@ impl Parameters for Params {
         title: "Adaptive RED after Feng, Kandlur, Saha and Shin",
         paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, A Self-Configuring RED Gateway, IEEE \
                 INFOCOM 1999",
-        purpose: "RED that learns how often to signal. It multiplies max_p when the average queue \
-                  rises above the thresholds and divides max_p when the average falls below them.",
+        purpose: "RED that learns how often to signal: max_p grows when the average queue rises \
+                  above the thresholds and shrinks when it falls below.",
         departures: &[
-            "Between the thresholds max_p does not change, as in the paper. Le's dissertation \
-             (2005, figure 2.5) sets max_p = 0 there, and no multiplication can raise 0 again.",
-            "max_p never falls below 1e-6. The paper states no floor, and every crossing of min_th \
-             divides max_p again.",
+            "Between the thresholds max_p does not change, as in the paper.",
+            "max_p never falls below 1e-6. The paper states no floor.",
             "Everything else follows RED, with its departures. This variant has no gentle slope.",
         ],
         memory: "a few numbers",

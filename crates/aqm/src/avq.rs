@@ -14,8 +14,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of AVQ.
 #[parameters]
 pub struct Params {
-    /// Size of the virtual buffer. AVQ drops or marks an arrival that does not fit. A smaller
-    /// virtual buffer means a shorter queue.
+    /// Size of the virtual buffer. An arrival that does not fit is dropped or marked. A smaller one
+    /// means a shorter queue.
     #[param(default = "240 packets", check = check::buffer, changeable)]
     pub virtual_buffer: QueueSize,
     /// Size of the real buffer. A packet that does not fit is dropped.
@@ -28,15 +28,15 @@ pub struct Params {
     /// faster.
     #[param(default = 0.15, above = 0.0, changeable)]
     pub alpha: f64,
-    /// If true, packets that AVQ drops or marks also lower the virtual capacity: AVQ then matches
-    /// the offered rate. If false, it matches the accepted rate.
+    /// If true, signalled packets also lower the virtual capacity, which matches the offered rate.
+    /// If false, it matches the accepted rate.
     #[param(default = true)]
     pub count_signalled: bool,
     /// Unit of the virtual queue: bytes, or packets of equal weight.
     #[param(default = Unit::Bytes)]
     pub unit: Unit,
-    /// Mean packet size. It converts packets to bytes and sets how much of the link rate framing
-    /// takes.
+    /// Mean packet size. It converts packets to bytes and sets the share of the link rate for
+    /// framing.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -49,22 +49,14 @@ impl Parameters for Params {
         title: "Adaptive Virtual Queue",
         paper: "S. Kunniyur, R. Srikant, Analysis and Design of an Adaptive Virtual Queue (AVQ) \
                 Algorithm for Active Queue Management, ACM SIGCOMM 2001, token-bucket form",
-        purpose: "Reaches a chosen utilization with a short queue. AVQ drops or marks packets that \
-                  would overflow a virtual queue, and adapts the capacity of that queue to the \
-                  arrival rate.",
+        purpose: "Reaches a chosen utilization with a short queue. AVQ signals packets that would \
+                  overflow a virtual queue, and adapts the capacity of that queue to the arrival \
+                  rate.",
         departures: &[
-            "The virtual capacity starts at the link capacity (ns-2: 0.8 of it) and is capped \
-             there before the arrival is subtracted. It scales with a link that changes its rate.",
-            "Capacity is the IP bytes per second that the link can carry without framing, or with \
-             `unit` = packets the packets of `mean_packet` per second.",
-            "A dropped or marked packet does not enter the virtual queue. Packets that are not \
-             ECN-capable are dropped; ns-2 in marking mode admits them.",
-            "With `count_signalled = false`, as in ns-2, the capacity is updated only at the next \
-             packet that counts. The virtual queue drains all the time.",
-            "alpha is the constant of the author's program. The stability theorem of the paper \
-             gives no default: its bound has no solution for windows above about 2.4 packets under \
-             the simplest marking function.",
-            "Le's figure 2.8 agrees, but its list of symbols defines VQ twice.",
+            "The virtual capacity starts at the link capacity (ns-2: 0.8 of it) and never exceeds \
+             it. It scales with a link that changes its rate.",
+            "Packets that are not ECN-capable are dropped; ns-2 in marking mode admits them.",
+            "alpha is the constant of the authors' program. The paper gives no default.",
         ],
         memory: "a few numbers",
     };

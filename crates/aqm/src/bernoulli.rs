@@ -26,12 +26,11 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Bernoulli signals",
-        paper: "no paper; an independent trial for every arrival, as J. Padhye, V. Firoiu, \
-                D. Towsley, J. Kurose, Modeling TCP Throughput: A Simple Model and its Empirical \
-                Validation, SIGCOMM 1998, and others assume of losses",
-        purpose: "Drops or marks every arrival with the same probability. A controller outside the \
-                  engine can set the probability during the run, and theory predicts the \
-                  throughput of TCP on such a link.",
+        paper: "no paper; independent losses are those of J. Padhye, V. Firoiu, D. Towsley, J. \
+                Kurose, Modeling TCP Throughput: A Simple Model and its Empirical Validation, \
+                SIGCOMM 1998",
+        purpose: "Drops or marks every arrival with the same probability, which a controller \
+                  outside the engine can set during the run.",
         departures: &[],
         memory: "none",
     };

@@ -22,16 +22,15 @@ pub struct Params {
     /// Increase of the probability at an overflow. The authors also used 0.0025.
     #[param(default = 0.02, above = 0.0, most = 1.0, changeable)]
     pub d1: f64,
-    /// Decrease of the probability when the link is idle. It should be far below `d1`; the authors
-    /// also used 0.00025.
+    /// Decrease of the probability when the link is idle. Keep it far below `d1`; the authors also
+    /// used 0.00025.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub d2: f64,
-    /// Minimum time between two changes of the probability. About one round-trip time lets each
-    /// change take effect. The authors also used 10 ms.
+    /// Minimum time between two changes of the probability, about one round-trip time. The authors
+    /// also used 10 ms.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub freeze_time: Time,
-    /// If given, a queue longer than this also counts as an overflow when a packet arrives. The
-    /// packet itself is admitted.
+    /// If given, an arrival that finds a longer queue also counts as an overflow. It is admitted.
     #[param(changeable)]
     pub threshold: Option<QueueSize>,
     /// How idle time lowers the probability.
@@ -52,12 +51,10 @@ pub enum OnIdle {
     /// The probability falls by `d2` once when the link becomes idle, as in the paper.
     #[default]
     Once,
-    /// The probability also falls by `d2` for every `freeze_time` of silence. The arrival that ends
-    /// the silence applies it.
+    /// The probability also falls by `d2` per `freeze_time` of silence, at the next arrival.
     Decay,
     /// As ALTQ on FreeBSD: the timer restarts when the link becomes idle. An arrival after more
-    /// than `freeze_time` of silence lowers the probability by `d2`; after more than 1 s it sets
-    /// the probability to `d2`.
+    /// than `freeze_time` lowers the probability by `d2`; after more than 1 s it sets it to `d2`.
     Altq,
 }
 
@@ -67,19 +64,16 @@ const ALTQ_FORGETS: Time = Time::from_secs(1);
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "BLUE",
-        paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, BLUE: A New Class of Active Queue \
-                Management Algorithms, University of Michigan CSE-TR-387-99, 1999; The BLUE \
-                Active Queue Management Algorithms, IEEE/ACM Transactions on Networking 10(4), \
-                2002",
-        purpose: "Learns how often to signal from events instead of the queue length: more often \
-                  after an overflow, less often when the link is idle.",
+        paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, The BLUE Active Queue Management \
+                Algorithms, IEEE/ACM Transactions on Networking 10(4), 2002; University of \
+                Michigan CSE-TR-387-99, 1999",
+        purpose: "Learns how often to signal from events instead of the queue length: more after \
+                  an overflow, less when the link is idle.",
         departures: &[
-            "Idle time lowers the probability, as in the paper. Le's dissertation (2005, figure \
-             2.9) prints an addition, which could only raise it.",
-            "The link counts as idle when a dequeue finds no packet. Two such dequeues in a row \
-             count once, unless `freeze_time` passed between them.",
-            "The preset blue-altq has the constants and the timer of ALTQ, but drops the arrival \
-             at an overflow. ALTQ drops a random packet from the buffer.",
+            "The link counts as idle when a dequeue finds no packet, once per `freeze_time` at \
+             most.",
+            "The preset blue-altq drops the arrival at an overflow. ALTQ drops a random packet \
+             from the buffer.",
         ],
         memory: "a few numbers",
     };

@@ -46,8 +46,8 @@ pub struct Params {
     /// What shares the link fairly: flows, hosts, both, or nothing.
     #[param(default)]
     pub isolation: Isolation,
-    /// Framing of the link after the shaper. It sets `overhead`, `mpu` and `cells`; each of the
-    /// three can be given instead.
+    /// Framing of the link after the shaper. It sets `overhead`, `mpu` and `cells`, which can also
+    /// be given.
     #[param(default)]
     pub link_layer: LinkLayer,
     /// Bytes added to the IP size of each packet when it is charged. May be negative.
@@ -62,8 +62,8 @@ pub struct Params {
     #[param(default)]
     pub ack_filter: AckFilter,
     /// Buffer size in IP bytes. When it is full, the longest queue drops its oldest packet. Not
-    /// given: 4 x `bandwidth` x `rtt`, at least 4 MiB and at most 10240 x `mtu`; without
-    /// `bandwidth` that maximum.
+    /// given: 4 x `bandwidth` x `rtt`, from 4 MiB to 10240 x `mtu`; without `bandwidth` that
+    /// maximum.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
     /// If true, the shaper also charges dropped packets. Use it when the real bottleneck lies
@@ -175,26 +175,15 @@ impl Parameters for Params {
         title: "CAKE",
         paper: "T. Hoeiland-Joergensen, D. Taht, J. Morton, Piece of CAKE: A Comprehensive Queue \
                 Management Solution for Home Gateways, IEEE LANMAN 2018",
-        purpose: "A home gateway in one discipline. CAKE shapes to the rate of the link after it, \
-                  shares that rate among hosts, flows and traffic classes, and keeps the delay of \
-                  each flow short with COBALT.",
+        purpose: "A home gateway in one discipline: a shaper, fair shares for hosts, flows and \
+                  traffic classes, and a short delay of each flow with COBALT.",
         departures: &[
             "CAKE follows Linux's sch_cake, without NAT lookup, firewall marks, DSCP washing and \
-             the estimate of the incoming rate. Packets are never split.",
-            "The share of a host with many flows is exact. Linux rounds it up or down at random.",
-            "Memory counts IP bytes, without the bookkeeping of a kernel.",
-            "The ACK filter keeps an ACK if its ECN bits, the Accurate ECN counter included, \
-             differ from those of the next ACK. It ignores time stamps. Linux drops Accurate ECN \
-             ACKs by the value of the counter.",
-            "The ACK filter drops an ACK with SACK blocks when a later ACK number covers it. Linux \
-             keeps it if the later ACK has no blocks. The filter compares pure ACKs only; in \
-             Linux, ECE or CWR in any TCP packet between them counts as a change.",
-            "An ACK with a SACK block below its ACK number reports a duplicate and stays. The \
-             filter does not recognize a duplicate above that number (RFC 2883, section 4.2), as \
-             in Linux.",
-            "Linux does otherwise: the first drop or mark of a new queue can come one interval \
-             earlier. `root = \"linux\"` reproduces this (see `cobalt`).",
-            "If several queues are the longest, the first queue of the first tin drops.",
+             estimated incoming rate. It never splits packets.",
+            "The ACK filter keeps ACKs with Accurate ECN counters or SACK blocks by rules of its \
+             own (records/discipline-rules.md).",
+            "Linux does otherwise: the first signal of a new queue can come one interval earlier. \
+             `root = \"linux\"` does the same (see `cobalt`).",
             "`ecn = false` drops what would be marked; Linux always marks.",
         ],
         memory: "the packets that wait, and about 150 bytes per queue and tin",

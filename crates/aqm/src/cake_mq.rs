@@ -28,11 +28,9 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "CAKE over several queues",
-        paper: "Linux 7.0, net/sched/sch_cake.c, cake_mq; T. Hoeiland-Joergensen, D. Taht, J. Morton, \
-                Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways, IEEE \
-                LANMAN 2018",
-        purpose: "Shapes on several processors at once: each queue of the device has a CAKE of its own, \
-                  and the queues that send share one rate.",
+        paper: "Linux 7.0, net/sched/sch_cake.c, cake_mq",
+        purpose: "CAKE on several processors: each queue of the device has a CAKE of its own, and \
+                  the queues that send share one rate.",
         departures: &[
             "Flows are hashed to queues here; in Linux the device or the processor chooses.",
             "The device takes packets from its queues in turns.",

@@ -30,11 +30,10 @@ pub struct Params {
     #[param(default = 1, least = 1, most = 1000)]
     pub candidates: u32,
     /// Number of equal regions between `min_th` and `max_th`. Each region that the average has
-    /// passed adds one comparison. 0 always uses `candidates`.
+    /// passed adds one comparison. 0 adds none.
     #[param(default, most = 1000)]
     pub regions: u32,
-    /// Weight of the newest sample in the average queue length. With a larger weight the average
-    /// follows the queue faster.
+    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
     /// Drop or mark probability when the average reaches `max_th`.
@@ -43,8 +42,8 @@ pub struct Params {
     /// How RED spaces its drops and marks.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
-    /// the link is idle.
+    /// Mean packet size. It converts bytes to packets and sets the decay of the average on an idle
+    /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped early.
@@ -58,23 +57,12 @@ impl Parameters for Params {
         paper: "R. Pan, B. Prabhakar, K. Psounis, CHOKe, a stateless active queue management \
                 scheme for approximating fair bandwidth allocation, IEEE INFOCOM, 2000",
         purpose: "Punishes heavy flows without a table of flows. CHOKe compares each arrival with \
-                  random packets from the queue and drops both if they belong to the same flow.",
+                  random waiting packets and drops both if they belong to the same flow.",
         departures: &[
-            "Early drops have RED's probability, max_p (avg - min_th) / (max_th - min_th), and a \
-             packet is admitted with 1 - p. Le 2005 prints (max_th - avg) in equation 2.18, with \
-             which drops would become rarer as the queue grows, and p in figure 2.12.",
             "Linux does otherwise: without `harddrop` it marks ECN-capable packets above `max_th` \
              too.",
-            "A matched pair is always dropped, even if ECN-capable. So is every arrival while the \
-             average is above `max_th`.",
-            "CHOKe picks candidates one after another from the packets that still wait, and drops \
-             every match. A match changes neither RED's average nor its count.",
-            "`regions` sets the number of candidates between the thresholds. The default is one, \
-             as in the basic scheme of the paper.",
-            "The queue is measured in packets. RED's guard for fewer than two packets waiting does \
-             not apply.",
-            "A packet in the middle of the queue is removed and the gap closed. Linux leaves a gap \
-             and can pick it later in vain.",
+            "A matched pair is always dropped, even if ECN-capable. So is every arrival with the \
+             average above `max_th`.",
         ],
         memory: "the packets that wait",
     };

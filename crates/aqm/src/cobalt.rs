@@ -16,12 +16,12 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of COBALT.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing queueing delay, 5 to 10 % of `interval`. A smaller target means shorter
-    /// queues and more drops or marks.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. A smaller target means shorter queues
+    /// and more signals.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target: Time,
-    /// How long the delay must stay above `target` before CoDel acts. Use the longest round-trip
-    /// time that is common on the link.
+    /// How long the delay must stay above `target` before CoDel acts. Use the longest common
+    /// round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// Increase of BLUE's drop probability at an overflow.
@@ -55,18 +55,12 @@ impl Parameters for Params {
         paper: "J. Palmei, S. Gupta, P. Imputato, J. Morton, M. P. Tahiliani, S. Avallone, D. Taht, \
                 Design and Evaluation of COBALT Queue Discipline, IEEE LANMAN 2019",
         purpose: "CoDel that remembers how often it had to signal and forgets at the same pace. A \
-                  BLUE next to it drops packets of flows that do not respond.",
+                  BLUE next to it drops packets of unresponsive flows.",
         departures: &[
-            "As in Linux's CAKE but not in ns-3: a delay of at most four packet times on the link \
-             never counts as too long, and the last packet in the queue is never dropped.",
-            "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: \
-             its reciprocal root starts at 0, so a queue that was in time drops or marks at its \
-             second late packet. `root = \"linux\"` does the same.",
-            "If CoDel signals on a packet that is not ECN-capable, the packet is dropped and the \
-             schedule stays. A late schedule therefore catches up with further drops, as in Linux \
-             and ns-3.",
-            "BLUE draws a random number only if its probability is above 0. A packet that BLUE \
-             drops does not count as marked. The last packet keeps a mark by CoDel.",
+            "As in Linux's CAKE but not in ns-3: a delay of at most four packet times is never too \
+             long, and the last packet is never dropped.",
+            "Linux does otherwise: its reciprocal root starts at 0, so a queue that was in time \
+             signals at its second late packet. `root = \"linux\"` does the same.",
         ],
         memory: "the packets that wait",
     };

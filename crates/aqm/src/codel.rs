@@ -16,13 +16,12 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of CoDel.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing queueing delay, 5 to 10 % of `interval`. A smaller target means shorter
-    /// queues and more drops or marks. Not given: 5 ms, or the transmission time of 1.5 packets of
-    /// `mtu` bytes if longer.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. A smaller target means shorter queues
+    /// and more signals. Not given: 5 ms, or the time of 1.5 packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// How long the delay must stay above `target` before CoDel acts. Use the longest round-trip
-    /// time that is common on the link.
+    /// How long the delay must stay above `target` before CoDel acts. Use the longest common
+    /// round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// Buffer size. A packet that does not fit is dropped.
@@ -34,11 +33,11 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Step marking: a packet that waited longer than this is marked when it leaves, whatever CoDel
-    /// decides. The step never drops and needs `ecn`. Not given: no step.
+    /// Step: a packet that waited longer is marked as it leaves, whatever CoDel decides. It never
+    /// drops and needs `ecn`. Not given: no step.
     pub ce_threshold: Option<Time>,
-    /// The step marks a packet only if its DS byte (DSCP and ECN field), masked with
-    /// `ce_threshold_mask`, equals this value. 1 with mask 3 selects ECT(1), which is L4S.
+    /// The step marks only packets with this value in the bits `ce_threshold_mask` of the DS byte
+    /// (DSCP and ECN). 1 with mask 3 selects ECT(1), L4S.
     #[param(default)]
     pub ce_threshold_selector: u8,
     /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
@@ -56,8 +55,8 @@ pub enum Root {
     /// As in RFC 8289.
     #[default]
     Exact,
-    /// As in Linux. CoDel uses one 16-bit Newton step for each signal. COBALT uses a reciprocal
-    /// that is 0 until the count of a queue first changes.
+    /// As in Linux: CoDel takes one 16-bit Newton step per signal; COBALT a reciprocal that is 0
+    /// until the count first changes.
     Linux,
 }
 
@@ -72,15 +71,11 @@ impl Parameters for Params {
         title: "Controlled Delay",
         paper: "K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, Controlled Delay Active Queue \
                 Management, RFC 8289, 2018, sections 5.3 to 5.6",
-        purpose: "Keeps the standing queueing delay below a target at any link rate. CoDel \
-                  measures how long each packet waited when it leaves.",
+        purpose: "Keeps the standing queueing delay below a target at any link rate.",
         departures: &[
-            "interval / sqrt(count) is rounded down to whole nanoseconds. Linux does otherwise: it \
-             approximates the root, so the second gap is 50 ms instead of 70.7 ms. `root = \
-             \"linux\"` does the same.",
+            "Linux does otherwise: it approximates the root, so the second gap is 50 ms instead of \
+             70.7 ms. `root = \"linux\"` does the same.",
             "Without a given `target`, a slow link raises it to 1.5 packet times.",
-            "After a mark the next signal is scheduled as after a drop, from the previous \
-             scheduled time, and the marked packet is sent. ns-3 schedules from the present.",
             "`ce_threshold` follows Linux. A packet that arrived with CE does not count as marked \
              by it.",
         ],

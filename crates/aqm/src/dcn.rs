@@ -23,8 +23,8 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Gain on the previous sample: p_ref, the fair share, moves by this much per packet of
-    /// distance from `q_ref`. Must be below `b`.
+    /// Gain on the previous sample: change of p_ref per packet of distance from `q_ref`. Must be
+    /// below `b`.
     #[param(default = 1.7, least = 0.0)]
     pub a: f64,
     /// Gain on the newest sample. Must be above `a`.
@@ -33,8 +33,8 @@ pub struct Params {
     /// Sampling interval, T in the paper: how often DCN measures the queue and updates p_ref.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Aging interval, T_dec in the paper: how often p_ref packets are subtracted from the count of
-    /// every heavy flow.
+    /// Aging interval, T_dec in the paper: how often p_ref is subtracted from the count of every
+    /// heavy flow.
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub aging_interval: Time,
     /// After a longer silence the count of a light flow restarts at zero.
@@ -50,7 +50,7 @@ pub struct Params {
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
     /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Not given: 1 % of
-    /// the packets that the link carries in that time.
+    /// what the link carries.
     #[param(least = LEAST_SHARE)]
     pub p_max: Option<f64>,
     /// Which packets of a flow count.
@@ -72,12 +72,12 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// Packets that arrive, so a flow that loses packets does not look slow. A count stops at four
-    /// times the largest p_ref.
+    /// Arriving packets, so a flow with losses does not look slow. A count stops at four times the
+    /// largest p_ref.
     #[default]
     Arrived,
-    /// Packets that are forwarded, without a cap. The count of a steady flow settles at what the
-    /// flow sends in `aging_interval`.
+    /// Forwarded packets, without a cap. The count settles at what the flow sends in
+    /// `aging_interval`.
     Forwarded,
 }
 
@@ -87,30 +87,16 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Differential Congestion Notification",
         paper: "L. Le, J. Aikat, K. Jeffay, F. D. Smith, Differential Congestion Notification: \
-                Taming the Elephants, ICNP 2004; L. Le, dissertation, University of North \
-                Carolina at Chapel Hill, 2005, section 4.8.3, equation 4.2 and figure 4.101",
-        purpose: "Signals congestion only to flows that are both large and fast, so short \
-                  transfers never lose a packet. DCN holds the queue near a target length.",
+                Taming the Elephants, ICNP 2004; L. Le, dissertation, 2005, section 4.8.3",
+        purpose: "Signals congestion only to flows that are both large and fast, and holds the \
+                  queue near a target length. Short transfers never lose a packet.",
         departures: &[
-            "p_ref += a (q_old - q_ref) - b (q - q_ref). Equation 4.2 prints the two samples in \
-             the other order, so a growing queue would raise the fair share and grow further. AFD, \
-             which the text calls the same equation, has this order. `as_printed = true` follows \
-             the printed order.",
-            "All arrivals of a heavy flow count, dropped or not, so that a flow with drops does \
-             not look slow. The text says both; `counts = \"forwarded\"` is the other reading.",
-            "A heavy flow becomes light when its count is 0 or less. The text does not define 0.",
-            "A count is capped at 4 p_max. By the printed rule the count of a steady flow above \
-             the fair share grows without bound, and DCN would punish the flow long after it \
-             slowed down. Counts of forwarded packets need no cap, because drops bound them.",
-            "The packet that makes a flow heavy is admitted.",
-            "If two light flows share a slot of the scoreboard, the newer flow takes the slot only \
-             after `clearing_interval` of silence of the older flow; until then it is not tracked. \
-             While the table of heavy flows is full, other flows stay light.",
-            "The text gives no constant except `q_ref`. aqmlab takes a, b and T from AFD. Aging \
-             and clearing take 1 s, longer than a round trip and shorter than a think time. A flow \
-             is heavy after 70 packets: 100 kB in segments of 1460 bytes, which the text calls \
-             large. The tables have 4096 entries (\"a few thousand\"), and p_ref starts at p_max, \
-             1 % of the link.",
+            "The samples have the order of AFD. Equation 4.2 prints the other order, with which a \
+             growing queue raises the fair share; `as_printed = true` follows it.",
+            "All arrivals of a heavy flow count, dropped or not. The text says both; `counts = \
+             \"forwarded\"` is the other reading.",
+            "The text gives only `q_ref`. aqmlab takes a, b and T from AFD, 1 s for aging and \
+             clearing, and 70 packets (100 kB) as large.",
         ],
         memory: "`sb_slots` slots of 24 bytes and at most `hb_entries` flows of 32 bytes",
     };

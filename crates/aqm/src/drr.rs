@@ -19,8 +19,8 @@ pub struct Params {
     /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that each turn adds to the credit of a flow. Any value shares fairly; with at least
-    /// the largest packet every turn sends something.
+    /// IP bytes that each turn adds to the credit of a flow. With at least the largest packet every
+    /// turn sends something.
     #[param(default = "500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Bytes,
     /// Buffer size for all flows together. When it is full, the flow with the most bytes loses
@@ -51,11 +51,6 @@ impl Parameters for Params {
         purpose: "Shares the link among flows in bytes, whatever their packet sizes, at a constant \
                   cost per packet.",
         departures: &[
-            "The arrival is queued before a packet is dropped, so its own flow can lose. If \
-             several flows have the most bytes, the flow with the lowest number loses. Only an \
-             overflow searches all flows.",
-            "A flow that loses its last packet gives up its turn and its deficit. Its next first \
-             turn brings one quantum. ns-2 does not remove the turn.",
             "A hash of the 5-tuple identifies a flow (ns-2: the source address).",
             "The default limit, 25000 bytes, is ns-2's.",
             "DRR never signals, so it ignores ECN.",

@@ -40,16 +40,16 @@ pub struct Params {
     /// 819/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
-    /// Longest round-trip time for which the control must be stable. The rule of the RFC then sets
-    /// `target`, `t_update`, `alpha` and `beta`, which cannot be given as well. Not given with
-    /// `typical_rtt`: 6 x `typical_rtt`.
+    /// Longest round-trip time for which the control must be stable. It sets `target`, `t_update`,
+    /// `alpha` and `beta` by the RFC's rule; give either. Not given with `typical_rtt`: 6 x
+    /// `typical_rtt`.
     #[param(above = Time::ZERO, changeable)]
     pub max_rtt: Option<Time>,
     /// Typical round-trip time, for the same rule. Not given with `max_rtt`: `max_rtt` / 6.
     #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
-    /// Coupling factor k. L4S packets are marked with k times the base probability; classic packets
-    /// are dropped or marked with its square.
+    /// Coupling factor k. L4S packets are marked with k times the base probability, classic packets
+    /// signalled with its square.
     #[param(default = 2, least = 1, most = 255, changeable)]
     pub coupling: u32,
     /// Which packets go to the L4S queue.
@@ -64,11 +64,10 @@ pub struct Params {
     /// The step marks L4S packets that waited longer than this.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// Step in packets, used instead of `step`. A packet is marked if more packets than this remain
-    /// in the L4S queue.
+    /// Step in packets, instead of `step`: marks if more than this remain in the L4S queue.
     pub step_packets: Option<u32>,
-    /// The L4S queue marks by its own delay only packets that found at least this many packets in
-    /// the L4S queue.
+    /// The L4S queue's own law marks only packets that found at least this many packets in the
+    /// queue.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay of an L4S packet at which the ramp starts.
@@ -77,7 +76,7 @@ pub struct Params {
     /// Width of the ramp. At `ramp_min` + `ramp_range` every L4S packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp does not mark a packet if at most this many packets remain in the L4S queue.
+    /// The ramp does not mark while at most this many packets remain in the L4S queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// How the two queues share the link.
@@ -90,12 +89,11 @@ pub struct Params {
     /// Advantage of the L4S queue with `time-shifted`: a classic packet goes first if it waited
     /// this much longer. Not given: 2 x `target`.
     pub time_shift: Option<Time>,
-    /// What happens to L4S packets when marks are not enough, which is when the coupled probability
-    /// exceeds 1.
+    /// What happens to L4S packets when the coupled probability exceeds 1, so marks are not enough.
     #[param(default)]
     pub overload: Overload,
-    /// If true, coupled decisions are made when packets arrive. If false, they are made when
-    /// packets leave, as the marks by the delay of the L4S queue always are.
+    /// If true, coupled decisions are made at arrivals. If false, at departures. Marks by the L4S
+    /// queue's delay always come at departures.
     #[param(default, changeable)]
     pub drop_early: bool,
     /// Buffer size for both queues together. A packet that does not fit is dropped.
@@ -127,12 +125,12 @@ pub enum L4sPackets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
-    /// As in Linux: random draws. An L4S packet is marked if the coupled law or its own delay says
-    /// so. The coupled law does nothing while fewer than two packets' bytes wait.
+    /// As in Linux: random draws. The coupled law and the L4S queue's delay mark independently. The
+    /// coupled law does nothing below two packets' bytes.
     #[default]
     Linux,
-    /// As in the RFC: evenly spaced, by summing probabilities. An L4S packet is marked with the
-    /// larger of the coupled probability and the probability by its own delay.
+    /// As in the RFC: evenly spaced, by summing probabilities. The larger of the two probabilities
+    /// marks.
     Rfc,
 }
 
@@ -192,19 +190,10 @@ impl Parameters for Params {
                 (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
                 appendix A",
         purpose: "Keeps L4S traffic in a queue of less than a millisecond next to a classic queue \
-                  of 15 ms. It couples the signals of both queues so that their flows get about \
-                  the same rate.",
+                  of 15 ms, at about equal rates per flow.",
         departures: &[
-            "The defaults, the step, weighted round robin and `memory` follow Linux; `rules` and \
-             `native` select the decisions of the RFC. The squared probability takes two random \
-             draws, the second only if the first hits. A probability of 0 or 1 takes no draw.",
-            "Probabilities are real numbers. Linux does otherwise: it counts in 2^-32, its gains \
-             are 0.05 % lower, and a delay that changes by more than 312 ms within one update \
-             wraps its sum and leaves the probability arbitrary.",
-            "A change of `classic_protection` during a run restarts its credit, as in Linux.",
-            "A packet that arrives with CE keeps it and does not count as marked.",
-            "`memory` counts IP bytes, without the bookkeeping of a kernel. Packets are never \
-             split, so Linux's `split_gso` has no meaning here.",
+            "Defaults, step, weighted round robin and `memory` follow Linux; `rules` and `native` \
+             select the RFC's decisions.",
             "`ecn = false` drops packets instead of marking them, a mode that the RFC does not \
              have.",
         ],

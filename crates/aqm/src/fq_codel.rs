@@ -22,8 +22,8 @@ pub struct Params {
     /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that each turn adds to the credit of a flow. Not given: 1514 bytes, or 300 on a
-    /// link below 100 Mbit/s.
+    /// IP bytes that each turn adds to the credit of a flow. Not given: 1514, or 300 on a link
+    /// below 100 Mbit/s.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Option<Bytes>,
     /// Buffer size for all flows together. When it is full, the flow with the most bytes loses
@@ -33,17 +33,16 @@ pub struct Params {
     /// Second limit, in IP bytes. It applies whatever the unit of `limit` is.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Maximum number of packets that one overflow drops. It stops earlier when half of the flow's
-    /// bytes are gone.
+    /// Maximum number of packets that one overflow drops. It stops at half of the flow's bytes.
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
-    /// Acceptable standing queueing delay of a flow, 5 to 10 % of `interval`. A smaller target
-    /// means shorter queues and more drops or marks. Not given: 5 ms, or the transmission time of
-    /// 1.5 packets of `mtu` bytes if longer.
+    /// Acceptable standing delay of a flow, 5 to 10 % of `interval`. A smaller target means shorter
+    /// queues and more signals. Not given: 5 ms, or the time of 1.5 packets of `mtu` bytes if
+    /// longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// How long the delay must stay above `target` before CoDel acts. Use the longest round-trip
-    /// time that is common on the link.
+    /// How long the delay must stay above `target` before CoDel acts. Use the longest common
+    /// round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// Largest packet. CoDel does nothing while at most this many bytes remain in the queue.
@@ -52,11 +51,11 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// Step marking: a packet that waited longer than this is marked when it leaves, whatever CoDel
-    /// decides. The step never drops and needs `ecn`. Not given: no step.
+    /// Step: a packet that waited longer is marked as it leaves, whatever CoDel decides. It never
+    /// drops and needs `ecn`. Not given: no step.
     pub ce_threshold: Option<Time>,
-    /// The step marks a packet only if its DS byte (DSCP and ECN field), masked with
-    /// `ce_threshold_mask`, equals this value. 1 with mask 3 selects ECT(1), which is L4S.
+    /// The step marks only packets with this value in the bits `ce_threshold_mask` of the DS byte
+    /// (DSCP and ECN). 1 with mask 3 selects ECT(1), L4S.
     #[param(default)]
     pub ce_threshold_selector: u8,
     /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
@@ -79,8 +78,8 @@ pub struct Params {
 pub enum OnePacket {
     /// The bytes of the flow, as in RFC 8289 and RFC 8290.
     Flow,
-    /// The bytes of all flows, as in Linux. CoDel then also signals a flow with a single late
-    /// packet while other flows have packets waiting.
+    /// The bytes of all flows, as in Linux: CoDel may signal a flow's only packet while other flows
+    /// wait.
     #[default]
     All,
 }
@@ -91,20 +90,11 @@ impl Parameters for Params {
         paper: "T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, The Flow \
                 Queue CoDel Packet Scheduler and Active Queue Management Algorithm, RFC 8290, \
                 2018, section 4",
-        purpose: "Shares the link among flows in bytes, serves flows that send little first, and \
-                  keeps the standing delay of each flow below a target with CoDel.",
+        purpose: "Shares the link among flows in bytes, serves sparse flows first, and keeps the \
+                  standing delay of each flow below a target with CoDel.",
         departures: &[
-            "A new flow found empty moves to the end of the old flows, even if no old flow exists. \
-             Linux removes it.",
-            "A flow keeps its CoDel state while it has no packets.",
-            "Where Linux and RFC 8290 differ, the defaults follow Linux: CoDel compares the bytes \
-             of all flows with the largest packet, and packets dropped at an overflow raise \
-             CoDel's count for their flow. `one_packet = \"flow\"` and `overflow_counts = false` \
-             follow the RFC.",
-            "A packet that CoDel drops does not use up the credit of its flow.",
-            "The memory limit counts IP bytes, without the bookkeeping of a kernel.",
-            "If several flows have the most bytes, the flow with the lowest number loses packets.",
-            "CoDel works as in `codel`.",
+            "Where Linux and RFC 8290 differ, the defaults follow Linux. `one_packet = \"flow\"` \
+             and `overflow_counts = false` follow the RFC.",
         ],
         memory: "the packets that wait, and about 100 bytes per queue",
     };

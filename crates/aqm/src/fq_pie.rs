@@ -35,25 +35,23 @@ pub struct Params {
     #[param(default = pie::PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
     /// Integral gain: probability per second of distance from `qdelay_ref`, at each update. Not
-    /// given: 0.125, scaled by `t_update` / 15 ms.
+    /// given: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
     /// Proportional gain: probability per second of change in the delay, at each update. Not given:
-    /// 1.25, plus half of what `t_update` takes from the default of `alpha`.
+    /// 1.25, plus half of what a shorter `t_update` takes from the default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// Burst allowance: PIE drops and marks nothing for this long when a flow that was idle starts
-    /// (MAX_BURST).
+    /// Burst allowance: PIE signals nothing for this long when an idle flow starts (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
     /// Mean packet size. PIE does nothing to a flow with at most two such packets waiting.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, drops and marks of a flow are spaced more evenly. Not given: true with `rules =
+    /// If true, the signals of a flow are spaced more evenly. Not given: true with `rules =
     /// "linux"`, else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -65,8 +63,8 @@ pub struct Params {
     /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default = Rules::Linux)]
     pub rules: Rules,
-    /// Upper bound of the probability. From 1 on every packet is dropped or marked; a larger bound
-    /// lets the probability wind up. Not given: 1, or 256 with `rules = "linux"`.
+    /// Upper bound of the probability. A bound above 1 lets it wind up. Not given: 1, or 256 with
+    /// `rules = "linux"`.
     #[param(least = 1.0, most = 256.0, changeable)]
     pub p_max: Option<f64>,
 }
@@ -75,22 +73,14 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Flow Queue PIE",
         paper: "none of its own: the scheduler of RFC 8290 (FQ-CoDel, 2018) with RFC 8033 (PIE, \
-                2017) for each flow, as Linux and ns-3 have it",
-        purpose: "Shares the link among flows in bytes, serves flows that send little first, and \
-                  holds the queueing delay of each flow at a target with PIE.",
+                2017) for each flow",
+        purpose: "Shares the link among flows in bytes, serves sparse flows first, and holds the \
+                  delay of each flow at a target with PIE.",
         departures: &[
-            "PIE decides on arrivals at the queue of the flow. It uses the bytes of that flow and \
-             the delay of its last departed packet.",
-            "The probability and burst allowance of a flow age at every update, even while the \
-             flow has no packets. Missed updates are made up when the flow is next used, with the \
-             same result.",
-            "An arrival beyond the limit or the memory is dropped, whichever flow holds the most \
-             bytes; FQ-CoDel drops from that flow. Linux does otherwise: it only counts excess \
-             memory.",
-            "The memory limit counts IP bytes, without the bookkeeping of a kernel.",
-            "The default rules follow Linux; `rules = \"rfc\"` follows RFC 8033. Linux does \
-             otherwise in its units: it adds the link-layer header to packets and counts time in \
-             64 ns.",
+            "An arrival beyond the limit or the memory is dropped, whatever its flow. Linux only \
+             counts excess memory.",
+            "The default rules follow Linux, except units: Linux adds the link-layer header and \
+             counts time in 64 ns.",
             "PIE works as in `pie`, without the delay estimate from the departure rate.",
         ],
         memory: "the packets that wait, and about 100 bytes per queue",

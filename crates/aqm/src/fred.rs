@@ -18,8 +18,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 #[parameters]
 pub struct Params {
     /// Minimum threshold, at least 1 packet. Below this average only flows above their share lose
-    /// packets; no flow may have more packets waiting. Not given: `limit` / 4, or what the link
-    /// carries in `rtt` if less.
+    /// packets; no flow may have more waiting. Not given: `limit` / 4, or what the link carries in
+    /// `rtt` if less.
     pub min_th: Option<QueueSize>,
     /// Maximum threshold. From this average queue length on every arrival is dropped. Not given: 2
     /// x `min_th`.
@@ -30,12 +30,11 @@ pub struct Params {
     /// Typical round-trip time. It bounds `min_th` if `min_th` is not given.
     #[param(default = "100 ms", above = Time::ZERO)]
     pub rtt: Time,
-    /// Packets that every flow may have waiting without drops or marks. The paper uses 2 for small
-    /// buffers and 4 for large ones.
+    /// Packets that every flow may have waiting without signals. The paper: 2 for small buffers, 4
+    /// for large ones.
     #[param(default = 2)]
     pub min_q: u32,
-    /// Weight of the newest sample in the average queue length. With a larger weight the average
-    /// follows the queue faster.
+    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Drop or mark probability when the average reaches `max_th`.
@@ -44,8 +43,8 @@ pub struct Params {
     /// How RED spaces its drops and marks.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
-    /// the link is idle.
+    /// Mean packet size. It converts bytes to packets and sets the decay of the average on an idle
+    /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -58,21 +57,12 @@ impl Parameters for Params {
         title: "Flow Random Early Drop",
         paper: "D. Lin, R. Morris, Dynamics of Random Early Detection, ACM SIGCOMM 1997, \
                 section 5",
-        purpose: "RED that counts the packets of each flow in the queue. Flows with few packets \
-                  are never dropped or marked; flows with more than their share are dropped.",
+        purpose: "RED that counts the waiting packets of each flow. Flows with few packets are \
+                  never signalled; flows above their share are dropped.",
         departures: &[
-            "The probability rises from 0 at `min_th` to `max_p` at `max_th`, as in RED. Le \
-             (dissertation, 2005, figure 2.10) prints max_th - avg, which falls as the queue \
-             grows, and omits the count of packets since the last signal and the enqueue below \
-             `min_th`.",
-            "The average share avgcq is at least 1 packet. Otherwise every flow exceeds it in a \
-             short queue.",
-            "The average queue is sampled before a packet is admitted, when a packet leaves, and \
-             at an arrival to an empty queue. Other drops do not change the average, so a flood \
-             cannot raise it.",
-            "Packets of flows above their share, and all packets at an average of `max_th` or \
-             more, are dropped even if ECN-capable. The paper does not cover ECN.",
-            "An overflow does not count as a strike against the flow.",
+            "Drops do not change the average, so a flood cannot raise it.",
+            "Flows above their share, and all packets from `max_th` on, are dropped even if \
+             ECN-capable. The paper does not cover ECN.",
             "The paper says one round trip's worth of packets; 100 ms for `rtt` is aqmlab's \
              choice.",
         ],

@@ -23,12 +23,10 @@ pub use scheduler::Htb;
 /// Parameters of a tree of rates.
 #[parameters]
 pub struct Params {
-    /// Discipline of each subscriber's queue: a preset, a kind with its defaults, or a table. A
-    /// plan can set its own.
+    /// Discipline of each subscriber's queue: a preset, a kind, or a table. A plan can set its own.
     pub leaf: Leaf,
-    /// What each turn adds to the credit of a leaf that borrows: bytes, "linux" (a tenth of its
-    /// assured rate per second, 1000 to 200000 bytes) or "plan" (by its ceiling, at least 1522
-    /// bytes).
+    /// Credit per turn of a leaf that borrows: bytes, "linux" (a tenth of its assured rate per
+    /// second, 1000 to 200000 bytes) or "plan" (by its ceiling, at least 1522 bytes).
     #[param(default)]
     pub quantum: Quantum,
     /// Bytes that each node may send at once at its rate and at its ceiling.
@@ -37,8 +35,8 @@ pub struct Params {
     /// Bytes added to the IP size of each packet when it is charged.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
-    /// What happens to packets of hosts without a plan: "pass" (sent first, not charged), "drop",
-    /// or the name of a plan in which they share one extra leaf.
+    /// Packets of hosts without a plan: "pass" (first, not charged), "drop", or the name of a plan
+    /// in which they share one extra leaf.
     #[param(default = "pass".to_owned())]
     pub unknown: String,
     /// If true, assured rates that together exceed the rate of their parent are an error.
@@ -57,19 +55,16 @@ impl Parameters for Params {
         title: "A tree of rates",
         paper: "M. Devera, HTB Linux queuing discipline manual: user guide, 2002; the order and the \
                 times are those of Linux's sch_htb",
-        purpose: "Shapes the subscribers of an access network. Each subscriber has a queue, an \
-                  assured rate and a ceiling, and borrows what the nodes above have to spare.",
+        purpose: "Shapes the subscribers of an access network. Each has a queue, an assured rate \
+                  and a ceiling, and borrows spare capacity.",
         departures: &[
             "Hysteresis, offload and timer latency are not modelled. Packets are never split.",
-            "Nodes take turns in the order of the file. A node must come before its children.",
-            "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
+            "A node must come before its children in the file.",
             "The queue of a subscriber is created at its first packet and removed after 10 s \
              without packets.",
-            "The reasons of a leaf to drop or mark count as early or forced.",
             "At most 1000 packets of hosts without a plan can wait.",
         ],
-        memory: "about 250 bytes per node and subscriber, and the queues of those with packets in the last \
-                 10 s",
+        memory: "about 250 bytes per node and subscriber, and the queues active in the last 10 s",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

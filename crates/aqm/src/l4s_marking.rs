@@ -49,7 +49,7 @@ impl Parameters for Params {
                 (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
                 appendix A.1: the native AQM of the L4S queue",
         purpose: "Marks by the delay of a single queue, at a step or along a ramp of about one \
-                  millisecond. L4S senders expect such marks from a bottleneck that only they use.",
+                  millisecond, as L4S senders expect.",
         departures: &[
             "One queue holds all packets. In the RFC this law is the inner half of `dualpi2`.",
             "Packets that are not ECN-capable are dropped instead of marked, unless `only_ect1` is \

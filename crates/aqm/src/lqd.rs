@@ -33,8 +33,7 @@ pub struct Params {
     /// interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Time over which the loss rate is measured, at least `interval`. Between two measurements the
-    /// last value holds. Not given: each `interval`.
+    /// Time over which the loss rate is measured, at least `interval`. Not given: each `interval`.
     #[param(least = check::SHORTEST_TICK)]
     pub loss_interval: Option<Time>,
     /// If true, marked packets count as lost.
@@ -43,8 +42,7 @@ pub struct Params {
     /// Unit of the queue length. Bytes are converted to packets of `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size, used to convert bytes to packets.
@@ -59,17 +57,14 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Loss and Queueing Delay controller",
         paper: "L. Le, K. Jeffay, F. D. Smith, A Loss and Queuing-Delay Controller for Router \
-                Buffer Management, ICDCS 2006; L. Le, dissertation, University of North Carolina \
-                at Chapel Hill, 2005, section 4.4",
+                Buffer Management, ICDCS 2006; L. Le, dissertation, 2005, section 4.4",
         purpose: "Trades queue length against loss rate. LQD rests where a (q - q_ref) = b (loss - \
-                  p_ref): with the default gains 1 % of loss allows 10 packets above q_ref.",
+                  p_ref).",
         departures: &[
-            "The paper does not state the sampling interval. aqmlab uses 160 Hz, as PI does on the \
-             same routers.",
-            "The loss rate is all drops / arrivals since the last update, for any drop reason, and \
-             0 without arrivals. `loss_interval` measures it over a longer time.",
-            "The text counts dropped packets, so marks do not count and with ECN the loss term is \
-             mostly 0. `count_marks` counts marks too.",
+            "The paper does not state the sampling interval. aqmlab uses 160 Hz, as for PI.",
+            "The loss rate is drops for any reason / arrivals since the last update.",
+            "Marks are no losses unless `count_marks` is true, so with ECN the loss term is mostly \
+             0.",
             "The stored probability is clamped to 0..1.",
         ],
         memory: "a few numbers",

@@ -19,9 +19,9 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Gain on the newest sample, per packet. Must be above `b`. Without gains and `design`, PI
-    /// uses the authors' pair, 1.822e-5 and 1.816e-5, for 3750 packets per second, at least 60
-    /// flows and round-trip times up to 246 ms.
+    /// Gain on the newest sample, per packet. Must be above `b`. Without gains and `design`: the
+    /// authors' 1.822e-5 (`b`: 1.816e-5), for 3750 packets per second, at least 60 flows and
+    /// round-trip times up to 246 ms.
     #[param(changeable)]
     pub a: Option<f64>,
     /// Gain on the previous sample, per packet.
@@ -37,8 +37,7 @@ pub struct Params {
     /// Unit of the queue length. Bytes are converted to packets of `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size, used to convert bytes to packets.
@@ -79,17 +78,12 @@ impl Parameters for Params {
         title: "Proportional-integral controller",
         paper: "C. Hollot, V. Misra, D. Towsley, W. Gong, On Designing Improved Controllers for \
                 AQM Routers Supporting TCP Flows, IEEE INFOCOM 2001",
-        purpose: "Holds the queue itself, not its average, at a chosen length. The probability \
-                  moves with the distance of the queue from that length and with its change.",
+        purpose: "Holds the queue itself, not its average, at a chosen length.",
         departures: &[
-            "The rule of `design`: z = 2 N / (R^2 C), w = min(z, 1 / R), K = w sqrt(1 + (w R)^2) \
-             (2 N)^2 / (R C)^3, a = K (1 / z + T / 2), b = K (1 / z - T / 2). It was derived anew \
-             from the linear model of TCP; it gives the authors' pair within 2 % and their phase \
-             margin of 75 degrees. C is what the wire carries, framing subtracted.",
+            "`design` is derived anew from the linear model of TCP. It gives the authors' gains \
+             within 2 % and their phase margin of 75 degrees.",
             "Without `design` the authors' gains apply at any rate. At 25 000 packets per second \
              and 150 ms they suit about 480 flows.",
-            "The stored probability is clamped to 0..1, so it cannot wind up.",
-            "Sampled at 160 Hz, as in the paper (ns-2: 170 Hz).",
         ],
         memory: "a few numbers",
     };

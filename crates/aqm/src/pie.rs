@@ -26,15 +26,14 @@ pub struct Params {
     #[param(default = PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
     /// Integral gain: probability per second of distance from `qdelay_ref`, at each update. Not
-    /// given: 0.125, scaled by `t_update` / 15 ms.
+    /// given: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
     /// Proportional gain: probability per second of change in the delay, at each update. Not given:
-    /// 1.25, plus half of what `t_update` takes from the default of `alpha`.
+    /// 1.25, plus half of what a shorter `t_update` takes from the default `alpha`.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// Burst allowance: PIE drops and marks nothing for this long when a queue that was idle fills
-    /// (MAX_BURST).
+    /// Burst allowance: PIE signals nothing for this long when an idle queue fills (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
     /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
@@ -46,11 +45,10 @@ pub struct Params {
     /// How the queueing delay is measured.
     #[param(default)]
     pub delay: Delay,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, drops and marks are spaced more evenly (section 5.4). Not given: true with `rules =
+    /// If true, signals are spaced more evenly (section 5.4). Not given: true with `rules =
     /// "linux"`, else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -62,8 +60,8 @@ pub struct Params {
     /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default)]
     pub rules: Rules,
-    /// Upper bound of the probability. From 1 on every packet is dropped or marked; a larger bound
-    /// lets the probability wind up. Not given: 1, or 256 with `rules = "linux"`.
+    /// Upper bound of the probability. A bound above 1 lets it wind up. Not given: 1, or 256 with
+    /// `rules = "linux"`.
     #[param(least = 1.0, most = LARGEST_P, changeable)]
     pub p_max: Option<f64>,
 }
@@ -75,9 +73,7 @@ pub enum Rules {
     /// The rules of RFC 8033.
     #[default]
     Rfc,
-    /// The rules of Linux: 2 % more at each update with a delay above 250 ms, the unfiltered delay
-    /// of the last departure, a burst allowance that departures use up, and no random draw at an
-    /// overflow.
+    /// The rules of Linux; the page of `pie` has a table.
     Linux,
 }
 
@@ -111,22 +107,15 @@ impl Parameters for Params {
         purpose: "Holds the queueing delay at a target at any link rate, with a PI controller of \
                   the drop probability.",
         departures: &[
-            "The delay is the waiting time of the last departed packet. `delay` selects the RFC's \
-             estimate from the departure rate: counted bytes / the time they took (appendix A: / \
-             the time of 16384 bytes).",
+            "The delay is the waiting time of the last departed packet; `delay = \"rate\"` takes \
+             the RFC's estimate.",
             "At or above `mark_ecnth` ECN-capable packets are dropped too.",
-            "Linux does otherwise: its probability winds up to 256, grows by 2 % more at each \
-             update with a delay above 250 ms, and decays by 1/64 unless packets wait. It compares \
-             half of the target with the last delay, lets departures use up the burst allowance, \
-             checks the limit before it draws, and always de-randomizes by a sum that an overflow \
-             resets. `rules = \"linux\"` does the same, except that a mark beyond a sum of 8.5 \
-             resets the sum too.",
-            "De-randomization is optional and off by default. The 2 % cap on the growth of a \
-             probability of 10 % or more is always on (section 5.5). PIE is never inactive \
-             (section 5.3).",
-            "Default values of alpha and beta follow `t_update`: at half of 15 ms alpha is halved \
-             and beta grows by a quarter of alpha, and in proportion elsewhere.",
-            "The default limit, 1000 packets, is Linux's.",
+            "Linux does otherwise: the page of `pie` has a table. `rules = \"linux\"` does the same, \
+             except that a mark beyond a sum of 8.5 resets the sum too.",
+            "De-randomization is off by default. The 2 % cap on growth from a probability of 10 % \
+             on is always on (section 5.5). PIE is never inactive (section 5.3).",
+            "Default gains follow `t_update`: at half of 15 ms alpha is halved and beta grows by a \
+             quarter of alpha.",
         ],
         memory: "a few numbers",
     };

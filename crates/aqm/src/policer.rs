@@ -27,8 +27,7 @@ pub struct Params {
     /// Share of the bucket that is full at time 0.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// Bytes added to the IP size of each packet when it is charged. Not given: the framing of the
-    /// link.
+    /// Bytes added to the IP size of each packet when it is charged. Not given: the link's framing.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Size of the FIFO after the policer. A packet that does not fit is dropped.
@@ -78,10 +77,10 @@ impl Parameters for Params {
         paper: "T. Flach et al., An Internet-Wide Analysis of Traffic Policing, ACM SIGCOMM 2016, \
                 section 2; the rule of Linux's act_police",
         purpose: "Limits senders to a rate without a queue: a packet is dropped when the token \
-                  bucket has too few tokens for it.",
+                  bucket is too empty.",
         departures: &[
             "The bucket sits before a FIFO of the link. Packets that pass wait there if the link \
-             is slower than the bucket.",
+             is slower.",
             "`peak`, `mtu` and all actions of act_police except drop and mark are left out.",
             "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
             "A marked packet takes no tokens.",

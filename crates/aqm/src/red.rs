@@ -18,22 +18,21 @@ pub struct Params {
     /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
     #[param(changeable)]
     pub min_th: QueueSize,
-    /// Maximum threshold. From this average queue length on, every arrival is dropped; with
-    /// `gentle`, the second slope begins here.
+    /// Maximum threshold. From this average on every arrival is dropped; with `gentle`, the second
+    /// slope begins here.
     #[param(changeable)]
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length. With a larger weight the average
-    /// follows the queue faster.
+    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
-    /// If true, the probability rises from `max_p` to 1 between `max_th` and twice `max_th` (Floyd
-    /// 2000). If false, it jumps to 1 at `max_th`.
+    /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
+    /// If false, it jumps to 1 at `max_th`.
     #[param(default, changeable)]
     pub gentle: bool,
     /// How RED spaces its drops and marks.
@@ -42,12 +41,11 @@ pub struct Params {
     /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets how fast the average decays while
-    /// the link is idle.
+    /// Mean packet size. It converts packets to bytes and sets the decay of the average on an idle
+    /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -91,20 +89,10 @@ impl Parameters for Params {
         purpose: "Keeps the average queue short, admits bursts, and spreads drops and marks evenly \
                   over arrivals.",
         departures: &[
-            "With fewer than two packets waiting RED always admits. Otherwise an old high average \
-             drops packets into an empty queue. ns-2 and ALTQ have the same guard.",
-            "At an average of `max_th` or more (gentle: in the second slope too) every signal is a \
-             drop, even for ECN-capable packets, as in RFC 3168, section 7, and ns-3 by default; \
-             the paper marks. Linux does otherwise: it marks ECN-capable packets there, too, \
-             unless `harddrop` is given.",
-            "`gap` selects the spacing of signals. The default comes from the paper.",
-            "After an idle time the average decays as after m = C x idle time packets, with m a \
-             real number and C = link rate / (8 `mean_packet`). The arrival that ends the idle \
-             time adds no further sample. The paper leaves the rounding open, and implementations \
-             differ.",
-            "The link counts as idle from the end of the last transmission, not from its start.",
-            "The size factor is applied before the spacing rule, as in the paper. ns-2 applies it \
-             afterwards.",
+            "With fewer than two packets waiting RED admits, as in ns-2 and ALTQ.",
+            "From an average of `max_th` on (gentle: in the second slope too) every signal is a \
+             drop, as in RFC 3168, section 7, and ns-3; the paper marks. Linux does otherwise: it \
+             marks unless `harddrop` is given.",
         ],
         memory: "a few numbers",
     };

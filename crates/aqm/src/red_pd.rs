@@ -24,21 +24,20 @@ mod response;
 pub struct Params {
     /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
     pub min_th: QueueSize,
-    /// Maximum threshold. From this average queue length on, every arrival is dropped; with
-    /// `gentle`, the second slope begins here.
+    /// Maximum threshold. From this average on every arrival is dropped; with `gentle`, the second
+    /// slope begins here.
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length. With a larger weight the average
-    /// follows the queue faster.
+    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// If true, the probability rises from `max_p` to 1 between `max_th` and twice `max_th` (Floyd
-    /// 2000). If false, it jumps to 1 at `max_th`.
+    /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
+    /// If false, it jumps to 1 at `max_th`.
     #[param(default)]
     pub gentle: bool,
     /// How RED spaces its drops and marks, and how the filter spaces those of each flow.
@@ -50,20 +49,18 @@ pub struct Params {
     /// If true, RED's probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets how fast the average decays while
-    /// the link is idle.
+    /// Mean packet size. It converts packets to bytes and sets the decay of the average on an idle
+    /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Target round-trip time, R in the paper. A flow is high-bandwidth if it sends more than TCP
-    /// would with this round-trip time, sqrt(1.5/p)/R packets per second at drop rate p. A larger
-    /// value filters more flows.
+    /// Target round-trip time, R in the paper. A flow with more than TCP's rate, sqrt(1.5/p)/R
+    /// packets per second at drop rate p, is high-bandwidth. A larger value filters more flows.
     #[param(default = "40 ms", least = check::SHORTEST_TICK)]
     pub target_rtt: Time,
     /// Number of drop lists that are remembered, M in the paper.
     #[param(default = 5, least = 1, most = 100)]
     pub lists: u32,
-    /// Number of lists in which a flow must appear to be high-bandwidth, K in the paper; from 1 to
-    /// `lists`.
+    /// Number of lists in which a high-bandwidth flow appears, K in the paper; from 1 to `lists`.
     #[schemars(range(min = 1, max = 100))]
     #[param(default = 3)]
     pub lists_needed: u32,
@@ -88,23 +85,23 @@ pub struct Params {
     /// Minimum number of lists between a change of a flow's filter probability and a decrease.
     #[param(default = 3)]
     pub decrease_lists: u32,
-    /// If true, filtered flows are tested for a response to losses. Flows without a response get
-    /// larger increases of their filter probability.
+    /// If true, filtered flows are tested for a response to losses. Flows without one get larger
+    /// increases.
     #[param(default)]
     pub unresponsive_test: bool,
-    /// Periods that the test remembers for each flow. A period is the time between two increases of
-    /// its filter probability.
+    /// Periods that the test remembers for each flow, each from one increase of its filter
+    /// probability to the next.
     #[param(default = 5, least = 2, most = 20)]
     pub test_periods: u32,
-    /// The test expects a response when the drop rate of a flow rises by at least this factor. The
-    /// response is a rate that falls by the square root of the rise.
+    /// The test expects a response when the drop rate of a flow rises by at least this factor: a
+    /// rate lower by its square root.
     #[param(default = 1.5, least = 1.0, most = response::MOST_RISE)]
     pub test_rise: f64,
     /// A flow fails the test only with at least this many pairs of periods without a response.
     #[param(default = 3, least = 1, most = 190)]
     pub test_pairs: u32,
-    /// A flow fails the test only with at least this many pairs without a response for each pair
-    /// with one.
+    /// A flow fails the test only with at least this many pairs without a response per pair with
+    /// one.
     #[param(default = 4.0, least = 1.0)]
     pub test_majority: f64,
     /// Factor on the filter increase of flows that failed the test.
@@ -119,31 +116,18 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "RED with Preferential Dropping",
         paper: "R. Mahajan, S. Floyd, D. Wetherall, Controlling High-Bandwidth Flows at the \
-                Congested Router, ICNP 2001; values of the authors' ns-2 scripts",
-        purpose: "Finds high-bandwidth flows in RED's drop history and filters only these flows \
-                  before RED, until they send no more than TCP would.",
+                Congested Router, ICNP 2001; the authors' ns-2 scripts",
+        purpose: "Finds high-bandwidth flows in RED's drop history and filters only these before \
+                  RED, until they send no more than TCP would.",
         departures: &[
-            "A list lasts K/M x R/sqrt(1.5 p), limited to 2R..10R. R/sqrt(1.5 p) is the congestion \
-             epoch; the history spans K epochs and is cut into M lists. Le (dissertation, 2005, \
-             equation 2.22) calls a list an epoch.",
-            "p is the measured rate of RED's signals in the list, or its average with weight 0.5 \
-             if smaller, as in the authors' scripts. Le's figure 2.14 uses RED's formula.",
-            "The history contains RED's drops, marks and overflows, never those of the filter.",
             "The filter acts while RED's average is at least `min_th` and more than one packet \
-             waits. RED does not see a packet that the filter drops or marks.",
-            "`gap` spaces the filter's signals to each flow, as it spaces RED's.",
-            "These values come from the authors' scripts, because the paper leaves them open: \
-             `list_flows`, `identify_above`, `increase_lists`, `increase_time`, `decrease_lists`.",
-            "The test for a response is off by default; most of the authors' scripts have it on. \
-             The scripts also give the comparison of pairs of periods with rises of up to 10, and \
-             the values of `test_periods`, `test_pairs`, `test_majority` and `unresponsive_step`.",
-            "A period is the time between two increases of a flow's filter probability, in the \
-             filter only, and only rises in time count. The scripts use the last list of the \
-             period. `test_rise` is aqmlab's choice: at 1.5 and above, chance rarely hides the \
-             response of a TCP flow. A decision holds until most pairs show a response (scripts: \
-             until release). The slower decreases of the scripts for such flows are left out.",
-            "The first list lasts 10R. A list accepts 4096 flows before it is cut down, and the \
-             filter holds as many. Further flows are ignored.",
+             waits. RED does not see what the filter drops or marks.",
+            "The values of `list_flows`, `identify_above`, `increase_lists`, `increase_time`, \
+             `decrease_lists` and of the test's keys come from the scripts. The paper leaves them \
+             open.",
+            "`test_rise` is aqmlab's choice: at 1.5 and above, chance rarely hides the response of \
+             a TCP flow.",
+            "A list and the filter hold 4096 flows each. Further flows are ignored.",
         ],
         memory: "at most 4096 flows of 40 bytes in the current list and 4096 of 112 bytes in \
                  the filter, with `unresponsive_test` `test_periods` times 16 bytes more; `lists` \

@@ -35,8 +35,7 @@ pub struct Params {
     /// Unit of queue and arrivals. Bytes are converted to packets of `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// If true, the probability is multiplied by packet size / `mean_packet`, so larger packets are
-    /// dropped or marked more often.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It also converts the link rate to packets per update.
@@ -53,11 +52,10 @@ impl Parameters for Params {
         paper: "S. Athuraliya, V. Li, S. Low, Q. Yin, REM: Active Queue Management, IEEE Network \
                 15(3), 2001",
         purpose: "Matches the arrival rate to the capacity and holds the queue at a target with a \
-                  price. The marks of several links add up to the sum of their prices.",
+                  price. The marks of several links add up to their prices' sum.",
         departures: &[
-            "Arrivals and capacity are packets per update, the unit of the authors' constants. \
-             Read as rates, as the equation is often printed, they would make the price 500 times \
-             more sensitive.",
+            "Arrivals and capacity are packets per update, as for the authors' constants. As rates \
+             they would make the price 500 times as sensitive.",
             "The capacity excludes framing; arrivals could never reach the bare link rate.",
             "Every arrival counts, including arrivals that are dropped.",
             "Packets that are not ECN-capable are dropped. ns-2 never signals them.",

@@ -16,30 +16,29 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// `p_out` above `p_in`.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold of In packets. While fewer In packets wait on average, none is dropped
-    /// early or marked.
+    /// Minimum threshold of In packets. Below this average of waiting In packets none is signalled.
     #[param(default = "40 packets")]
     pub min_in: QueueSize,
-    /// Maximum threshold of In packets. From this average number of waiting In packets on, every In
+    /// Maximum threshold of In packets. From this average of waiting In packets on, every In
     /// arrival is dropped.
     #[param(default = "70 packets")]
     pub max_in: QueueSize,
     /// Drop or mark probability of In packets when their average reaches `max_in`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub p_in: f64,
-    /// Minimum threshold of Out packets. Below this average queue of all packets, no Out packet is
-    /// dropped early or marked.
+    /// Minimum threshold of Out packets. Below this average of all packets no Out packet is
+    /// signalled.
     #[param(default = "10 packets")]
     pub min_out: QueueSize,
-    /// Maximum threshold of Out packets. From this average queue of all packets on, every Out
-    /// arrival is dropped.
+    /// Maximum threshold of Out packets. From this average of all packets on, every Out arrival is
+    /// dropped.
     #[param(default = "30 packets")]
     pub max_out: QueueSize,
     /// Drop or mark probability of Out packets when the average reaches `max_out`.
     #[param(default = 0.2, above = 0.0, most = 1.0)]
     pub p_out: f64,
-    /// If true, the probability of In packets rises to 1 between `max_in` and twice `max_in`, as in
-    /// gentle RED. If false, it jumps to 1.
+    /// If true, the probability of In packets rises to 1 between `max_in` and twice `max_in`. If
+    /// false, it jumps to 1.
     #[param(default)]
     pub gentle_in: bool,
     /// If true, the probability of Out packets rises to 1 between `max_out` and twice `max_out`.
@@ -55,13 +54,13 @@ pub struct Params {
     /// How RED spaces its drops and marks within each class.
     #[param(default)]
     pub gap: Gap,
-    /// DSCPs of In packets, 0 to 63. All other packets are Out. The default is low drop precedence
-    /// in RFC 2597, AF11 to AF41.
+    /// DSCPs of In packets, 0 to 63; all others are Out. The default is low drop precedence in RFC
+    /// 2597, AF11 to AF41.
     #[schemars(inner(range(max = 63)))]
     #[param(default = vec![10, 18, 26, 34])]
     pub in_codepoints: Vec<u8>,
-    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
-    /// the link is idle.
+    /// Mean packet size. It converts bytes to packets and sets the decay of the average on an idle
+    /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -74,17 +73,12 @@ impl Parameters for Params {
         title: "RED with In and Out",
         paper: "D. Clark, W. Fang, Explicit Allocation of Best-Effort Packet Delivery Service, \
                 IEEE/ACM Transactions on Networking 6(4), 1998",
-        purpose: "Two RED curves over one queue. Packets within the profile of their sender (In) \
-                  are protected; packets beyond it (Out) are dropped first.",
+        purpose: "Two RED curves over one queue: packets within their sender's profile (In) are \
+                  protected, packets beyond it (Out) dropped first.",
         departures: &[
-            "Where the paper leaves RED open, RIO follows `red`: forced drops are never marks, \
-             `gap` spaces signals with one count for each class, and with fewer than two packets \
-             waiting (In: In packets) nothing is signalled.",
-            "Both averages decay while the link is idle, until the next arrival of either class.",
-            "Otherwise the average of In packets moves at In arrivals only, and the average of all \
-             packets at every arrival. In ns-2 neither moves at Out arrivals.",
+            "Where the paper leaves RED open, RIO follows `red`. Forced drops are never marks, and \
+             each class has its own count.",
             "The DSCP makes a packet In. The paper's tag is any bit of the header.",
-            "Beyond the paper: `gentle_in` and `gentle_out`.",
         ],
         memory: "a byte per packet that waits",
     };

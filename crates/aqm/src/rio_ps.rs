@@ -15,23 +15,23 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of RIO-PS. The first `l_t` packets of a flow are Short, its later packets are Long.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold of Short packets. While fewer Short packets wait on average, none is
-    /// dropped early or marked.
+    /// Minimum threshold of Short packets. Below this average of waiting Short packets none is
+    /// signalled.
     #[param(default = "80 packets")]
     pub short_min_th: QueueSize,
-    /// Maximum threshold of Short packets. From this average number of waiting Short packets on,
-    /// every Short arrival is dropped.
+    /// Maximum threshold of Short packets. From this average of waiting Short packets on, every
+    /// Short arrival is dropped.
     #[param(default = "840 packets")]
     pub short_max_th: QueueSize,
     /// Drop or mark probability of Short packets when their average reaches `short_max_th`.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub short_max_p: f64,
-    /// Minimum threshold of Long packets. Below this average queue of all packets, no Long packet
-    /// is dropped early or marked.
+    /// Minimum threshold of Long packets. Below this average of all packets no Long packet is
+    /// signalled.
     #[param(default = "80 packets")]
     pub long_min_th: QueueSize,
-    /// Maximum threshold of Long packets. From this average queue of all packets on, every Long
-    /// arrival is dropped.
+    /// Maximum threshold of Long packets. From this average of all packets on, every Long arrival
+    /// is dropped.
     #[param(default = "1200 packets")]
     pub long_max_th: QueueSize,
     /// Drop or mark probability of Long packets when the average reaches `long_max_th`.
@@ -63,8 +63,8 @@ pub struct Params {
     /// Maximum number of flows that are remembered.
     #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
-    /// Mean packet size. It converts bytes to packets and sets how fast the average decays while
-    /// the link is idle.
+    /// Mean packet size. It converts bytes to packets and sets the decay of the average on an idle
+    /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -77,23 +77,15 @@ const MOST_FLOWS: u32 = 1 << 24;
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "RIO with Preference for Short flows",
-        paper: "L. Guo, I. Matta, The War between Mice and Elephants, ICNP 2001; thresholds of \
-                L. Le, dissertation, 2005, section 4.8.2",
-        purpose: "Gives the first packets of every flow a gentler RED curve than the rest, so \
-                  short transfers lose fewer packets.",
+        paper: "L. Guo, I. Matta, The War between Mice and Elephants, ICNP 2001; thresholds of L. \
+                Le, dissertation, 2005, section 4.8.2",
+        purpose: "Gives the first packets of every flow a gentler RED curve, so short transfers \
+                  lose fewer packets.",
         departures: &[
-            "The classifier sits before RIO at the same port; the paper puts it at the edge of the \
-             network. It counts a packet before RIO decides, so dropped packets count.",
-            "The curves are those of Le 2005. At equal averages they give Long packets 1.36 times \
-             the probability of Short packets. The rest of the preference comes from the average \
-             of Short packets, which is never larger.",
-            "Every T_c, L_t falls by 1 (at least to 1) with more than SLR active Short flows per \
-             active Long flow, or without a Long flow; it rises by 1 with fewer. Without flows it \
-             stays. At equal times T_u comes before T_c.",
-            "L_t starts at 10 packets, an object of about 10 kB. No source states it.",
+            "The classifier sits at the same port, before RIO; the paper puts it at the network's \
+             edge. Dropped packets count.",
             "While `max_flows` flows are remembered, packets of further flows are Short.",
             "The two directions of a connection are two flows.",
-            "RIO works as in `rio`, without the gentle slopes.",
         ],
         memory: "at most `max_flows` flows, of about 40 bytes, that sent within two T_u, and a \
                  byte per packet that waits",

@@ -19,8 +19,8 @@ pub struct Params {
     /// Number of levels (L), each with its own hash function.
     #[param(default = 2, least = 1, most = MOST_LEVELS)]
     pub levels: u32,
-    /// Bins per level (N). With B unresponsive flows, a share (1 - (1 - 1/N)^B)^L of the other
-    /// flows shares all its bins with some of them. More bins punish fewer innocent flows.
+    /// Bins per level (N). B unresponsive flows catch a share (1 - (1 - 1/N)^B)^L of the others.
+    /// More bins punish fewer innocent flows.
     #[param(default = 23, least = 1, most = MOST_BINS)]
     pub bins: u32,
     /// A bin is full when this many packets wait in it. Not given: 1.5 x `limit` / `bins`.
@@ -41,15 +41,13 @@ pub struct Params {
     /// How often the hash functions change, at least 10 us. 0 s: never.
     #[param(default = "20 s")]
     pub rehash: Time,
-    /// Rate that all flows in the penalty box share. A flow is in the penalty box when all its bins
-    /// have probability 1. Not given: 0.16/45 of the link rate.
+    /// Rate that all flows in the penalty box (all bins at probability 1) share. Not given: 0.16/45
+    /// of the link rate.
     pub penalty_rate: Option<Rate>,
-    /// Bytes that flows in the penalty box may send at once. Without room for the largest packet
-    /// none passes.
+    /// Bytes that the penalty box may send at once. Below the largest packet none passes.
     #[param(default = "3000 bytes")]
     pub penalty_burst: Bytes,
-    /// If true, one full bin is enough to drop a packet. If false, all bins of its flow must be
-    /// full.
+    /// If true, one full bin of a flow is enough to drop its packet. If false, all must be full.
     #[param(default)]
     pub drop_any_bin: bool,
     /// Mean packet size. It converts a `limit` in bytes to packets.
@@ -67,29 +65,17 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Stochastic Fair BLUE",
         paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, Stochastic Fair Blue: A Queue Management \
-                Algorithm for Enforcing Fairness, IEEE INFOCOM 2001; figure 2.11 of L. Le, \
-                dissertation, 2005",
-        purpose: "Finds flows that do not respond to signals, with a few counters. Flows hash to a \
-                  bin at each of several levels, and each bin runs BLUE. A flow is punished only \
-                  if all its bins are.",
+                Algorithm for Enforcing Fairness, IEEE INFOCOM 2001",
+        purpose: "Finds unresponsive flows with a few counters: flows hash to a bin at each of \
+                  several levels, and each bin runs BLUE.",
         departures: &[
-            "A packet is dropped if all bins of its flow are full, as in Linux. The figure drops \
-             if any bin is full, which punishes every flow that shares one bin with an offender; \
-             `drop_any_bin` follows the figure.",
-            "A bin is full at `bin_size` packets. In the figure it is full above that number.",
-            "The probability of a bin falls by `d2` when a departure leaves the bin empty or an \
-             arrival finds it empty. The figure uses one step for both directions.",
-            "While one set of bins decides, the next set, with other hash functions, counts \
-             packets too. Its probabilities change for flows that are being punished. A packet \
-             leaves the bins that it entered, even after the hash functions changed.",
-            "d1, d2, `freeze_time` and the order of `rehash` (10 to 29 s) follow Apple's XNU: a \
-             bin needs 200 steps to reach probability 1. The 2 s of the paper suit a shorter \
-             freeze time.",
+            "A packet is dropped if all bins of its flow are full, as in Linux. Figure 2.11 of Le \
+             2005 drops if any is; `drop_any_bin` follows it.",
+            "d1, d2, `freeze_time` and `rehash` follow Apple's XNU: a bin needs 200 steps to reach \
+             probability 1. The paper's 2 s suit a shorter freeze time.",
             "Linux does otherwise: it drops ECN-capable packets early above a probability of 1/2, \
              has no freeze time and 8 levels of 16 bins, and changes probabilities at arrivals \
              only.",
-            "Flows in the penalty box share one token bucket. Its size of 3000 bytes is aqmlab's \
-             choice.",
         ],
         memory: "2 L N bins of 24 bytes, and 24 bytes per packet that waits",
     };

@@ -23,8 +23,8 @@ pub struct Params {
     /// Maximum number of packets in one bucket. A packet that does not fit is dropped.
     #[param(default = 127, least = 1)]
     pub depth: u32,
-    /// IP bytes that a bucket sends in one turn. If it sends more, its next turn is shorter. Not
-    /// given: one packet.
+    /// IP bytes that a bucket sends in one turn; an excess shortens its next turn. Not given: one
+    /// packet.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
     /// How often the hash changes, so that two flows in one bucket separate again. Not given:
@@ -40,16 +40,9 @@ impl Parameters for Params {
         purpose: "Shares the link among flows. Each flow is hashed to a bucket, and the buckets \
                   take turns.",
         departures: &[
-            "The longest bucket has the most packets; among equals it is the bucket with the \
-             lowest number. It loses its newest packet, which can be the arrival. Only an overflow \
-             searches all buckets.",
-            "A new hash applies to new packets. Waiting packets stay, so packets of one flow can \
-             be reordered once after a perturbation.",
-            "`quantum`, `depth` and the defaults follow Linux. Without a quantum one turn is one \
-             packet, as in the paper.",
-            "A bucket moves to the end of the round when its credit is used up. Linux does \
-             otherwise: the bucket moves when its next turn comes, so buckets that become busy in \
-             between go first. The paper leaves this open.",
+            "Waiting packets keep their bucket at a new hash, so a flow can be reordered once per \
+             perturbation.",
+            "`quantum`, `depth` and defaults follow Linux.",
             "SFQ never signals, so it ignores ECN.",
         ],
         memory: "the packets that wait, and about 50 bytes per bucket",

@@ -22,14 +22,13 @@ pub struct Params {
     /// Size of the bucket: the most bytes that are sent at once.
     #[param(default = "15000 bytes", changeable)]
     pub burst: Bytes,
-    /// Rate within a burst, by a second bucket of `mtu` bytes. Not given: the rate of the link.
+    /// Rate within a burst, by a second bucket of `mtu` bytes. Not given: the link's rate.
     #[param(least = "8 kbit/s")]
     pub peak: Option<Rate>,
     /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Bytes added to the IP size of each packet when it is charged. Not given: the framing of the
-    /// link.
+    /// Bytes added to the IP size of each packet when it is charged. Not given: the link's framing.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.
@@ -41,13 +40,13 @@ impl Parameters for Params {
         title: "A shaper",
         paper: "the rule of Linux's sch_tbf",
         purpose: "Shapes the packets of any discipline to a rate: a packet leaves when the token \
-                  bucket has enough tokens for all of it.",
+                  bucket has enough for it.",
         departures: &[
             "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
             "Packets are never split.",
             "The reasons of a leaf to drop or mark count as early or forced.",
-            "A leaf that is a scheduler hands its packet over before the bucket has enough tokens, \
-             as in Linux, and the packet waits outside the leaf. A single FIFO keeps its packet.",
+            "A leaf that is a scheduler hands its packet over early, as in Linux, and it waits \
+             outside the leaf. A FIFO keeps its packet.",
         ],
         memory: "memory of the leaf, and two buckets",
     };

@@ -14,8 +14,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SRED.
 #[parameters]
 pub struct Params {
-    /// Buffer size (B). A packet that does not fit is dropped. The queue is measured in the unit of
-    /// this value; the paper uses bytes.
+    /// Buffer size (B). The queue has the same unit; the paper uses bytes. A packet that does not
+    /// fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Whether a hit raises the drop probability of the packet.
@@ -27,12 +27,12 @@ pub struct Params {
     /// Probability that a miss replaces the zombie (p_o).
     #[param(default = 0.25, above = 0.0, most = 1.0)]
     pub overwrite: f64,
-    /// Weight of the newest arrival in the average hit frequency. Not given: `overwrite` /
-    /// `zombies`, as fast as the list forgets.
+    /// Weight of the newest arrival in the hit frequency. Not given: `overwrite` / `zombies`, as
+    /// fast as the list forgets.
     #[param(above = 0.0, most = 1.0)]
     pub alpha: Option<f64>,
-    /// Drop probability while at least a third of the buffer is full and many flows are active.
-    /// From a sixth to a third it is a quarter of this value, below a sixth it is 0.
+    /// Drop probability from a third of the buffer on with many flows; a quarter of it from a sixth
+    /// on, 0 below.
     #[param(default = 0.15, above = 0.0, most = 1.0)]
     pub p_max: f64,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -61,15 +61,10 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Stabilized RED",
         paper: "T. Ott, T. Lakshman, L. Wong, SRED: Stabilized RED, IEEE INFOCOM 1999",
-        purpose: "Stabilizes the buffer occupancy for any number of flows. SRED keeps a list of \
-                  recent packets, the zombies, and compares each arrival with a random one. The \
-                  rate of hits, pairs of the same flow, gives the number of flows.",
+        purpose: "Stabilizes the buffer occupancy for any number of flows, which SRED estimates by \
+                  comparing arrivals with a list of recent packets.",
         departures: &[
-            "A hit replaces nothing. Every arrival is compared, including arrivals that are \
-             dropped. While the list fills, no arrival hits.",
             "Before the first hit the number of flows counts as large.",
-            "Zombies keep their counts, for a search for misbehaving flows, but not their time \
-             stamps, which no rule reads.",
             "The full rule's equation, p (1 + Hit / P), is clamped to 1.",
         ],
         memory: "the zombie list: 16 bytes for each of M zombies, at most 1.6 MB",

@@ -13,8 +13,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of step marking.
 #[parameters]
 pub struct Params {
-    /// Marking threshold, K in the paper. A packet is marked if it finds more than this waiting. A
-    /// smaller threshold means a shorter queue and, below a minimum, a loss of throughput.
+    /// Marking threshold, K in the paper. A packet that finds more waiting is marked. A smaller one
+    /// means a shorter queue and, below a minimum, less throughput.
     #[param(changeable)]
     pub threshold: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
@@ -33,8 +33,8 @@ impl Parameters for Params {
         title: "Step marking",
         paper: "M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, section 3.1; RFC 8257, \
                 section 3.1",
-        purpose: "Signals at once when the queue exceeds a threshold. Switches use it for \
-                  transports that react to the share of marked packets.",
+        purpose: "Signals at once when the queue exceeds a threshold, for transports that react to \
+                  the share of marked packets.",
         departures: &["Packets that are not ECN-capable are dropped instead of marked."],
         memory: "none",
     };

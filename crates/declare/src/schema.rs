@@ -75,7 +75,7 @@ pub struct Kind {
 }
 
 /// A key of a table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {
     /// The key.
     pub name: String,

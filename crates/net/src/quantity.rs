@@ -267,7 +267,7 @@ string_serde!(
     BYTE_UNITS,
     "an amount of data",
     "64 KiB",
-    "An amount of data: a number and one of bytes, kB, MB, GB, KiB, MiB, GiB; for example \"64 KiB\"."
+    "An amount of data: a number and bytes, kB, MB, GB, KiB, MiB or GiB; for example \"64 KiB\"."
 );
 
 impl Bytes {
@@ -346,7 +346,7 @@ serde_through_str!(
     QueueSize,
     "a queue length",
     "240 packets",
-    "A queue length: a number and one of packets, bytes, kB, MB, KiB, MiB; for example \"240 packets\"."
+    "A queue length: a number and packets, bytes, kB, MB, KiB or MiB; for example \"240 packets\"."
 );
 
 /// How often something happens, per second; in scenario files `"120 /s"`.

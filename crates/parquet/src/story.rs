@@ -15,8 +15,8 @@ columns! {
     Events("story.parquet", Small) of ((&'a StoryRow, &'a [PortParts])) |(row, ports)| {
         /// Its number, from 1.
         number: Values<u64> = row.number,
-        /// The number of the event that caused it; 0: none of the connection's. From `answered` back
-        /// to `asked` the causes are the critical path of the response.
+        /// The number of the event that caused it; 0: no event of the connection. From `answered`
+        /// back to `asked` the causes are the response's critical path.
         cause: Values<u64> = row.cause,
         /// When.
         time_ns ["ns"]: Values<u64> = row.time.as_nanos(),
@@ -44,8 +44,8 @@ columns! {
         part: Words = &part(row, ports),
         /// What it adds.
         duration_ns ["ns"]: Values<u64> = row.duration.as_nanos(),
-        /// The node or subscriber that held the packet for most of its wait in a tree of rates, with
-        /// `(ceil)` for its ceiling or `(rate)` for its assured rate; empty: none did.
+        /// The node or subscriber that held the packet for most of its wait in a tree of rates,
+        /// with `(ceil)` for its ceiling or `(rate)` for its assured rate; empty: none.
         held_by: Words = &held_by(row, ports),
     }
 }

@@ -35,12 +35,12 @@ columns! {
     Distribution("distribution.parquet", Small) of
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
-        /// `response` for response times; `flow` for durations of connections, from opening to
-        /// closing. Aborted connections do not count.
+        /// `response` for response times; `flow` for connections from opening to closing, aborted
+        /// ones excluded.
         of: Words = of,
         /// Class of traffic.
         class: ClassNames = class,
-        /// Upper end of the bin. A bin is at most 1/1000 of its value wide, or 1 us.
+        /// Upper end of the bin, which is at most 1/1000 of its value wide, or 1 us.
         below_s ["s"]: Values<f64> = below,
         /// Number of values in the bin.
         count: Values<u64> = count,
@@ -57,7 +57,7 @@ columns! {
         link: Words = &name.link,
         /// `forward` or `reverse`.
         direction: Words = name.direction,
-        /// Upper end of the bin. A bin is at most 1/128 of its value wide, or 1 ns.
+        /// Upper end of the bin, which is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
         /// Number of packets in the bin.
         count ["packets"]: Values<u64> = count,
@@ -75,7 +75,7 @@ columns! {
         direction: Words = name.direction,
         /// Class of traffic.
         class: ClassNames = class,
-        /// Upper end of the bin. A bin is at most 1/128 of its value wide, or 1 ns.
+        /// Upper end of the bin, which is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
         /// Number of packets in the bin.
         count ["packets"]: Values<u64> = count,
@@ -120,12 +120,12 @@ columns! {
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
         /// `one-way` for one-way delays of datagrams, `variation` for their absolute inter-packet
-        /// delay variation, `rtt` for the round-trip times that senders of responses measured,
-        /// `rtt-increase` for the increase of these over the idle path.
+        /// delay variation, `rtt` for measured round-trip times of senders of responses,
+        /// `rtt-increase` for their increase over the idle path.
         of: Words = of,
         /// Class of traffic.
         class: ClassNames = class,
-        /// Upper end of the bin. A bin is at most 1/128 of its value wide, or 1 ns.
+        /// Upper end of the bin, which is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
         /// Number of values in the bin.
         count: Values<u64> = count,
@@ -210,11 +210,9 @@ columns! {
         direction: Words = name.direction,
         /// Time of arrival at the discipline.
         arrive_ns ["ns"]: Values<u64> = row.arrived.as_nanos(),
-        /// Time in the discipline. Empty if the packet was dropped or still waited at the end of
-        /// the run.
+        /// Time in the discipline. Empty: the packet was dropped or still waited at the end.
         wait_ns ["ns"]: OptionalTimes = row.waited.map(Time::as_nanos),
-        /// Time in the device ring after the discipline. Empty without a ring, or if the packet was
-        /// still in it.
+        /// Time in the device ring after the discipline. Empty: no ring, or still in it.
         ring_ns ["ns"]: OptionalTimes = row.in_ring.map(Time::as_nanos),
         /// Number of the connection, as in `flows.parquet`.
         flow: Values<u64> = row.flow,
@@ -234,8 +232,7 @@ columns! {
         /// ECN field on arrival: `not-ect`, `ect0`, `ect1` or `ce`.
         ecn: Words = row.ecn_name(),
         /// Outcome: `left`; `marked`: left with a new mark; `wire`: left and was lost at random;
-        /// `waiting`: still waited at the end of the run; else the discipline's reason to drop it,
-        /// as in the summary.
+        /// `waiting`: still waited at the end; else the discipline's reason for a drop.
         outcome: Words = row.outcome.name(),
         /// Packets in the discipline on arrival, without this packet.
         backlog_packets ["packets"]: Values<u32> = row.backlog_packets,
@@ -271,8 +268,8 @@ columns! {
             row.probe.control.queueing_delay.map(Time::as_secs_f64),
         /// Segments in queues that a delay-based congestion control estimates; empty for others.
         law_segments ["segments"]: OptionalValues = row.probe.control.segments,
-        /// What the congestion control is doing: `slow-start` or `avoidance`, of BBR its state; empty:
-        /// the sender does not show it.
+        /// State of the congestion control: `slow-start`, `avoidance`, or BBR's state; empty: not
+        /// shown.
         phase: Words = control(row).map_or("", |it| it.phase),
         /// Rate at which segments leave, headers included (QUIC: UDP payload); empty: they are not paced.
         pacing_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.pacing_rate)),

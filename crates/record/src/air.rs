@@ -54,13 +54,11 @@ pub struct StationsOnAir {
 }
 
 results! {
-    /// What was on the air between the access point and alike stations, in one direction, in the
-    /// measured span.
+    /// The air between the access point and alike stations, in one direction, in the measured span.
     pub struct AirSummary {
         /// Stations that are alike.
         stations: u64 = "stations", NUMBER;
-        /// Share of time in which their transmissions were on the air, all together, those included
-        /// that were not understood.
+        /// Share of time with their transmissions on the air, failed ones included.
         airtime_share: f64 = "time on the air", SHARE;
         /// Transmissions, each an aggregate of packets or a single one.
         transmissions: u64 = "transmissions", NUMBER;
@@ -72,7 +70,7 @@ results! {
         retried_packets: u64 = "sent again", PACKETS;
         /// Packets that were given up after their last try.
         given_up_packets: u64 = "given up", PACKETS;
-        /// Transmissions that did not begin because a higher access category of the same sender began at
+        /// Transmissions that waited because a higher access category of the same sender began at
         /// the same time. Only with `edca`.
         #[serde(skip_serializing_if = "Option::is_none")]
         internal_collisions: Option<u64> = "internal collisions", NUMBER;

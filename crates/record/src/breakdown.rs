@@ -36,13 +36,12 @@ macro_rules! parts {
         }
 
         results! {
-            /// Where the time of a class's responses went in the mean: of all of them (`all`), and of
-            /// the slowest 50, 10 and 1 % (`slowest_50`, `slowest_10`, `slowest_1`).
-            ///
-            /// The critical path of a response leads from its request to its last byte: each segment
-            /// on it was sent because of the event before it. The parts are what this path waited
-            /// for. They add up to the response time, exactly. A band is rounded up to a whole
-            /// response. Its edge is known to within 1/128.
+            /// Where the mean response time of a class went: of all responses (`all`), and of the
+            /// slowest 50, 10 and 1 % (`slowest_50`, `slowest_10`, `slowest_1`). The critical path
+            /// of a response leads from its request to its last byte; each segment on it was sent
+            /// because of the event before it. The parts are the waits on this path. They add up to
+            /// the response time, exactly. A band is rounded up to a whole response; its edge is
+            /// known within 1/128.
             pub struct PartsSummary {
                 /// Responses in the band.
                 count: u64 = "responses", NUMBER;
@@ -68,8 +67,8 @@ macro_rules! parts {
                 ring_s: f64 = "wait in the device ring", MILLISECONDS;
                 /// Transmission time on the wire, framing included, or processing time in a router.
                 transmission_s: f64 = "transmission", MILLISECONDS;
-                /// Share of responses with the longest loss repair caused by a drop here, by the
-                /// discipline's reason. `wire`: lost at random on the wire.
+                /// Share of responses with the longest loss repair caused by a drop here, by
+                /// reason. `wire`: lost at random.
                 lost_share: BTreeMap<String, f64> = "losses here on the path", SHARE;
             }
         }
@@ -101,8 +100,8 @@ parts! {
     PropagationHandshake, propagation_handshake, "handshake";
     /// Propagation of the request and of its first answer. No window can avoid it.
     PropagationExchange, propagation_exchange, "request and answer";
-    /// Propagation of trips that waited for the congestion window in slow start: of the ACK, and of
-    /// the data that it released.
+    /// Propagation of trips that waited for the congestion window in slow start: the ACK's, and
+    /// that of the data it released.
     PropagationSlowStart, propagation_slow_start, "slow start";
     /// Propagation of trips that waited for the congestion window in congestion avoidance.
     PropagationCongestionAvoidance, propagation_congestion_avoidance, "congestion avoidance";
@@ -126,7 +125,7 @@ parts! {
     ProbeTimeout, probe_timeout, "PTO";
     /// Waiting for RACK's reordering timer, or QUIC's time threshold.
     ReorderingTimer, reordering_timer, "reordering timer";
-    /// Time from the first transmission of a lost segment until the last start of the timer that
+    /// Time from the first transmission of a lost segment to the last start of the timer that
     /// detected the loss.
     RecoveryBeforeTimer, recovery_before_timer, "before the timer";
     /// Time from the expiry of that timer until the retransmission.
@@ -208,8 +207,7 @@ counts! {
     DelayedAcks, delayed_acks;
     /// Segments on the path that were retransmitted because the first copy was dropped.
     Losses, losses;
-    /// Segments on the path that were retransmitted although the first copy had arrived, because an
-    /// ACK was late or lost.
+    /// Segments on the path that were retransmitted although the first copy had arrived.
     FirstCopiesArrived, first_copies_arrived;
 }
 

@@ -8,43 +8,40 @@ use crate::declaration::results;
 results! {
     null fields left out;
 
-    /// Quality for the users of a class in the measured span. A class has only the metrics of its
-    /// own application.
+    /// Quality for the users of a class in the measured span. A class has only its application's
+    /// metrics.
     pub struct QualitySummary {
-        /// Median page load time, from the first SYN to the last byte of the last object, of pages
-        /// that were completed in the measured span.
+        /// Median page load time, from the first SYN to the last byte of the last object.
         page_load_p50_s: Option<f64> = "median page load time", SECONDS,
             digits 2, head "page load p50 s", name "page_load_p50";
         percentiles page_load_p(75, 95 [head "page load p95 s"])_s = (N " page load time"), SECONDS,
             of " of the page load times", names "page_load_p", each (digits 2);
         /// ObjectIndex (Bocchi et al. 2016): mean time from the start of a page to the arrival of
-        /// each of its objects, over pages that were completed in the measured span.
+        /// each object, over completed pages.
         #[cfg(feature = "http3")]
         object_index_mean_s: Option<f64> = "mean object index", SECONDS,
             digits 3, head "object index s", name "object_index";
         percentiles throughput_p(
             5 "5th percentile of the user-perceived throughput (3GPP TR 36.814): file size / time \
-               from the first SYN to the last byte, of files that were completed in the measured \
-               span." [head "user p5 Mbit/s"], 50 [head "user p50 Mbit/s"], 95
+               from the first SYN to the last byte." [head "user p5 Mbit/s"], 50 [head "user p50 Mbit/s"], 95
         )_bps = (N " user throughput"), BIT_RATE, of " of the user-perceived throughput",
             names "user_throughput_p", each (digits 2, better "more");
         /// Share of the viewing time, from the first picture on, in which the video stalled.
         stall_ratio: Option<f64> = "stalled", SHARE, digits 2, head "stalled %", name "stall_ratio";
         /// Stalls of all viewers that started in the measured span.
         stalls: Option<u64> = "stalls", NUMBER, digits 0;
-        /// Mean time from the first request to the first picture, of viewers with a first picture
-        /// in the measured span.
+        /// Mean time from the first request to the first picture.
         startup_delay_mean_s: Option<f64> = "mean start-up delay", SECONDS,
             digits 2, head "start-up s";
-        /// Mean bit rate: of the encodings of segments that arrived in the measured span, or of
-        /// complete frames of an interactive stream.
+        /// Mean bit rate: of arrived segments' encodings, or of complete frames of an interactive
+        /// stream.
         bitrate_mean_bps: Option<f64> = "mean bit rate", BIT_RATE,
             digits 2, head "video Mbit/s", name "bitrate", after "freeze_ratio", better "more";
         /// Changes of the bit rate between consecutive segments, per viewer and minute.
         switches_per_min: Option<f64> = "switches per minute", NUMBER,
             digits 2, head "switches/min", after "bitrate_mean_bps";
         /// Mean opinion score by the E-model (ITU-T G.107), 1 to 4.5, over calls and windows of 10
-        /// s. Packets sent in the last second of the measured span are not rated.
+        /// s. The last second of the span is not rated.
         mos_mean: Option<f64> = "mean MOS", NUMBER,
             digits 2, head "MOS", name "mos", within (1.0, 4.5), better "more";
         /// Minimum opinion score of any call in any window of 10 s.
@@ -58,15 +55,14 @@ results! {
         /// Share of voice packets that were lost or too late to be played.
         playout_loss_rate: Option<f64> = "lost or late", SHARE, digits 2, head "lost or late %";
         percentiles frame_delay_p(
-            50 "Median delay of video frames, from capture to the arrival of the last packet, of \
-                frames that were completed in the measured span." [head "frame p50 ms"],
+            50 "Median delay of video frames, from capture to the arrival of the last packet." [head "frame p50 ms"],
             95, 99 [head "frame p99 ms"]
         )_s = (N " frame delay"), MILLISECONDS, of " of the frame delays",
             names "frame_delay_p", each (digits 1);
         /// Share of frames that took longer than 150 ms or were never complete.
         late_frame_share: Option<f64> = "late frames", SHARE, digits 2, head "late frames %";
-        /// Share of time in which the picture was frozen: gaps between complete frames that exceed
-        /// three frame times and also one frame time + 150 ms.
+        /// Share of time with a frozen picture: gaps between complete frames beyond three frame
+        /// times and one frame time + 150 ms.
         freeze_ratio: Option<f64> = "frozen", SHARE, digits 2, head "frozen %", name "freeze_ratio";
         percentiles input_delay_p(
             50 "Median input delay: from a player's input to the arrival of the frame that shows \

@@ -39,15 +39,14 @@ impl SocketStats {
 }
 
 results! {
-    /// The sockets of hosts, at the clients' and at the servers' side, in the measured span. Only
-    /// runs with `topology.hosts.sockets` have them.
+    /// Sockets of the clients' and of the servers' hosts in the measured span. Only with
+    /// `topology.hosts.sockets`.
     pub struct SocketSummary {
         /// Mean number of open sockets of a host, over hosts that had one.
         open_mean: f64 = "open sockets", NUMBER, digits 1;
         /// Most that a host had open at once.
         open_max: u32 = "most open sockets", NUMBER, digits 0;
-        /// Share of the time for which a host had all its sockets open, mean over the same
-        /// hosts.
+        /// Share of the time for which a host had all its sockets open, mean over the hosts.
         full_share: f64 = "all sockets open", SHARE, digits 1;
         /// Connections that waited for a socket and got it: clients before they connect, servers
         /// before they accept.

@@ -57,9 +57,8 @@ results! {
 }
 
 results! {
-    /// One direction of a link in the measured span.
-    ///
-    /// A packet belongs to a count when the event that is counted falls into the measured span.
+    /// One direction of a link. A packet counts when the counted event falls into the measured
+    /// span.
     pub struct LinkSummary {
         /// Packets that arrived at the queue.
         arrived_packets: u64 = "arrived", PACKETS, digits 0, head "arrived";
@@ -79,21 +78,21 @@ results! {
         throughput_bps: f64 = "throughput", BIT_RATE, digits 2, head "Mbit/s", name "throughput";
         /// Share of time in which the wire was busy. Framing counts.
         utilization: f64 = "utilization", SHARE, digits 1, head "busy %", name "utilization";
-        /// Time average of the packets in the discipline. It is exact, not from samples. Packets on
-        /// the wire and in the device ring do not count.
+        /// Time average of the packets in the discipline, exact. Packets on the wire and in the
+        /// device ring do not count.
         queue_mean_packets: f64 = "mean queue", PACKETS, digits 1, head "queue mean", name "queue";
         /// Maximum number of packets in the discipline.
         queue_max_packets: u32 = "largest queue", PACKETS,
             digits 0, head "queue max", after "queue_p99_packets";
-        /// Median of the queue lengths that are sampled every `measure.queue_sample`: the smallest
-        /// length that half of the samples do not exceed.
+        /// Median of the queue lengths sampled every `measure.queue_sample`: the smallest that half
+        /// of the samples do not exceed.
         queue_p50_packets: Option<u32> = "50 % queue", PACKETS;
         /// 95th percentile of the sampled queue lengths.
         queue_p95_packets: Option<u32> = "95 % queue", PACKETS, digits 0, head "queue p95";
         /// 99th percentile of the sampled queue lengths.
         queue_p99_packets: Option<u32> = "99 % queue", PACKETS;
-        /// Mean queueing delay (sojourn time): the time in the discipline, of packets that left it
-        /// for the wire or the device ring.
+        /// Mean queueing delay (sojourn time) in the discipline, of packets that left it for the
+        /// wire or the device ring.
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS,
             digits 1, head "delay mean ms", name "delay";
         percentiles sojourn_p(
@@ -105,7 +104,7 @@ results! {
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS, digits 1, name "delay_max";
         /// Dropped packets by reason. Common reasons are `early` (the discipline signalled
         /// congestion), `forced` (it was in a state in which it only drops) and `overflow` (the
-        /// buffer was full). Pages of disciplines list the others.
+        /// buffer was full). Pages of disciplines list others.
         drops: BTreeMap<String, u64> = "drops", PACKETS;
         /// Marked packets by reason, for the reasons with which the discipline can mark.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
@@ -120,9 +119,8 @@ results! {
         plans: BTreeMap<String, PartSummary> = "by plan", NUMBER;
     }
 
-    /// A node or a plan of a tree of rates in one direction of a link, in the measured span.
-    ///
-    /// Hosts that no plan has are in no plan and below no node where they pass ahead of all. Where they
+    /// A node or a plan of a tree of rates in one direction of a link, in the measured span. Hosts
+    /// without a plan are in no plan, and below no node where they pass ahead of all. Where they
     /// share a leaf, it is one more subscriber of its plan.
     pub struct PartSummary {
         /// Subscribers: of the plan, or below the node.
@@ -137,14 +135,14 @@ results! {
         dropped_packets: u64 = "dropped", PACKETS;
         /// Packets that their queues marked.
         marked_packets: u64 = "marked", PACKETS;
-        /// Share of the measured span in which packets waited and the ceiling held them. A plan has
-        /// the mean over its subscribers.
+        /// Share of the measured span in which packets waited and the ceiling held them. For a
+        /// plan: the mean over subscribers.
         at_ceiling: f64 = "at the ceiling", SHARE;
-        /// Share of the measured span in which packets waited and the assured rate was used up: they
-        /// could go on only with what others lent. A plan has the mean over its subscribers.
+        /// Share of the measured span in which packets waited and the assured rate was used up, so
+        /// they could only borrow. For a plan: the mean over subscribers.
         borrowing: f64 = "borrowing", SHARE;
-        /// Jain's index `(Σx)² / (n Σx²)` over the throughput `x` of the active subscribers: 1 when all
-        /// get the same.
+        /// Jain's index `(Σx)² / (n Σx²)` over the throughput `x` of active subscribers; 1: equal
+        /// shares.
         subscribers_jain: Option<f64> = "Jain's index of subscribers", NUMBER,
             within (0.0, 1.0), better "more";
         /// Mean of the queueing delays of these packets.
@@ -155,8 +153,8 @@ results! {
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS;
     }
 
-    /// Packets of one class that left the discipline of one direction of a link in the measured
-    /// span. A class without packets on the link has no entry.
+    /// Packets of one class that left the discipline of one direction of a link. A class without
+    /// packets there has no entry.
     pub struct TransitSummary {
         /// Packets of the class that left the discipline for the wire or the device ring.
         left_packets: u64 = "left", PACKETS;
@@ -195,12 +193,10 @@ results! {
         gt_3s: Option<f64> = "> 3 s", SHARE, digits 1, head "> 3 s %", name "gt_3s";
     }
 
-    /// Connections and flows of datagrams of a class of traffic.
-    ///
-    /// Connections that ended in the measured span are counted with all that happened on them.
-    /// Where a field says so it counts all connections instead, also those that go on when the
-    /// span ends, such as endless transfers, and only what happened in the span. A live run cannot
-    /// see these, nor windows, round trips, delays of datagrams and fast retransmits.
+    /// Connections and flows of datagrams of a class. Connections that ended in the measured span
+    /// count with all that happened on them. Where a field says so, all connections count instead,
+    /// open ones such as endless transfers included, with what happened in the span. A live run
+    /// cannot see these, nor windows, round trips, delays of datagrams and fast retransmits.
     pub struct FlowSummary {
         /// Connections that ended in the measured span, and flows of datagrams.
         count: u64 = "connections", NUMBER, digits 0, head "connections";
@@ -218,19 +214,19 @@ results! {
         /// Application bits per second that clients received in the measured span.
         goodput_bps: f64 = "goodput", BIT_RATE,
             digits 3, head "goodput Mbit/s", name "goodput", better "more";
-        /// Application bits per second that servers received in the measured span. Only in runs of
-        /// a program over a simulated link (`aqmlab shell`).
+        /// Application bits per second that servers received in the measured span. Only with
+        /// `aqmlab shell`.
         #[cfg(feature = "uploads")]
         #[serde(skip_serializing_if = "Option::is_none")]
         upload_goodput_bps: Option<f64> = "upload goodput", BIT_RATE,
             digits 3, head "upload Mbit/s", name "upload", better "more";
-        /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of the connections. 1 means equal
-        /// shares. It is useful for connections that compete all the time (bulk transfers), and not
-        /// for web connections, which have a goodput that depends on their size.
+        /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of connections; 1: equal shares. It
+        /// suits connections that compete all the time (bulk). The goodput of web connections
+        /// depends on their size.
         fairness_jain: Option<f64> = "Jain's index", NUMBER,
             digits 3, head "Jain", name "fairness", within (0.0, 1.0), better "more";
-        /// Jain's index over goodput x minimum round-trip time (Zhang and Qiu 2000). 1 means that
-        /// goodput is inversely proportional to the round-trip time.
+        /// Jain's index over goodput x minimum round-trip time (Zhang and Qiu 2000); 1: goodput is
+        /// inversely proportional to the round-trip time.
         fairness_normalized: Option<f64> = "normalized fairness", NUMBER, better "more";
         /// Retransmitted SYN and SYN-ACK segments.
         retransmitted_syn: u64 = "SYN sent again", NUMBER, digits 0, head "SYN again";
@@ -238,11 +234,10 @@ results! {
         retransmitted_fin: u64 = "FIN sent again", NUMBER, digits 0, head "FIN again";
         /// Retransmitted data segments.
         retransmitted_data: u64 = "data sent again", NUMBER, digits 0, head "data again";
-        /// Expiries of the retransmission timer over the whole life of the connections that ended
-        /// in the measured span.
+        /// Expiries of the retransmission timer over the whole life of the ended connections.
         closed_timeouts: u64 = "timeouts", NUMBER, digits 0, head "timeouts";
-        /// Share of the ended connections with a fast retransmit at either end: a loss that was
-        /// repaired without waiting for the timer.
+        /// Share of the ended connections with a fast retransmit at either end, a repair without
+        /// the timer.
         fast_retransmit_share: Option<f64> = "with fast retransmit", SHARE;
         /// Data segments of all connections that were lost at a queue or on a wire in the measured
         /// span.
@@ -257,9 +252,9 @@ results! {
         /// Retransmitted data segments of all connections in the measured span.
         span_retransmitted_data: Option<u64> = "data sent again in the span", NUMBER,
             digits 0, head "data again in span";
-        /// Minimum round-trip time that senders of responses measured in the measured span, on all
+        /// Minimum round-trip time measured by senders of responses in the span, on all
         /// connections. Samples are data segments sent once (Karn): one per round trip, or every
-        /// ACK with time stamps. They include the receiver's ACK delay.
+        /// ACK with time stamps. They include the ACK delay.
         rtt_min_s: Option<f64> = "shortest RTT", MILLISECONDS, digits 1, name "rtt_min";
         /// Mean of the measured round-trip times.
         rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS, name "rtt";
@@ -267,22 +262,21 @@ results! {
             50 [digits 1, head "RTT p50 ms"], 95 [digits 1, head "RTT p95 ms"], 99
         )_s = (N " RTT"), MILLISECONDS, of " of the measured round-trip times, exact to 1/128",
             names "rtt_p", each ();
-        /// Mean of the sender's smoothed round-trip time over the samples (SRTT of RFC 6298, or its
-        /// equivalent in the stack, on the clock of the stack's timer).
+        /// Mean of the sender's smoothed round-trip time over the samples (SRTT of RFC 6298 or the
+        /// stack's equivalent).
         srtt_mean_s: Option<f64> = "smoothed RTT", MILLISECONDS, name "srtt";
-        /// Mean over the samples of the round-trip time on an idle path: propagation, plus
-        /// transmission of a full segment forth and an ACK back on every link, at the initial rates
-        /// of the links.
+        /// Mean over the samples of the idle path's round-trip time: propagation, plus a full
+        /// segment forth and an ACK back on every link at its initial rate.
         rtt_idle_s: Option<f64> = "idle RTT", MILLISECONDS, name "rtt_idle";
         percentiles rtt_increase_p(
-            50 "Median increase of the measured round-trip time over the idle path, exact to \
-                1/128. Queues and delayed ACKs cause it.",
+            50 "Median increase of the measured round-trip time over the idle path, within 1/128. \
+                Queues and delayed ACKs cause it.",
             95 [digits 1]
         )_s = (N " RTT increase"), MILLISECONDS,
             of " of the increase of the measured round-trip time over the idle path",
             names "rtt_increase_p", each ();
-        /// Mean congestion window of senders of responses at the round-trip samples. Each
-        /// connection counts once per round trip, or once per ACK with time stamps.
+        /// Mean congestion window of senders of responses at the round-trip samples: once per round
+        /// trip, or per ACK with time stamps.
         cwnd_mean_bytes: Option<f64> = "mean cwnd", BYTES, digits 1, head "cwnd kB", name "cwnd";
         /// Mean congestion window at the end of the measured span, of senders of responses with
         /// open connections.
@@ -307,15 +301,14 @@ results! {
             names "datagram_delay_p", each (digits 1);
         /// Maximum one-way delay. It is exact.
         datagram_delay_max_s: Option<f64> = "longest one-way delay", MILLISECONDS;
-        /// Interarrival jitter J of RFC 3550, section 6.4.1, estimated for each flow from its first
-        /// datagram on. The value is the mean of J over all datagrams that arrived in the measured
-        /// span.
+        /// Interarrival jitter J of RFC 3550, section 6.4.1, per flow from its first datagram on;
+        /// the mean over datagrams that arrived in the span.
         datagram_jitter_s: Option<f64> = "jitter", MILLISECONDS,
             digits 2, head "jitter ms", name "jitter";
         percentiles datagram_ipdv_p(
-            50 "Median of the absolute inter-packet delay variation (IPDV, RFC 5481, section 4.1), \
-                exact to 1/128: the difference between the one-way delays of a datagram and of the \
-                previous datagram of its flow. If either is lost, the pair does not count.",
+            50 "Median absolute inter-packet delay variation (IPDV, RFC 5481, section 4.1), within \
+                1/128: the difference between the one-way delays of consecutive datagrams of a \
+                flow. Pairs with a lost datagram do not count.",
             95, 99 [digits 2, head "IPDV p99 ms"]
         )_s = (N " IPDV"), MILLISECONDS,
             of " of the inter-packet delay variation, exact to 1/128", names "ipdv_p", each ();
@@ -323,8 +316,8 @@ results! {
         /// on/off sources count.
         datagram_gap_max_s: Option<f64> = "longest gap", MILLISECONDS,
             digits 1, head "longest gap ms", name "gap";
-        /// Maximum number of consecutive datagrams that a flow lost, in sending order (the longest
-        /// loss period of RFC 3357).
+        /// Most consecutive datagrams that a flow lost, in sending order (longest loss period of
+        /// RFC 3357).
         datagram_loss_run_max: Option<u64> = "longest run of losses", DATAGRAMS,
             digits 0, head "lost in a row";
         /// Shares of connections by the kinds of segments that either end retransmitted until the

@@ -12,8 +12,7 @@ use toml::Value;
 #[parameters]
 #[derive(Eq)]
 pub struct Change {
-    /// Time of the change, from the start of the run. It takes effect before all other events at
-    /// that time.
+    /// Time of the change, from the start of the run. It precedes all other events at that time.
     #[param(unwritten)]
     pub at: Option<Time>,
     /// Instead of `at`: a phase of a congestion control at which the value changes.
@@ -21,8 +20,8 @@ pub struct Change {
     pub when: Option<When>,
     /// What changes: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`,
     /// `LINK.DIRECTION.discipline.PARAMETER`, `traffic.CLASS.` and its `users`, `sessions`, `flows`
-    /// or `rate`, or, with an `external` control, `congestion_control.PARAMETER`. The end of a key,
-    /// such as `discipline.PARAMETER`, is enough if no other key ends with it.
+    /// or `rate`, or, with an `external` control, `congestion_control.PARAMETER`. The end of a key
+    /// is enough if no other key ends with it.
     pub key: String,
     /// New value, as the scenario would state it.
     #[serde(deserialize_with = "scalar")]

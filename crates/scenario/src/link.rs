@@ -27,19 +27,19 @@ pub struct Link {
     /// Packets in the ring of the network card, which the discipline does not see.
     #[param(default)]
     pub device_ring: Packets,
-    /// Number of ring entries that must be free before the driver refills the ring while packets
-    /// wait. Not given: one. Cards that interrupt once for a chain of packets refill in chains.
+    /// Free ring entries at which the driver refills the ring while packets wait. Not given: one.
+    /// Cards that interrupt once per chain of packets refill in chains.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
-    /// If true, the discipline counts the packets in the ring as its own, as with some drivers.
-    /// Only for an AQM that decides on arrival.
+    /// If true, the discipline counts the packets in the ring too. Only for an AQM that decides on
+    /// arrival.
     #[param(default, unwritten)]
     pub device_ring_counted: bool,
     /// Processor of the router, which every packet passes before the queue.
     #[param(table, unwritten)]
     pub input: Option<Input>,
-    /// A policer before the queue, and after the processor: a table of the discipline `policer`
-    /// without its `kind`. Results list it as a separate link, `LINK-policer`.
+    /// A policer before the queue, and after the processor: keys of the discipline `policer`.
+    /// Results list it as the link `LINK-policer`.
     #[cfg(feature = "shapers")]
     #[param(table, unwritten)]
     pub policer: Option<policer::Params>,
@@ -61,19 +61,17 @@ pub struct Link {
     /// Changes of the propagation delay, in order of time. Packets are never reordered.
     #[param(default, table, unwritten)]
     pub delay_changes: Vec<DelayChange>,
-    /// Packets leave the link together, at multiples of this period: ACKs or data that a link
-    /// aggregates. 0 is off.
+    /// Packets leave the link together, at multiples of this period, as with aggregation. 0 is off.
     #[param(default, check = limits::time, unwritten)]
     pub ack_batch: Time,
     /// Times in which the link starts no transmission, in order of time.
     #[param(default, table, unwritten)]
     pub outages: Vec<Outage>,
-    /// When a link with varying capacity can send: a trace of opportunities. `rate` is then its
-    /// mean rate.
+    /// Trace of the link's sending opportunities, for a varying capacity. `rate` is then its mean.
     #[param(table, unwritten)]
     pub trace: Option<Trace>,
-    /// The queue discipline: the name of a preset, or a table. A table has a `kind` and parameters,
-    /// or a `preset` and keys that replace the values of the preset.
+    /// The queue discipline: the name of a preset, or a table with a `kind` and parameters, or with
+    /// a `preset` and keys that replace its values.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     pub discipline: Discipline,
@@ -104,7 +102,7 @@ pub(crate) fn loss(key: &str, found: f64) -> Result<(), Problem> {
 #[parameters]
 #[derive(Eq)]
 pub struct RateChange {
-    /// Time of the change, from the start of the run. A transmission in progress ends at its old
+    /// Time of the change, from the start of the run. A transmission in progress keeps its old
     /// rate.
     #[param(unwritten)]
     pub at: Option<Time>,

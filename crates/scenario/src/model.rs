@@ -17,8 +17,8 @@ pub struct Scenario {
     /// Seed of every random stream.
     #[param(default = 1)]
     pub seed: u64,
-    /// Offered load as a share of the bottleneck rate: the mean throughput of the same sources on
-    /// an uncongested network. Sources without a number of users (or a rate) are calibrated to it.
+    /// Offered load as a share of the bottleneck rate: the mean throughput of the same sources
+    /// without congestion. Sources without a number of users or a rate are calibrated to it.
     #[param(check = load, unwritten)]
     pub load: Option<f64>,
     /// What is measured, and when.
@@ -99,8 +99,7 @@ pub enum ResponseTime {
     /// At the client's first SYN.
     #[default]
     Connect,
-    /// At its last SYN, so waiting for the retransmission of a SYN does not count. With QUIC: at
-    /// the first packet.
+    /// At its last SYN, so a retransmitted SYN does not count. With QUIC: at the first packet.
     LastSyn,
     /// At the request, so the handshake does not count.
     Request,
@@ -120,8 +119,7 @@ pub enum Record {
     Packets,
     /// `subscribers.parquet`: one row for each subscriber of a tree of rates.
     Subscribers,
-    /// `sojourn.parquet`: how long packets stayed in the queues, as counts in bins. Every run
-    /// writes it, so naming it changes nothing.
+    /// `sojourn.parquet`: time in the queues, as counts in bins. Every run writes it.
     Sojourn,
 }
 
@@ -139,8 +137,7 @@ pub struct FlowTrace {
     /// Only connections that start at or after this time of the run.
     #[param(default)]
     pub after: Time,
-    /// Minimum time between two rows of a connection. 0 records every segment that the sender
-    /// receives and every timer.
+    /// Minimum time between two rows of a connection. 0 records every ACK and timer.
     #[param(default)]
     pub period: Time,
 }

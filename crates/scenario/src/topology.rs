@@ -20,10 +20,10 @@ aqmlab_declare::tagged! {
     pub enum Topology {
         /// Clients on one side, servers on the other, one link between them.
         Dumbbell(Dumbbell),
-        /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers.
-        /// The path `cross-1` crosses only the first congested link, `cross-2` only the second.
-        /// Links are called `in`, `core-1`, `core-2`, ..., `out`. The links of the cross-traffic
-        /// are called `cross-1-in`, `cross-1-out`, ...
+        /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers,
+        /// `cross-1` only the first congested link, `cross-2` only the second. Links are `in`,
+        /// `core-1`, `core-2`, ..., `out`; those of the cross-traffic are `cross-1-in`,
+        /// `cross-1-out`, ...
         ParkingLot(ParkingLot),
         /// Any links and the paths over them.
         Network(Network),
@@ -48,8 +48,8 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Number of routers. The links between them are `in`, then `core-1`, `core-2` and so on, then
-    /// `out`. With the hosts' own links, six routers make paths of seven links.
+    /// Number of routers, with links `in`, `core-1`, `core-2`, ..., `out`. With the hosts' own
+    /// links, six routers make paths of seven links.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
     /// Number of congested core links: the first ones. At most `routers` - 3.
@@ -80,11 +80,11 @@ pub struct Network {
 #[parameters]
 #[derive(Eq)]
 pub struct Path {
-    /// Names of the links in the order in which packets from servers to clients cross them. A minus
-    /// before a name (`"-core"`) crosses the link in reverse.
+    /// Links in the order in which packets from servers to clients cross them. A minus (`"-core"`)
+    /// crosses a link in reverse.
     pub links: Vec<String>,
-    /// Names of the links for packets from clients to servers, in order. Not given: the same links
-    /// in the other direction.
+    /// Links for packets from clients to servers, in order. Not given: the same links in the other
+    /// direction.
     #[param(default, unwritten)]
     pub back: Vec<String>,
 }
@@ -518,21 +518,20 @@ pub struct Hosts {
     /// The hosts that add the rest of a round-trip time, beyond the delay of the links.
     #[param(default)]
     pub delay_at: DelayAt,
-    /// Maximum offset of a host's clock. Each clock is ahead of true time by a random part of it.
-    /// This affects transports with time stamps.
+    /// Maximum offset of a host's clock, a random part of which it is ahead. It affects transports
+    /// with time stamps.
     #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
-    /// Maximum drift of a host's clock, in microseconds per second, up to 100000. Each clock is
-    /// fast or slow by a random part of it.
+    /// Maximum drift of a host's clock, in microseconds per second, up to 100000. A random part of
+    /// it applies, fast or slow.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
-    /// Sockets that a host may have open at once, as a process has file descriptors; left out:
-    /// unlimited. A client without one waits before it connects. A server without one lets
-    /// connections wait until it accepts them.
+    /// Sockets that a host may have open at once; left out: unlimited. A client without one waits
+    /// before it connects. A server without one accepts no connection until one is free.
     #[param(least = 1, unwritten)]
     pub sockets: Option<u32>,
-    /// Connections of a server that are not accepted yet, those in their handshake included; it
-    /// drops SYNs beyond them. Left out: 128. Only with `sockets`.
+    /// Connections of a server that wait for accept, handshakes included; it drops SYNs beyond
+    /// them. Left out: 128. Only with `sockets`.
     #[param(least = 1, unwritten)]
     pub backlog: Option<u32>,
 }

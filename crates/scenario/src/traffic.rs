@@ -81,51 +81,49 @@ pub(crate) struct Common {
     rtt: Rtt,
     /// Name of the path between servers and clients. Not given: the only path of the network.
     path: Option<String>,
-    /// Plans of the tree of rates on its path: its users are at the client hosts of these plans. Not
-    /// given: at all client hosts.
+    /// Plans of the tree of rates. The users are at the client hosts of these plans. Not given: all
+    /// client hosts.
     #[param(default)]
     plans: Vec<String>,
-    /// Transport of the connections: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares, such as `{
-    /// quic = 0.35, tcp = 0.65 }`. Shares let each connection draw its transport. The class is
-    /// measured as a whole. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
+    /// Transport of the connections: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares by which
+    /// each connection draws, such as `{ quic = 0.35, tcp = 0.65 }`. The class is measured as a
+    /// whole. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
-    /// TCP stack of the end points: the name of a profile, or a table with a `profile` and keys
-    /// that replace its values. A table with `client` and `server` sets a stack for each end.
+    /// TCP stack of the end points: a profile, or a table with a `profile` and keys that replace
+    /// its values, or with `client` and `server` for each end.
     #[param(default)]
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
-    /// Maximum number of bytes that an application writes at once. A longer message leaves as
-    /// several writes at the same time, and Nagle's rule applies after each. Not given: one write
-    /// per message.
+    /// Maximum bytes that an application writes at once. A longer message is several writes at the
+    /// same time, with Nagle's rule after each. Not given: one write per message.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
     /// Settings of aqmlab's own QUIC, for connections that use it.
     #[cfg(feature = "quic")]
     #[param(default, table)]
     quic: Quic,
-    /// Settings of QUIC by quinn, for connections that use it. Keys that are not given keep the
-    /// defaults of quinn.
+    /// Settings of quinn for connections that use it. Keys left out keep quinn's defaults.
     #[param(default, table)]
     quinn: Quinn,
     /// DSCP of the packets, for disciplines with service classes and for the access categories of Wi-Fi.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
     /// Time of the run at which the class starts. Flows, sessions and users also accept a list of
-    /// times, or a table. `{ every = "5 s" }` starts each of them 5 s after the previous start, and
-    /// the first at `first` (default: 0 s). These times are exact, so `start_within` has no effect.
+    /// times, or a table: `{ every = "5 s" }` starts each 5 s after the previous one, the first at
+    /// `first` (default: 0 s). These times are exact; `start_within` has no effect.
     #[param(default)]
     start: Starts,
-    /// Time of the run at which the class stops: it starts nothing new, and endless transfers and
+    /// Time of the run at which the class stops: nothing new starts, endless transfers and
     /// datagrams end. Not given: never.
     stop: Option<Time>,
-    /// Maximum number of open connections of the class. Further connections are refused and counted
-    /// (`refused`). Not given: no limit.
+    /// Maximum open connections of the class. Further ones are refused and counted (`refused`). Not
+    /// given: no limit.
     #[param(check = aqmlab_declare::check::at_least_one)]
     max_connections: Option<u32>,
-    /// Which connections of its model the class has, so that several classes can share them. Only
-    /// for open loops with a given rate. Not given: all.
+    /// Part of the model's connections that the class has, so classes can share them. Only for open
+    /// loops with a given rate. Not given: all.
     subset: Option<Subset>,
 }
 

@@ -36,12 +36,12 @@ pub struct Wifi {
     #[schemars(with = "crate::discipline::Readable")]
     #[param(default = of_the_kernel())]
     pub station_queue: Discipline,
-    /// Whether the access point shares the time on the air fairly among stations, with
-    /// `queue = "mac80211"`; else each station's turn is one aggregate.
+    /// If true, the access point shares air time fairly among stations (`queue = "mac80211"` only);
+    /// else a turn is one aggregate.
     #[param(default = true)]
     pub airtime_fairness: bool,
-    /// Access categories (EDCA): the rule that maps the `dscp` of a packet to a category. `"off"`
-    /// sends all packets as best effort.
+    /// Access categories (EDCA): the rule from a packet's `dscp` to a category. `"off"`: all
+    /// packets are best effort.
     #[param(default, unwritten)]
     pub edca: Edca,
     /// Room of the one queue of `queue = "fifo"`, or of each access category.
@@ -66,8 +66,8 @@ pub struct Stations {
         words = "expected 1 to 2007 stations"
     )]
     pub count: u32,
-    /// Modulation and coding scheme in both directions. `"ht20"` and `"ht40"` have 0 to 15, with
-    /// two streams from 8 on. `"vht80"` has 0 to 9, and `"he80"` 0 to 11.
+    /// Modulation and coding scheme in both directions: 0 to 15 for `"ht20"` and `"ht40"` (two
+    /// streams from 8 on), 0 to 9 for `"vht80"`, 0 to 11 for `"he80"`.
     #[param(unwritten)]
     pub mcs: Option<u32>,
     /// Spatial streams, 1 to 4, with `"vht80"` and `"he80"`. Left out: 1.
@@ -76,8 +76,7 @@ pub struct Stations {
     /// Their rate with `"11a"`: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
     #[param(unwritten)]
     pub rate: Option<Rate>,
-    /// Probability that the air spoils a packet, each on its own. It is sent again. With 1 nothing gets
-    /// through.
+    /// Probability that the air spoils a packet, which is sent again. With 1 nothing gets through.
     #[param(
         default,
         least = 0.0,
@@ -85,8 +84,7 @@ pub struct Stations {
         words = "expected a probability from 0 to 1"
     )]
     pub frame_error: f64,
-    /// Class of traffic with its client hosts at these stations. Not given: the classes that no stations
-    /// name.
+    /// Class of traffic at these stations. Not given: the classes that no stations name.
     #[param(unwritten)]
     pub class: Option<String>,
 }
@@ -95,8 +93,8 @@ pub struct Stations {
 #[parameters]
 #[derive(Eq)]
 pub struct Ampdu {
-    /// Packets at most; 0 and 1 mean that each is sent alone. Left out: 32 with `"ht20"` and
-    /// `"ht40"`, 64 with `"vht80"` and `"he80"`; `"11a"` knows none.
+    /// Most packets in an aggregate; 0 and 1: none. Left out: 32 with `"ht20"` and `"ht40"`, 64
+    /// with `"vht80"` and `"he80"`; `"11a"` has none.
     #[param(most = 64, words = "expected 0 to 64 packets")]
     pub subframes: Option<u32>,
     /// Bytes at most. Left out: 65535 with `"ht20"` and `"ht40"`, 1048575 with `"vht80"` and `"he80"`.

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// aqmlab's own QUIC, at both ends of a connection.
 #[parameters]
 pub struct Quic {
-    /// Congestion control: its name, or a table with its `kind` and parameters. All controls of TCP
-    /// work except those that need TCP time stamps.
+    /// Congestion control: its name, or a table with its `kind` and parameters. Those that need TCP
+    /// time stamps are refused.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<CongestionControlKind>")]
     #[param(default = cubic())]
@@ -26,23 +26,22 @@ pub struct Quic {
     /// UDP payload of the largest datagrams. Headers add 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// Initial congestion window. Not given: ten datagrams, at most 14,720 bytes or two datagrams,
-    /// whichever is more (RFC 9002, section 7.2).
+    /// Initial congestion window. Not given: ten datagrams, at most 14,720 bytes or two datagrams
+    /// if more (RFC 9002, section 7.2).
     #[param(least = Bytes(2400))]
     pub initial_window: Option<Bytes>,
-    /// If true, all datagrams are ECN-capable, ACKs too. An end disables ECN if the path clears the
-    /// field.
+    /// If true, all datagrams are ECN-capable, ACKs too. An end disables ECN if the path clears it.
     #[param(default = true)]
     pub ecn: bool,
     /// Maximum number of datagrams sent at once after an idle time. Further datagrams are paced.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
-    /// If true, paced datagrams are sent in bursts of `burst` datagrams, as with segmentation
-    /// offload. If false, one by one.
+    /// If true, paced datagrams leave in bursts of `burst`, as with segmentation offload. If false,
+    /// one by one.
     #[param(default = false)]
     pub pace_bursts: bool,
     /// TLS messages of the server after its hello, mostly certificates. Above about 3,400 bytes the
-    /// limit of three times the client's bytes costs a round trip.
+    /// amplification limit (three times the client's bytes) costs a round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
     /// Extra connection IDs that each end offers, 28 bytes each. Quinn offers 4.

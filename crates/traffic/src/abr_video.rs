@@ -33,12 +33,11 @@ pub struct AbrVideo {
     /// Playing time of one segment.
     #[param(default = "4 s", above = Time::ZERO)]
     pub segment: Time,
-    /// Coefficient of variation of segment sizes at one bit rate. Sizes are log-normal, at most
-    /// twice the mean.
+    /// Coefficient of variation of segment sizes at one bit rate: log-normal, at most twice the
+    /// mean.
     #[param(default = 0.25, least = 0.0)]
     pub variation: f64,
-    /// Maximum playing time in the player's buffer. The player requests the next segment when the
-    /// buffer has room for it.
+    /// Maximum playing time in the buffer. The player requests a segment when it has room.
     #[param(default = "30 s")]
     pub buffer: Time,
     /// Number of segments that the player needs to start, and to start again after a stall.
@@ -61,8 +60,8 @@ fn ladder() -> Vec<Rate> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adaptation {
-    /// By the buffer (BBA-0): the lowest rate below 0.375 of the maximum buffer, the highest rate
-    /// above 0.9, linear in between. The rate changes when the result passes the next rate.
+    /// By the buffer (BBA-0): the lowest rate below 0.375 of it, the highest above 0.9, linear in
+    /// between. The rate changes when the result passes the next rate.
     #[default]
     Bba,
     /// By throughput: the highest rate up to 0.9 of the harmonic mean of the last five segments.
@@ -89,11 +88,9 @@ impl Parameters for AbrVideo {
     const ABOUT: About = About {
         title: "Streamed video with an adaptive bit rate",
         paper: "T. Huang et al., A Buffer-Based Approach to Rate Adaptation, SIGCOMM 2014; K. \
-                Spiteri et al., BOLA, INFOCOM 2016; the ladder of H. Mao et al., Neural Adaptive \
-                Video Streaming with Pensieve, SIGCOMM 2017",
-        purpose: "Closed loop: each viewer fetches segments over one connection, and chooses their \
-                  bit rate by the buffer or the throughput. The results are the share of stalled \
-                  time and the mean bit rate.",
+                Spiteri et al., BOLA, INFOCOM 2016; ladder: H. Mao et al., Pensieve, SIGCOMM 2017",
+        purpose: "Closed loop: viewers fetch segments over one connection each, at a bit rate \
+                  chosen by buffer or throughput. Results: stalled time and mean bit rate.",
         departures: &[
             "Reservoir and cushion of BBA-0 scale with the maximum buffer: 0.375 and 0.9 of it.",
             "Viewers watch until the end of the run.",

@@ -20,8 +20,8 @@ pub struct Bulk {
     /// Size of each transfer. Not given: endless.
     #[param(least = Bytes(1), unwritten)]
     pub size: Option<Bytes>,
-    /// The rate at which the application of each writes, every 10 ms: a sender that the application
-    /// limits. Left out: as fast as the network takes it.
+    /// The rate at which each application writes, every 10 ms. Left out: as fast as the network
+    /// takes it.
     #[param(least = "8 bit/s", unwritten)]
     pub limit: Option<Rate>,
     /// Times in which the application of each writes nothing, in order of time.
@@ -35,11 +35,10 @@ pub struct Bulk {
 impl Parameters for Bulk {
     const ABOUT: About = About {
         title: "Bulk transfers",
-        paper: "no paper; J. Padhye, V. Firoiu, D. Towsley, J. Kurose, Modeling TCP Throughput: A \
-                Simple Model and its Empirical Validation, SIGCOMM 1998, say what such a transfer \
-                reaches under random loss",
-        purpose: "A fixed number of long-lived transfers. They show how a queue treats TCP: \
-                  throughput against loss, and fairness between round-trip times.",
+        paper: "no paper; theory of such a transfer: J. Padhye, V. Firoiu, D. Towsley, J. Kurose, \
+                Modeling TCP Throughput: A Simple Model and its Empirical Validation, SIGCOMM 1998",
+        purpose: "A fixed number of long-lived transfers, for throughput against loss and fairness \
+                  between round-trip times.",
         departures: &[],
         memory: "one entry for each transfer",
     };

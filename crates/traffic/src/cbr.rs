@@ -78,11 +78,11 @@ pub enum Gaps {
 impl Parameters for Cbr {
     const ABOUT: About = About {
         title: "Datagrams at a constant rate",
-        paper: "no paper; Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED \
-                in a Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000, have \
-                such flows among TCP; the uniform gaps are those of ns-2's random CBR source",
-        purpose: "Flows of UDP datagrams at a constant rate, whatever happens to them. They show \
-                  whether a discipline protects other flows from a sender that does not react.",
+        paper: "no paper; used among TCP by Y. Zhang, L. Qiu, Understanding the End-to-End \
+                Performance Impact of RED in a Heterogeneous Environment, Cornell CS Technical \
+                Report 2000-1802, 2000; uniform gaps: ns-2's random CBR source",
+        purpose: "UDP datagrams at a constant rate, whatever happens to them: does a discipline \
+                  protect others from a sender that does not react?",
         departures: &[],
         memory: "one entry for each flow",
     };

@@ -24,8 +24,8 @@ pub enum Codec {
     GsmEfr,
     /// iLBC at 13.3 kbit/s: 50 bytes every 30 ms.
     Ilbc,
-    /// Opus at 32 kbit/s: 80 bytes every 20 ms. The ITU gives no values for Opus, so these are
-    /// assumptions.
+    /// Opus at 32 kbit/s: 80 bytes every 20 ms. Its quality values are assumptions; the ITU gives
+    /// none.
     Opus,
 }
 

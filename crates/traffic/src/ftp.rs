@@ -19,8 +19,8 @@ use crate::sizes::Sizes;
 /// File transfers after the FTP models of the 3GPP.
 #[parameters]
 pub struct Ftp {
-    /// Model 1: files per second. They arrive as a Poisson process, each for a new user. Without
-    /// `rate` and `users` it is calibrated from `load`.
+    /// Model 1: files per second, a Poisson process of new users. Without `rate` and `users`:
+    /// calibrated from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Model 2: number of users. Each user reads between two files.
@@ -44,13 +44,12 @@ impl Parameters for Ftp {
         title: "File transfers of the 3GPP",
         paper: "3GPP TR 36.814, Further advancements for E-UTRA physical layer aspects, annex \
                 A.2.1.3.1, 2017",
-        purpose: "Files of half a megabyte. In model 1 they arrive at a rate; in model 2 users \
-                  read between two files. The result is the user-perceived throughput: size / \
-                  time.",
+        purpose: "Files of half a megabyte: model 1 at a rate, model 2 by users that read in \
+                  between. Result: user-perceived throughput, size / time.",
         departures: &[
             "Time counts from the first SYN; the 3GPP counts from the arrival of the packet call.",
-            "FTP model 3 (TR 36.872) has one Poisson process for each of K users. Together they \
-             equal model 1 at K times the rate.",
+            "FTP model 3 (TR 36.872), a Poisson process for each of K users, equals model 1 at K \
+             times the rate.",
         ],
         memory: "one entry for each user, and for each file under way or complete in the measured \
                  span",

@@ -21,9 +21,8 @@ pub struct Game {
     /// Number of players.
     #[param(least = 1)]
     pub players: u32,
-    /// Bit rate to each player, IP headers included. Cloud gaming, where the server draws the
-    /// picture, needs about 15 Mbit/s. A game drawn at home needs about 50 kbit/s at a `frame_rate`
-    /// of 20.
+    /// Bit rate to each player, IP headers included: about 15 Mbit/s for cloud gaming, 50 kbit/s at
+    /// a `frame_rate` of 20 for a game drawn at home.
     #[param(default = Rate::from_mbps(15))]
     pub rate: Rate,
     /// Frames or ticks per second. Each is sent as a burst of packets.
@@ -49,11 +48,11 @@ const DATAGRAM: std::ops::RangeInclusive<u64> = 29..=65_535;
 impl Parameters for Game {
     const ABOUT: About = About {
         title: "Games over the network",
-        paper: "J. Faerber, Network Game Traffic Modelling, NetGames 2002, for bursts per tick and \
-                small inputs; rates of cloud games are those that their operators state",
-        purpose: "Players send small inputs at a constant rate, and the server sends frames or \
-                  ticks at a constant rate. Congestion slows neither down. The result is the time \
-                  from an input to the frame that shows it.",
+        paper: "J. Faerber, Network Game Traffic Modelling, NetGames 2002, for ticks and inputs; \
+                operators state the rates of cloud games",
+        purpose: "Players send small inputs and the server sends frames, both at constant rates \
+                  whatever the network does. Result: the time from an input to the frame that \
+                  shows it.",
         departures: &[
             "All frames have the same size and even spacing. The extreme-value distributions of \
              Faerber are left out.",

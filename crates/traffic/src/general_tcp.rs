@@ -61,18 +61,15 @@ impl Parameters for GeneralTcp {
     const ABOUT: About = About {
         title: "General TCP traffic",
         paper: "L. Le, Investigating the Effects of Active Queue Management on the Performance of \
-                TCP Applications, dissertation, University of North Carolina, 2005, chapters 6 \
-                and 7, describes the traffic; the generator is this project's own",
-        purpose: "Open loop: connections of many applications, as on a backbone: web, mail, news, \
-                  file transfer, chat and peer-to-peer. Ends take turns or send at once, with \
-                  think times, keep-alive pauses and heavy-tailed sizes. Most connections are \
-                  small; few connections carry most bytes.",
+                TCP Applications, dissertation, University of North Carolina, 2005, chapters 6 and \
+                7, for the traffic; the generator is aqmlab's own",
+        purpose: "Open loop: connections of many applications, as on a backbone. Ends take turns \
+                  or send at once. Most connections are small; few carry most bytes.",
         departures: &[
-            "The dissertation replays a backbone trace that is not available. The values of this \
-             model are chosen so that sizes and durations resemble those that the dissertation \
-             reports.",
-            "The trace has daily trends and long memory in its arrivals. In the model arrivals are \
-             a Poisson process, and long memory comes only from the sizes.",
+            "The dissertation's backbone trace is not available; sizes and durations are chosen to \
+             resemble its reports.",
+            "The trace has daily trends and long memory in its arrivals. Here arrivals are \
+             Poisson, and long memory comes from sizes.",
             "The behaviour of a connection does not depend on its round-trip time.",
         ],
         memory: "one connection ahead",

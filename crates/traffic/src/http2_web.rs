@@ -44,8 +44,7 @@ pub struct Http2Web {
     /// rest.
     #[param(default = 0.3, above = 0.0, below = 1.0)]
     pub first_wave: f64,
-    /// Share of scripts and style sheets among the objects that the HTML references. The server
-    /// sends them first.
+    /// Share of scripts and style sheets among the HTML's objects. The server sends them first.
     #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub critical: f64,
     /// Minimum time to parse a resource that references other objects.
@@ -54,8 +53,7 @@ pub struct Http2Web {
     /// Maximum time to parse it. The time is uniform between the two.
     #[param(default = "50 ms")]
     pub parse_max: Time,
-    /// If true, a TLS 1.3 handshake follows the TCP handshake and costs one round trip more. QUIC
-    /// includes it.
+    /// If true, TLS 1.3 follows the TCP handshake and costs a round trip. QUIC includes it.
     #[param(default = true)]
     pub tls: bool,
     /// Median time that a user reads a page. It is log-normal with sigma 1.
@@ -81,17 +79,16 @@ impl Parameters for Http2Web {
     const ABOUT: About = About {
         title: "Web page loads over HTTP/2",
         paper: "M. Thomson, C. Benfield, HTTP/2, RFC 9113, 2022; HTTP Archive, Web Almanac 2024, \
-                page weight, for numbers and sizes",
+                page weight",
         purpose: "Closed loop: users fetch pages of about 70 objects, each page over one \
-                  multiplexed connection: the HTML, the objects that it references, and the \
-                  objects that those reference. The result is the page load time, from the first \
-                  SYN to the last byte of the last object.",
+                  multiplexed connection. Result: page load time, from the first SYN to the last \
+                  byte of the last object.",
         departures: &[
-            "All objects come from one server. Pages of 2024 use a median of 12 servers, of which \
-             a few carry most bytes.",
+            "All objects come from one server. Pages of 2024 use 12 in the median; a few carry \
+             most bytes.",
             "Every page opens a connection. Real users reuse open connections.",
-            "The order of frames among objects of equal priority is not modelled, because the last \
-             byte of a page does not depend on it.",
+            "The order of frames of equal priority is not modelled; a page's last byte does not \
+             depend on it.",
         ],
         memory: "one entry for each user and each page that was complete in the measured span",
     };

@@ -51,21 +51,18 @@ impl Parameters for Http3Web {
     const ABOUT: About = About {
         title: "Web pages over HTTP/3",
         paper: "M. Bishop, HTTP/3, RFC 9114, 2022; K. Oku, L. Pardue, Extensible Prioritization \
-                Scheme for HTTP, RFC 9218, 2022; pages as in http2-web",
-        purpose: "Closed loop: users fetch the pages of http2-web over one QUIC connection for \
-                  each page, with a stream for each object. A loss delays only the objects that \
-                  lost bytes. The default transport of a class is `\"quic\"`. Connections that \
-                  `transport` gives to TCP use HTTP/2, as in browsers.",
+                Scheme for HTTP, RFC 9218, 2022",
+        purpose: "Closed loop: users fetch the pages of http2-web over one QUIC connection per \
+                  page, one stream per object. A loss delays only objects that lost bytes. \
+                  `transport` is `\"quic\"` by default; connections that it gives to TCP use \
+                  HTTP/2.",
         departures: &[
-            "Requests and responses are as large as in HTTP/2, because QPACK and HPACK compress \
-             about equally. Entries of QPACK's table travel in the first request, so no stream \
-             waits for another.",
-            "Each end opens a control stream and two QPACK streams, 18 bytes together: stream \
-             types and three settings. QPACK acknowledgements, one byte for each response, are \
-             left out.",
-            "The server answers by urgency: 1 for HTML, scripts and style sheets, 3 for the rest. \
-             Objects of equal urgency follow one after another in request order (RFC 9218's \
-             default, not incremental).",
+            "Messages are as large as in HTTP/2: QPACK compresses about as HPACK. Its table \
+             entries travel in the first request, so no stream waits.",
+            "Each end opens a control and two QPACK streams, 18 bytes together. QPACK \
+             acknowledgements, a byte per response, are left out.",
+            "The server answers by urgency: 1 for HTML, scripts and style sheets, 3 for the rest; \
+             equal urgency in request order (RFC 9218's default).",
             "The client closes the connection as soon as it has the page, and every page opens a \
              new connection.",
         ],

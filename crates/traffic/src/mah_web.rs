@@ -32,8 +32,8 @@ pub struct MahWeb {
     /// Connections that a user keeps open at once for the embedded files of a page.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Maximum think time; longer values of the table are cut. The default gives the request rate
-    /// of the paper. The longest time in the table is a day.
+    /// Maximum think time; longer ones are cut. The default gives the paper's request rate. The
+    /// table goes up to a day.
     #[param(default = "445.5 s")]
     pub think_cap: Time,
     /// Distribution of reply sizes.
@@ -42,8 +42,8 @@ pub struct MahWeb {
     /// Factor on every reply size.
     #[param(default = 1.0, above = 0.0)]
     pub reply_scale: f64,
-    /// Each user starts the first page at a random time within this span. Not given: users are in
-    /// the middle of a think time when the run starts, so no burst of requests occurs.
+    /// Span in which each user starts the first page, at a random time. Not given: users are in the
+    /// middle of a think time, so requests do not burst.
     #[param(unwritten)]
     pub start_within: Option<Time>,
 }
@@ -52,8 +52,8 @@ pub struct MahWeb {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replies {
-    /// Mah's table up to its 90th percentile, then bounded Pareto tails fitted to the traffic that
-    /// Christiansen et al. 2000 measured, one for primary and one for embedded files.
+    /// Mah's table up to its 90th percentile, then bounded Pareto tails fitted to Christiansen et
+    /// al. 2000.
     #[default]
     Christiansen2000,
     /// Mah's table as published, for primary and embedded files alike.
@@ -63,22 +63,17 @@ pub enum Replies {
 impl Parameters for MahWeb {
     const ABOUT: About = About {
         title: "Web users after Mah",
-        paper: "B. Mah, An Empirical Model of HTTP Network Traffic, INFOCOM 1997, as driven in M. \
-                Christiansen, K. Jeffay, D. Ott, F. D. Smith, Tuning RED for Web Traffic, SIGCOMM \
-                2000, sections 3.2 to 3.4 and table 2",
-        purpose: "Closed loop: a fixed number of users think, fetch the primary file of a page and \
-                  then its embedded files, one connection for each (HTTP/1.0). A slow network \
-                  slows the users down.",
+        paper: "B. Mah, An Empirical Model of HTTP Network Traffic, INFOCOM 1997; M. Christiansen, \
+                K. Jeffay, D. Ott, F. D. Smith, Tuning RED for Web Traffic, SIGCOMM 2000, sections \
+                3.2 to 3.4 and table 2",
+        purpose: "Closed loop: users think, fetch the primary file of a page, then its embedded \
+                  files, one connection for each (HTTP/1.0).",
         departures: &[
-            "Mah's table has think times of up to a day. Without a cap, users would make 16 \
-             requests in 70 minutes instead of the 139 of Christiansen et al., and their rate \
-             would fall throughout a run. The default cap gives the rate of the paper.",
-            "Replies of primary and embedded files differ, but the published table does not \
-             separate them. With `replies = \"christiansen2000\"` both kinds share one body, and \
-             each has its own tail.",
-            "A drawn length of zero counts as one byte.",
-            "The number of files of a page includes the primary file. ns-2's script takes it as \
-             the number of embedded files, one too many.",
+            "Mah's table has think times of up to a day. Without the cap users make 16 requests in \
+             70 minutes; with it 139, as in the paper.",
+            "The published table does not separate replies of primary and embedded files. `replies \
+             = \"christiansen2000\"` gives each its own tail.",
+            "The number of files includes the primary file. ns-2's script fetches one more.",
         ],
         memory: "one entry for each user, and the files of the page that is being fetched",
     };

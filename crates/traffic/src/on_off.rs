@@ -38,7 +38,7 @@ pub struct OnOff {
     #[param(default = "2 s", above = Time::ZERO)]
     pub mean_off: Time,
     /// Shape of both Pareto distributions, above 1. Up to 2 the variance is infinite; a smaller
-    /// shape means longer bursts and silences.
+    /// shape means longer bursts.
     #[param(default = 1.5)]
     pub shape: f64,
     /// Each flow starts at a random time within this span.
@@ -51,12 +51,11 @@ impl Parameters for OnOff {
         title: "Datagrams in bursts",
         paper: "Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED in a \
                 Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000",
-        purpose: "Flows of UDP datagrams that alternate between on and off, each for a Pareto \
-                  time. Many such flows together are self-similar traffic (Willinger et al., \
-                  SIGCOMM 1995).",
+        purpose: "UDP datagrams in bursts and silences of Pareto times. Many such flows are \
+                  self-similar together (Willinger et al., SIGCOMM 1995).",
         departures: &[
-            "A burst that ends between two datagrams leaves the rest of the gap to the next burst, \
-             so the rate during bursts is exact. ns-2 rounds every burst to whole datagrams.",
+            "A burst that ends between two datagrams carries the gap over, so its rate is exact. \
+             ns-2 rounds bursts to whole datagrams.",
         ],
         memory: "one entry for each flow",
     };

@@ -68,20 +68,14 @@ impl Parameters for Packmime {
     const ABOUT: About = About {
         title: "PackMime: HTTP connections with long memory",
         paper: "J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. Weigle, Stochastic \
-                Models for Generating Synthetic HTTP Source Traffic, INFOCOM 2004; the numbers are \
-                those of ns-2 2.35",
-        purpose: "Open loop: HTTP connections between a cloud of clients and a cloud of servers. \
-                  The rate of new connections sets everything. The higher it is, the closer \
-                  arrivals come to a Poisson process and sizes to independence.",
+                Models for Generating Synthetic HTTP Source Traffic, INFOCOM 2004; numbers of ns-2 \
+                2.35",
+        purpose: "Open loop: HTTP connections between clouds of clients and servers, set by their \
+                  rate alone. The higher it is, the closer to Poisson arrivals and independent \
+                  sizes.",
         departures: &[
-            "Long memory has the autocovariance of fractional noise at all lags (within 0.2 % up \
-             to a million connections). ns-2 cuts it after 1000 connections, or 5000 for request \
-             sizes.",
-            "Tables of the distributions convert normal numbers to sizes and times, with straight \
-             lines between 128 quantiles per standard deviation. Values are off by 0.005 % on \
-             average and by up to 0.8 % at the corners of the published tables.",
-            "Each persistent connection draws the location and spread of its gaps and sizes once, \
-             as the model intends. ns-2 draws those of the gaps once for each run.",
+            "Each persistent connection draws its gaps' location and spread once, as the model \
+             intends; ns-2 once per run.",
             "With `direction = \"both\"` each direction is a separate pair of clouds with half the \
              rate.",
             "The values are not compared with the paper itself.",

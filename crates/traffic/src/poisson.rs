@@ -30,10 +30,9 @@ impl Parameters for Poisson {
     const ABOUT: About = About {
         title: "Poisson arrivals",
         paper: "no paper; V. Paxson, S. Floyd, Wide-Area Traffic: The Failure of Poisson Modeling, \
-                IEEE/ACM Transactions on Networking 3(3), 1995, say what of real traffic is \
-                Poisson",
-        purpose: "Open loop: connections arrive as a Poisson process, independent of earlier ones. \
-                  Each carries one request and one response, and the server closes it.",
+                IEEE/ACM Transactions on Networking 3(3), 1995",
+        purpose: "Open loop: connections arrive as a Poisson process. Each carries one request and \
+                  one response, and the server closes it.",
         departures: &["Rows of a table of sizes are not interpolated."],
         memory: "constant",
     };

@@ -20,8 +20,8 @@ aqmlab_declare::tagged! {
             /// The round-trip time.
             rtt: Time,
         },
-        /// The round-trip time of each connection vector; only with `kind = "vectors"` and `kind =
-        /// "general-tcp"`. Values below the delay of the links are raised to it.
+        /// Round-trip time of each connection vector; only with `kind = "vectors"` and
+        /// `"general-tcp"`. Less than the links' delay is raised to it.
         Vector {
             /// Time: Round-trip time of vectors without one.
             #[serde(default = "default_fallback")]
@@ -34,10 +34,9 @@ aqmlab_declare::tagged! {
             /// Maximum.
             max: Time,
         },
-        /// Evenly spread, without random draws. Flow, session or user number k of n (k from 0) has
-        /// min + k/(n - 1) (max - min) for all its connections; a single flow has min. Arriving
-        /// connection number k has min + f (max - min). The value f is the fractional part of 0.618
-        /// k (golden ratio), so any number of arrivals is evenly spread.
+        /// Evenly spread, without random draws. Number k of n (from 0) has min + k/(n - 1) (max -
+        /// min) for all its connections; a single flow has min. Arriving connection k has min + f
+        /// (max - min), with f the fractional part of 0.618 k (golden ratio).
         Even {
             /// Minimum.
             min: Time,
@@ -47,7 +46,7 @@ aqmlab_declare::tagged! {
         /// Fixed for every pair of server and client host.
         Pairs {
             /// CSV file: a header `server,<client>,<client>...`, then one row per server in
-            /// milliseconds. aqmlab reads it with the scenario and replaces it by `matrix`.
+            /// milliseconds. The effective scenario has it as `matrix`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows are servers, columns clients.
@@ -59,12 +58,12 @@ aqmlab_declare::tagged! {
         },
         /// A table of its own; between its rows the logarithm of the round-trip time is linear.
         Empirical {
-            /// A CSV file with a header, milliseconds in the first column, cumulative probabilities
-            /// in the last. It is read when the scenario is, and replaced by `cdf`.
+            /// CSV file with a header: milliseconds in the first column, cumulative probabilities
+            /// in the last. The effective scenario has it as `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
-            /// Rows of (round-trip time, cumulative probability), both ascending, the last
-            /// probability 1. A draw up to the first probability gives exactly the first time.
+            /// Rows of (round-trip time, cumulative probability), both ascending to 1. A draw up to
+            /// the first probability gives the first time.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
@@ -75,8 +74,8 @@ aqmlab_declare::tagged! {
             #[serde(default)]
             fit: GeneralFit,
         },
-        /// The round-trip times of PackMime. Traffic of kind `packmime` has round-trip times with
-        /// long memory, as the model says. Other traffic has independent round-trip times.
+        /// The round-trip times of PackMime, with long memory for traffic of kind `packmime`, else
+        /// independent.
         Packmime {
             /// Which table.
             #[serde(default)]
@@ -110,8 +109,8 @@ pub enum PackmimeRtt {
     /// The tables of ns-2.35, one part for clients and one for servers: median 67 ms, mean 108 ms.
     #[default]
     Ns2,
-    /// The values of the experiments with ns-2.1b9 in M. Weigle's dissertation (2003),
-    /// reconstructed: median 54 ms, mean 74 ms, 1 ms to 3.5 s.
+    /// Weigle's dissertation (2003), ns-2.1b9, reconstructed: median 54 ms, mean 74 ms, 1 ms to 3.5
+    /// s.
     Weigle2003,
 }
 

@@ -38,8 +38,8 @@ aqmlab_declare::tagged! {
         },
         /// A table: the first row with a cumulative probability at or above a uniform draw.
         Empirical {
-            /// CSV file with a header. The first column has sizes, the last has cumulative
-            /// probabilities. aqmlab reads it with the scenario and replaces it by `cdf`.
+            /// CSV file with a header: sizes in the first column, cumulative probabilities in the
+            /// last. The effective scenario has it as `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows of (bytes, cumulative probability), both ascending, the last probability 1.

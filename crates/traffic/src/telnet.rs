@@ -44,8 +44,8 @@ impl Parameters for Telnet {
         purpose: "Interactive sessions: a keystroke, its echo, a pause. The response time is the \
                   delay that a typist notices.",
         departures: &[
-            "tcplib's times are those between the packets of the typist. In the model they start \
-             when the echo has arrived: a session makes one keystroke per pause and round trip.",
+            "tcplib's times lie between the typist's packets. Here they start at the echo, so a \
+             session makes one keystroke per pause and round trip.",
         ],
         memory: "one entry for each session, and the keystrokes of its connection",
     };

@@ -32,8 +32,8 @@ pub struct UncWeb {
     /// Connections that a user keeps open at once.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Probability that a connection is persistent: it fetches all remaining objects of a page from
-    /// its server, one after another. Other connections fetch one object.
+    /// Probability that a connection fetches all remaining objects of a page from its server in
+    /// turn. Others fetch one.
     #[param(default = 0.245, least = 0.0, most = 1.0)]
     pub persistent: f64,
     /// Factor on every think time.
@@ -42,8 +42,8 @@ pub struct UncWeb {
     /// Factor on every response size.
     #[param(default = 1.0, above = 0.0)]
     pub response_scale: f64,
-    /// Each user starts the first page at a random time within this span. Not given: users are in
-    /// the middle of a think time when the run starts, so no burst of requests occurs.
+    /// Span in which each user starts the first page, at a random time. Not given: users are in the
+    /// middle of a think time, so requests do not burst.
     #[param(unwritten)]
     pub start_within: Option<Time>,
 }
@@ -52,17 +52,13 @@ impl Parameters for UncWeb {
     const ABOUT: About = About {
         title: "UNC web users",
         paper: "F. D. Smith, F. Hernández-Campos, K. Jeffay, D. Ott, What TCP/IP Protocol Headers \
-                Can Tell Us About the Web, SIGMETRICS 2001, as driven in L. Le, Investigating the \
-                Effects of Active Queue Management on the Performance of TCP Applications, \
-                dissertation, University of North Carolina, 2005, sections 3.2 and 3.3; \
-                reconstructed",
-        purpose: "Closed loop: a fixed number of users think, fetch the top-level object of a page \
-                  and then its embedded objects from several servers, some over persistent \
-                  connections.",
+                Can Tell Us About the Web, SIGMETRICS 2001; L. Le, dissertation, University of \
+                North Carolina, 2005, sections 3.2 and 3.3; reconstructed",
+        purpose: "Closed loop: users think, fetch the top-level object of a page, then its \
+                  embedded objects from several servers, some over persistent connections.",
         departures: &[
-            "A connection ends with its page. In the original a persistent connection can wait for \
-             the next page of the same server. The share of persistent connections is chosen so \
-             that the published shares of connections, objects and bytes still hold.",
+            "A connection ends with its page; originally a persistent one can wait for the next. \
+             The published shares of connections, objects and bytes still hold.",
             "When the first connection of a page is persistent, the other connections open after \
              it has ended.",
             "Top-level and embedded objects share one distribution of response sizes, because no \

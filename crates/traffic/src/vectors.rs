@@ -16,20 +16,17 @@ use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
 /// connection vectors of the a-b-t model.
 #[parameters]
 pub struct Vectors {
-    /// File of connection vectors, in the original or the alternate format of tmix. aqmlab looks
-    /// for it next to the scenario and checks it when it reads the scenario. The effective scenario
-    /// contains the whole path.
+    /// File of connection vectors, in either format of tmix, looked for next to the scenario. The
+    /// effective scenario has the whole path.
     pub file: String,
-    /// Length of the file in bytes, found when the scenario is read. A file of another length is an
-    /// error.
+    /// Length of the file in bytes, found on reading. A file of another length is an error.
     #[param(unwritten)]
     pub file_bytes: Option<u64>,
-    /// FNV-1a hash of the file, 64 bits in hexadecimal, found when the scenario is read. A file
-    /// with another hash is an error.
+    /// FNV-1a hash of the file, 64 bits in hexadecimal, found on reading. Another hash is an error.
     #[param(unwritten)]
     pub file_hash: Option<String>,
-    /// Mean number of times that each connection is replayed. Below 1 some are left out, above 1
-    /// some run more than once. Not given: calibrated from `load`.
+    /// Mean number of replays per connection: below 1 some are left out, above 1 some run several
+    /// times. Not given: calibrated from `load`.
     #[param(above = 0.0, most = MOST_COPIES, unwritten)]
     pub copies: Option<f64>,
     /// Further copies of a connection start at a random time within this span after it.
@@ -44,8 +41,7 @@ pub struct Vectors {
     /// If true, a connection uses the windows and segment sizes of its vector, if it has any.
     #[param(default = true)]
     pub windows: bool,
-    /// If true, packets of a connection are also lost at random as its vector says, in addition to
-    /// losses in the network.
+    /// If true, packets are also lost at random as the vector says, beside the network's losses.
     #[param(default)]
     pub losses: bool,
 }
@@ -61,14 +57,12 @@ impl Parameters for Vectors {
         title: "Connection vectors",
         paper: "M. Weigle, P. Adurthi, F. Hernandez-Campos, K. Jeffay, F. D. Smith, Tmix: A Tool \
                 for Generating Realistic TCP Application Workloads in ns-2, Computer Communication \
-                Review 36(3), 2006; `copies` is L. Le's change of the load, dissertation, \
-                University of North Carolina, 2005, section 3.3.2",
-        purpose: "Open loop: replays recorded or synthetic TCP connections as their applications \
-                  see them (the a-b-t model): which end sends how many bytes, and how long it \
-                  waits before the next.",
+                Review 36(3), 2006; `copies`: L. Le, dissertation, 2005, section 3.3.2",
+        purpose: "Open loop: replays TCP connections as their applications see them (the a-b-t \
+                  model): which end sends how many bytes, after which pause.",
         departures: &[
-            "Both ends use the larger of the two segment sizes of a vector. ns-2's replayer does \
-             so only with two-way TCP.",
+            "Both ends use the larger segment size of a vector; ns-2's replayer only with two-way \
+             TCP.",
             "The evaluation suite shuffles bins of start times against trends in a trace. aqmlab \
              does not.",
         ],

@@ -61,16 +61,14 @@ const FREEZE_S: f64 = 0.150;
 impl Parameters for VideoConference {
     const ABOUT: About = About {
         title: "Interactive video",
-        paper: "S. Holmer et al., A Google Congestion Control Algorithm for Real-Time Communication, \
-                draft-ietf-rmcat-gcc-02, 2016; G. Carlucci et al., Congestion Control for Web \
-                Real-Time Communication, IEEE/ACM ToN 25(5), 2017",
-        purpose: "Video frames over RTP. The bit rate follows the delay and loss that receivers \
-                  report. The results are the frame delay, the number of freezes and the bit rate.",
+        paper: "S. Holmer et al., A Google Congestion Control Algorithm for Real-Time \
+                Communication, draft-ietf-rmcat-gcc-02, 2016",
+        purpose: "Video frames over RTP at a bit rate that follows reported delay and loss. \
+                  Results: frame delay, freezes and bit rate.",
         departures: &[
-            "Lost packets are neither retransmitted nor protected: a frame with a lost packet \
-             never completes, and the next frame is shown.",
-            "The receiver computes the delay-based rate and reports it, as in the draft. WebRTC \
-             computes it at the sender.",
+            "Lost packets are not repaired: a frame that lost one never completes, and the next is \
+             shown.",
+            "The receiver computes the rate by delay, as in the draft; WebRTC's sender does.",
             "The model has no audio. Use `voip` for audio.",
         ],
         memory: "one entry for each stream, each packet on its way and each frame in the measured \

@@ -23,8 +23,7 @@ use crate::setting::Setting;
 /// Voice calls. Talkers are at the servers, listeners at the clients.
 #[parameters]
 pub struct Voip {
-    /// Number of calls, each in one direction. With `direction = "both"` half of them go in each
-    /// direction.
+    /// Number of calls, each in one direction; with `direction = "both"` half go each way.
     #[param(least = 1)]
     pub calls: u32,
     /// The codec.
@@ -78,13 +77,13 @@ impl Parameters for Voip {
         paper: "ITU-T G.107, The E-model, 2015; ITU-T P.59, Artificial conversational speech, 1993; R. \
                 Ramjee et al., Adaptive Playout Mechanisms for Packetized Audio Applications in \
                 Wide-Area Networks, INFOCOM 1994",
-        purpose: "Calls of RTP packets in talk spurts. The result is the mean opinion score by the \
-                  E-model, from the mouth-to-ear delay and the packets that are lost or late.",
+        purpose: "Calls of RTP packets in talk spurts. Result: the opinion score by the E-model, \
+                  from mouth-to-ear delay and lost or late packets.",
         departures: &[
             "The two directions of a call are independent: talkers do not react to each other.",
             "Only delay and loss differ from the default terms of the E-model. Echo is cancelled.",
-            "The moving averages start with the first packet and give each of the first 500 \
-             packets a weight of 0.1. An adaptive playout waits 1 ms longer than in the paper.",
+            "Moving averages start with the first packet, with a weight of 0.1 for the first 500. \
+             Adaptive playout waits 1 ms longer than in the paper.",
         ],
         memory: "one entry for each call and each 10 s of it that are measured",
     };

@@ -32,9 +32,8 @@ pub struct WebSessions {
     /// Maximum think time. Think times are uniform between the two.
     #[param(default = "3 s")]
     pub think_max: Time,
-    /// Transfers that a session fetches over one connection before it opens a new one. If it never
-    /// reaches this number it keeps its connection, with its window and path metrics, as an ns
-    /// agent does that sends again.
+    /// Transfers that a session fetches over a connection before it opens a new one. A kept
+    /// connection keeps its window and path metrics, as an ns agent does.
     #[param(default = 1, least = 1, most = MOST_TRANSFERS, unwritten)]
     pub transfers_per_connection: u32,
     /// Each session starts its first transfer at a random time within this span.
@@ -53,15 +52,14 @@ impl Parameters for WebSessions {
         title: "Web sessions",
         paper: "Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED in a \
                 Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000",
-        purpose: "Closed loop: each of a fixed number of sessions fetches a transfer over a new \
-                  connection, thinks, and fetches the next.",
+        purpose: "Closed loop: a fixed number of sessions, each of which fetches a transfer over a \
+                  new connection, thinks, and so on.",
         departures: &[
             "The request is one byte, as in bulk transfers.",
-            "Every transfer has its own connection, unless `transfers_per_connection` changes \
-             that. In the paper a session keeps its connection (section IV-C): \
-             `transfers_per_connection = 100000`.",
-            "A session thinks from the arrival of the last byte. In the paper it thinks from its \
-             acknowledgement (section V.A), half a round trip later.",
+            "Every transfer has its own connection. For one per session, as in the paper (section \
+             IV-C): `transfers_per_connection = 100000`.",
+            "A session thinks from the last byte's arrival; in the paper from its acknowledgement \
+             (section V.A), half a round trip later.",
         ],
         memory: "one entry for each session",
     };

@@ -7,11 +7,14 @@ use aqmlab_tcp::CongestionControlKind;
 use aqmlab_traffic::Model;
 use schemars::JsonSchema;
 
-use crate::scenario::{keys, words};
+use crate::scenario::{keys, value, words};
 use aqmlab_declare::schema::{Described, Kind, Parameter};
 
 /// What stands between the head of a page, which is generated, and the rest, which is not.
 pub(crate) const BY_HAND: &str = "<!-- generated until here -->\n";
+
+/// The least number of shared parameters for which a page links to another page.
+const ENOUGH_SHARED: usize = 4;
 
 /// A folder below docs, and the generated head of each page in it by the page's name.
 pub(crate) type Folder = (&'static str, Vec<(String, String)>);
@@ -46,11 +49,13 @@ fn heads<T: JsonSchema>(about: &[&About], presets: &[Preset]) -> Vec<(String, St
 /// The traffic models and the heads of their pages, which have an example.
 fn traffic_heads() -> Vec<(String, String)> {
     let kinds = Described::of::<Model>().kinds();
-    let described = kinds.into_iter().zip(Model::ABOUT).zip(Model::examples());
-    let heads = described.map(|((kind, about), example)| {
+    let described = kinds.iter().enumerate().zip(Model::ABOUT);
+    let heads = described.zip(Model::examples());
+    let heads = heads.map(|(((place, kind), about), example)| {
         let example = format!("\n## Example\n\n```toml\n{example}```\n\n{BY_HAND}");
-        let text = head(&kind, about, &[], &[]).replace(&format!("\n{BY_HAND}"), &example);
-        (kind.name, text)
+        let text = head(kind, about, &[], &kinds[..place]);
+        let text = text.replace(&format!("\n{BY_HAND}"), &example);
+        (kind.name.clone(), text)
     });
     heads.collect()
 }
@@ -69,11 +74,23 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
         format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\nMemory: {memory}.\n");
     if !kind.parameters.is_empty() {
         page += "\n## Parameters\n\n";
-        keys(&mut page, &kind.parameters);
-        let (known, own): (Vec<_>, Vec<_>) = kind
+        let home = home_of_most(earlier, &kind.parameters);
+        let (shared, here): (Vec<_>, Vec<_>) = kind
             .parameters
             .iter()
             .cloned()
+            .partition(|one| home.is_some_and(|home| home.parameters.contains(one)));
+        if !here.is_empty() {
+            keys(&mut page, &here);
+        }
+        if let Some(home) = home {
+            if !here.is_empty() {
+                page += "\n";
+            }
+            page += &the_same(home, &shared);
+        }
+        let (known, own): (Vec<_>, Vec<_>) = here
+            .into_iter()
             .partition(|parameter| explained_by(earlier, parameter).is_some());
         words(&mut page, &own);
         for home in earlier {
@@ -115,6 +132,26 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
         page += &format!("- {departure}\n");
     }
     page + "\n" + BY_HAND
+}
+
+/// The first kind that shares the most parameters with these, defaults and meanings included, if it
+/// shares enough for a link in place of their rows.
+fn home_of_most<'a>(earlier: &'a [Kind], parameters: &[Parameter]) -> Option<&'a Kind> {
+    let shared = |kind: &Kind| {
+        let same = |one: &&Parameter| kind.parameters.contains(one);
+        parameters.iter().filter(same).count()
+    };
+    let homes = earlier.iter().rev().max_by_key(|kind| shared(kind));
+    homes.filter(|home| shared(home) >= ENOUGH_SHARED)
+}
+
+/// A sentence on parameters that the page of another kind explains.
+fn the_same(home: &Kind, parameters: &[Parameter]) -> String {
+    let list = parameters
+        .iter()
+        .map(|one| format!("`{}` ({})", one.name, value(one)));
+    let (home, list) = (&home.name, list.collect::<Vec<_>>().join(", "));
+    format!("[`{home}`]({home}.md#parameters) explains these keys, with their defaults: {list}.\n")
 }
 
 /// The first kind that has the parameter with the same words.

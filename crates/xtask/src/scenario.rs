@@ -145,7 +145,7 @@ fn row(name: &str, value: &str, meaning: &str) -> String {
 }
 
 /// What a key has if it is left out, and what it takes where that does not show it.
-fn value(parameter: &Parameter) -> String {
+pub(crate) fn value(parameter: &Parameter) -> String {
     let form = &parameter.form;
     let shown = match form.strip_prefix("text such as ") {
         Some(example) => format!("like `{example}`"),

@@ -238,7 +238,8 @@ def page(
         f"through the same queues here and in {named}. A cell is the difference of two means over "
         f"the seeds {seeds}, as a share of the peer's mean. A cell outside its tolerance is bold. "
         f"Versions: {', '.join(f'{name} {version}' for name, version in versions.items())}. "
-        "[Peers](../docs/other-tools.md#ns-2-and-ns-3-beside-aqmlab) compares what queues do with one list of packets.\n"
+        "[Peers](../docs/other-tools.md#ns-2-and-ns-3-beside-aqmlab) compares what queues do with "
+        "one list of packets.\n"
     )
     parts = [head]
     for peer in peers:

@@ -20,8 +20,8 @@ use whole::Count;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// C: how fast the window grows away from W_max, in segments per second cubed. A larger value
-    /// is more aggressive.
+    /// C: growth of the window away from W_max, in segments per second cubed. A larger value is
+    /// more aggressive.
     #[param(default = 0.4, above = 0.0)]
     pub c: f64,
     /// Factor on the window at a loss. A smaller value yields more.
@@ -38,13 +38,13 @@ pub struct Params {
     #[serde(skip_serializing_if = "is_default")]
     #[param(above = 0.0, below = 1.0)]
     pub beta_ecn: Option<f64>,
-    /// Minimum growth per round trip before the first congestion, as a share of the window (Linux:
-    /// 0.05; RFC 9438: none).
+    /// Minimum growth per round trip before the first congestion, as a share of the window (RFC
+    /// 9438: none).
     #[serde(skip_serializing_if = "is_search_growth")]
     #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0)]
     pub search_growth: f64,
-    /// If true, time in which the window is not used counts, as in Linux. If false, it does not
-    /// count (RFC 9438, section 5.8).
+    /// If true, time without use of the window counts, as in Linux; if false, not (RFC 9438,
+    /// section 5.8).
     #[serde(skip_serializing_if = "is_true")]
     #[param(default = true)]
     pub counts_unused_time: bool,
@@ -62,8 +62,8 @@ pub enum RenoEstimate {
     /// 4.2; Linux).
     #[default]
     Rfc8312,
-    /// The estimate grows as in `rfc8312` below the window of the last congestion, and by one
-    /// segment per round trip above it (RFC 9438, section 4.3).
+    /// As `rfc8312` below the window of the last congestion, one segment per round trip above it
+    /// (RFC 9438, section 4.3).
     Rfc9438,
 }
 
@@ -98,27 +98,15 @@ impl Parameters for Params {
         paper: "L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, CUBIC for Fast and Long-Distance Networks, \
                 RFC 9438, 2023; S. Ha, I. Rhee, Hybrid Slow Start, 2008 (HyStart)",
         purpose: "Grows with the time since the last congestion, not with the round trip: slowly \
-                  near the window of the last loss, fast away from it. The default of Linux.",
+                  near the window of the last loss, fast away from it.",
         departures: &[
-            "Defaults follow Linux in four places: the round-trip time of the target (section 4.2) \
-             is the minimum, unused time counts, the window grows by at least 5 % per round trip \
-             before the first congestion, and the estimate of Reno's window grows by 0.53 segments \
-             per round trip also above the window of the last congestion (RFC 8312). `rtt = \
-             \"smoothed\"`, `counts_unused_time = false`, `search_growth = 0.0` and `reno_estimate \
-             = \"rfc9438\"` follow RFC 9438.",
-            "HyStart follows Linux. Slow start ends when a train of ACKs lasts longer than half of \
-             the smallest round trip (all of it with pacing), or when the smallest of nine or more \
-             round trips has grown by one eighth. After HyStart has ended a slow start it stays \
-             off until a time-out.",
-            "Section 4.6 reduces FlightSize; `multiplicative_decrease_base` of the stack sets the \
-             base, as for Reno. With `\"cwnd\"` the window is rounded down to whole segments.",
-            "With `rack_rules = \"linux\"` the window is a whole number of segments, and times of the \
-             curve are counted in ticks of 4 ms. While the window does not change, the curve is \
-             evaluated every eighth tick. Every time-out forgets the window of the last congestion \
-             and the smallest round trip. Reports of SACK give round trips, what was sent again \
-             gives none, and for one second after an epoch begins none counts. An epoch does not \
-             count the time since data was sent last, if nothing is in flight. HyStart's train of \
-             ACKs may last up to 1 ms longer. An undo restores the window, not the curve.",
+            "Defaults follow Linux. `rtt = \"smoothed\"`, `counts_unused_time = false`, \
+             `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
+            "HyStart follows Linux and works once until a time-out.",
+            "`multiplicative_decrease_base` of the stack sets what a cut reduces (section 4.6: \
+             FlightSize).",
+            "With `rack_rules = \"linux\"` the window is in whole segments, the clock in ticks of \
+             4 ms, and epochs, time-outs and undo follow Linux.",
         ],
         memory: "when each segment in flight was sent",
     };

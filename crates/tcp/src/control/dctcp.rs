@@ -32,14 +32,13 @@ impl Parameters for Params {
         paper: "S. Bensley, D. Thaler, P. Balasubramanian, L. Eggert, G. Judd, Data Center TCP (DCTCP), \
                 RFC 8257, 2017; M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
         purpose: "Cuts the window once per window of data, in proportion to the share of marks. \
-                  With step marking the queue stays short; made for data centres. Needs `ecn` and \
-                  `recovery = \"rack-tlp\"`. Both ends use `ecn_echo = \"each-change\"` unless the \
-                  scenario sets another echo.",
+                  Needs `ecn` and `recovery = \"rack-tlp\"`. `ecn_echo` is `\"each-change\"` by \
+                  default.",
         departures: &[
             "Marks are counted in bytes that ACKs with an echo acknowledge. Linux counts segments, \
              as `integer` does.",
-            "After a cut the window does not grow until the data in flight at the cut is \
-             acknowledged, as in Linux.",
+            "After a cut the window does not grow until the data then in flight is acknowledged, \
+             as in Linux.",
         ],
         memory: "the share of marks and two counters",
     };

@@ -26,8 +26,8 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "A window that is set from outside",
         paper: "None: an interface for a schedule of changes, and for agents that learn",
-        purpose: "Keeps the window and the pacing rate that `changes`, a stepping program or an \
-                  agent has set. It ignores losses and marks. Needs `recovery = \"rack-tlp\"`.",
+        purpose: "Keeps the window and pacing rate that `changes`, a stepping program or an agent \
+                  sets. Losses and marks do not change them. Needs `recovery = \"rack-tlp\"`.",
         departures: &[],
         memory: "none beside the window",
     };

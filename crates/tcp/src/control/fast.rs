@@ -17,8 +17,7 @@ pub struct Params {
     /// Target number of segments in the queue. The paper chooses 8 to 200 by the rate of the path.
     #[param(default = 100.0, above = 0.0)]
     pub alpha: f64,
-    /// Upper bound of the band without changes: the window stays while `alpha` to `beta` segments
-    /// are in the queue.
+    /// Upper bound: the window stays while `alpha` to `beta` segments are in the queue.
     #[param(default = 100.0, above = 0.0)]
     pub beta: f64,
     /// Share of the distance to the new window that one update covers.

@@ -22,8 +22,8 @@ pub struct Params {
     /// Target queueing delay. A larger target takes more of a shared link.
     #[param(default = "60 ms", above = Time::ZERO)]
     pub target: Time,
-    /// Constant of the draft: when the delay exceeds `target`, the window shrinks per round trip by
-    /// this many windows for each `target` of excess, at most by half.
+    /// Decrease: with a delay above `target` the window shrinks per round trip by this many windows
+    /// for each `target` of excess, at most by half.
     #[param(default = 1.0, above = 0.0)]
     pub decrease: f64,
     /// Slow start ends when the queueing delay exceeds this share of `target`.
@@ -40,8 +40,8 @@ impl Parameters for Params {
         title: "LEDBAT++",
         paper: "P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo, LEDBAT++: Congestion Control for \
                 Background Traffic, draft-irtf-iccrg-ledbat-plus-plus",
-        purpose: "For background traffic: fills an empty link with a small queueing delay and \
-                  yields to other flows. Needs `recovery = \"rack-tlp\"`.",
+        purpose: "For background traffic: fills an empty link with a small delay and yields to \
+                  other flows. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
             "A loss halves the window once per recovery, as in Reno.",
             "Growth is spread over the ACKs of a round trip. A decrease happens once, at the first \

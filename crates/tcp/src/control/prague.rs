@@ -31,15 +31,13 @@ impl Parameters for Params {
         title: "TCP Prague",
         paper: "K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, Prague Congestion Control, \
                 draft-briscoe-iccrg-prague-congestion-control; tcp_prague.c of L4STeam/linux, 0.6",
-        purpose: "DCTCP for the Internet: paced, with fractional windows. Flows with short round \
-                  trips grow no faster than with `rtt_target`, and a loss halves the window. Needs \
-                  `ecn` and `recovery = \"rack-tlp\"`. By default `ect` is `\"ect1\"` and \
-                  `ecn_echo` is `\"accurate\"`.",
+        purpose: "DCTCP for the Internet: paced, with fractional windows; flows grow no faster \
+                  than one with a round trip of `rtt_target`, and a loss halves the window. Needs \
+                  `ecn` and `recovery = \"rack-tlp\"`. Defaults: `ect = \"ect1\"`, `ecn_echo = \
+                  \"accurate\"`.",
         departures: &[
-            "With `ecn_echo = \"each-change\"` the echo of DCTCP reports marks (RFC 8257, section \
-             3.2), and a lost ACK loses its marks.",
-            "Only the rate mode of the draft scales windows with the round trip; its other modes \
-             are left out. Bursts are single segments.",
+            "With `ecn_echo = \"each-change\"` a lost ACK loses its marks (RFC 8257, section 3.2).",
+            "Only the rate mode of the draft scales windows with the round trip.",
             "Slow start also grows the window in fractions.",
         ],
         memory: "the share of marks, the window in 2^-20 segments, a few counters",

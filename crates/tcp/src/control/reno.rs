@@ -25,8 +25,8 @@ impl Parameters for Params {
         purpose: "Slow start, then one more segment per round trip; congestion halves the window. \
                   The reference for all other controls.",
         departures: &[
-            "Increase and decrease are parameters: AIMD(a, b) of S. Floyd, M. Handley, J. Padhye, A \
-             Comparison of Equation-Based and AIMD Congestion Control, 2000.",
+            "`increase` and `decrease` make AIMD(a, b) (S. Floyd, M. Handley, J. Padhye, A \
+             Comparison of Equation-Based and AIMD Congestion Control, 2000).",
         ],
         memory: "none beside the window",
     };

@@ -29,11 +29,9 @@ impl Parameters for Params {
         title: "TCP Santa Cruz",
         paper: "C. Parsa, J. J. Garcia-Luna-Aceves, Improving TCP Congestion Control over Internets with \
                 Heterogeneous Transmission Media, ICNP 1999",
-        purpose: "Holds a number of segments in the queue of the bottleneck. It counts them from \
-                  the spacing of arrivals in the forward direction only. Both ends take part.",
+        purpose: "Holds a number of segments in the bottleneck's queue, counted from the spacing \
+                  of arrivals in the forward direction. Both ends take part.",
         departures: &[
-            "The paper leaves two points open. The mean time between arrivals is taken over the \
-             last window of ACKs, and a negative sum only empties the queue.",
             "The SACK recovery of the stack takes the place of the paper's ACK window.",
             "Every segment measures the round trip, including retransmissions.",
             "Congestion halves the window.",

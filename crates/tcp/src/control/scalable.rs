@@ -28,7 +28,7 @@ impl Parameters for Params {
         paper: "T. Kelly, Scalable TCP: Improving Performance in Highspeed Wide Area Networks, ACM \
                 SIGCOMM Computer Communication Review 33(2), 2003",
         purpose: "Adds 1 % of the acknowledged data to the window and loses one eighth at \
-                  congestion. Large windows recover in as many round trips as small ones.",
+                  congestion.",
         departures: &[
             "Growth counts acknowledged bytes, so delayed ACKs do not halve it. The paper adds a \
              per ACK.",

@@ -55,19 +55,14 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "Sync-TCP",
         paper: "M. C. Weigle, K. Jeffay, F. D. Smith, Delay-based early congestion detection and \
-                adaptation in TCP: impact on web performance, Computer Communications 28, 2005, \
-                Algorithms 1 and 2",
-        purpose: "Reno that reacts before the queue is full, to the trend of the one-way queueing \
-                  delay. The peer reports the delay in its time stamps, so both ends take part.",
+                adaptation in TCP: impact on web performance, Computer Communications 28, 2005",
+        purpose: "Reno that reacts to the trend of the one-way queueing delay before the queue is \
+                  full. Both ends take part: time stamps report the delay.",
         departures: &[
             "Two readings of the text are parameters: `decrease` and `slow_start`.",
-            "The paper leaves these points open. ssthresh follows a decrease. Equal medians grow \
-             like a low queue. The lower edge of a region belongs to it. A result on a duplicate \
-             ACK or in a recovery has no effect. A new minimum does not correct the largest delay. \
-             A time-out, or a longer idle period, discards the nine averages.",
-            "The minimum never expires, as in the text. If the receiver's clock runs 500 us/s \
-             faster than the sender's, a transfer of a minute sees an ever-growing queue and \
-             starves.",
+            "The paper leaves points open; records/congestion-controls.md has the choices.",
+            "The minimum never expires, as in the text: with a receiver's clock 500 us/s too fast \
+             a transfer of a minute starves.",
         ],
         memory: "nine averages, the smallest and the largest delay",
     };

@@ -32,14 +32,10 @@ impl Parameters for Params {
         title: "TCP Vegas",
         paper: "L. S. Brakmo, S. W. O'Malley, L. L. Peterson, TCP Vegas: New Techniques for Congestion \
                 Detection and Avoidance, SIGCOMM 1994",
-        purpose: "Keeps a few segments in the queue. Once per round trip it compares the \
-                  throughput that the window would reach on an empty path with the actual \
-                  throughput.",
+        purpose: "Keeps a few segments in the queue, which it computes once per round trip from \
+                  the throughput.",
         departures: &[
-            "Where the paper is silent, Vegas follows ns-2. At the end of slow start the window \
-             shrinks by 1/8 and ssthresh is 2. A loss takes one quarter of the window, or half if \
-             the segment was already retransmitted. The fine time-out is 17/16 of srtt + 2 \
-             deviations.",
+            "Where the paper is silent, Vegas follows ns-2.",
             "A time-out acts as in Reno.",
         ],
         memory: "when each segment in flight was sent",

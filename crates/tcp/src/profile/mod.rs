@@ -53,8 +53,8 @@ pub struct Profile {
     pub syn_header: Bytes,
     /// Send buffer. It limits the data in flight.
     pub send_buffer: Bytes,
-    /// Receive buffer: the window that is advertised to the peer. Applications read at once, so the
-    /// whole buffer is always free.
+    /// Receive buffer: the window that is advertised. Applications read at once, so it is always
+    /// free.
     pub receive_buffer: Bytes,
     /// Receive buffer of the peer, if the peer has another stack. Not given: `receive_buffer`.
     #[serde(skip)]
@@ -67,11 +67,9 @@ pub struct Profile {
     pub handshake_opens_window: bool,
     /// Slow-start threshold of a new connection.
     pub initial_ssthresh: Bytes,
-    /// When a new connection adopts the path metrics that its host learnt on earlier connections to
-    /// the peer.
+    /// When a new connection takes over path metrics of earlier connections to the peer.
     pub peer_cache: PeerCache,
-    /// What slow start adds to the window for each ACK: a word, or a table with its `kind` and
-    /// limit.
+    /// Growth of the window per ACK in slow start: a word, or a table with its `kind` and limit.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<SlowStart>")]
     pub slow_start: SlowStart,
@@ -153,20 +151,19 @@ pub struct Profile {
     /// synchronized flows.
     pub random_send_delay: Time,
     /// If true, a sender sends all that the window allows after that delay (ns's `send_much`). If
-    /// false, it sends one segment and draws a new delay for the next.
+    /// false, each segment has its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub delayed_send_fills_window: bool,
-    /// If true, idle time counts from the last ACK, so a request does not end it (ns's one-way
-    /// TCP). If false, it counts from the last segment of any kind (BSD).
+    /// If true, idle time counts from the last ACK (ns's one-way TCP). If false, from the last
+    /// segment of any kind, such as a request (BSD).
     #[serde(default, skip_serializing_if = "is_default")]
     pub idle_since_ack: bool,
     /// If true, Nagle's rule delays a small segment only while another small segment is outstanding
     /// (G. Minshall, draft-minshall-nagle, 1999; Linux). Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub minshall: bool,
-    /// If true, Nagle's rule applies before each segment and also delays a FIN until all earlier
-    /// data is acknowledged (ns's two-way TCP). If false, it applies once to all segments sent in a
-    /// row (BSD).
+    /// If true, Nagle's rule applies to each segment and delays a FIN until earlier data is
+    /// acknowledged (ns's two-way TCP). If false, once to segments sent in a row (BSD).
     #[serde(default, skip_serializing_if = "is_default")]
     pub strict_nagle: bool,
     /// If true, Reno's fast retransmit sets the window to ssthresh in whole segments and sends
@@ -174,16 +171,16 @@ pub struct Profile {
     /// window (ns's two-way TCP).
     #[serde(default, skip_serializing_if = "is_default")]
     pub lone_fast_retransmit: bool,
-    /// If true, SACK counts in fast recovery only: the ACK that ends it grows the window, and after
-    /// a time-out received data is sent again (ns's two-way TCP).
+    /// If true, SACK counts in fast recovery only: the ACK that ends it grows the window, and a
+    /// time-out sends received data again (ns's two-way TCP).
     #[serde(default, skip_serializing_if = "is_default")]
     pub sack_in_recovery_only: bool,
-    /// If true, an application closes with its last write (ns's `MSG_EOF`), so the FIN can travel
-    /// with that data.
+    /// If true, an application closes with its last write (ns's `MSG_EOF`), so that data can carry
+    /// the FIN.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closes_with_write: bool,
-    /// When the sender probes for a lost tail: a word, or a table with its `kind` and times. Needs
-    /// `recovery = "rack-tlp"`.
+    /// Probe for a lost tail: a word, or a table with its `kind` and times. Needs `recovery =
+    /// "rack-tlp"`.
     #[serde(
         default,
         deserialize_with = "tagged::word_or_table",
@@ -194,8 +191,8 @@ pub struct Profile {
     /// How the sender detects a spurious time-out (F-RTO). Needs `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub frto: Frto,
-    /// If true, the sender restores its window when D-SACK blocks or time stamps show that nothing
-    /// was lost. Needs `recovery = "rack-tlp"`.
+    /// If true, the window is restored when D-SACK or time stamps show that nothing was lost. Needs
+    /// `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub undo: bool,
     /// If true, the receiver reports duplicate data (D-SACK, RFC 2883).
@@ -228,9 +225,9 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "is_default")]
     pub window_counts: WindowCounts,
     /// How long the receiver may delay SACK reports (Linux: `tcp_comp_sack_delay_ns`; its timer
-    /// adds up to 0.1 ms). The first three reports of a gap go at once; later reports wait for at
-    /// most 1/20 of the round trip. Not given: every report goes at once (RFC 5681), and the kernel
-    /// of a live run keeps its own 1 ms.
+    /// adds up to 0.1 ms). The first three reports of a gap go at once; later ones wait for at most
+    /// 1/20 of the round trip. Not given: every report goes at once (RFC 5681), and the kernel of a
+    /// live run keeps its own 1 ms.
     #[cfg(feature = "linux")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sack_compression: Option<Time>,

@@ -12,18 +12,18 @@ pub enum Recovery {
     Tahoe,
     /// Fast retransmit and fast recovery. The first new ACK ends recovery (RFC 2581).
     Reno,
-    /// Fast recovery until all data that was outstanding at its start is acknowledged. Every
-    /// partial ACK repairs one loss (RFC 6582).
+    /// Fast recovery until all data outstanding at its start is acknowledged. Each partial ACK
+    /// repairs one loss (RFC 6582).
     NewReno,
     /// Selective acknowledgements (RFC 2018) with the rules of RFC 6675. NewReno if the peer sends
     /// no SACK.
     Sack,
     /// Selective acknowledgements with the older rule of ns's Sack1: every hole below a block is
-    /// retransmitted once, as far as an estimate of the segments in flight allows.
+    /// sent again once, as far as the estimated data in flight allows.
     SackPipe,
-    /// Loss detection by time (RACK, RFC 8985): a segment is lost when a later one has arrived and
-    /// a reordering window has passed. The sender records each segment, as pacing, delivery rates,
-    /// tail loss probes and undo require. Three duplicate ACKs if the peer sends no SACK.
+    /// RACK (RFC 8985): a segment is lost when a later one has arrived and a reordering window has
+    /// passed. Pacing, delivery rates, tail loss probes and undo need it. Without the peer's SACK
+    /// three duplicate ACKs count.
     RackTlp,
 }
 
@@ -48,8 +48,8 @@ pub enum FastRetransmitGuard {
 pub enum InitialRecover {
     /// The initial sequence number (RFC 6582, section 3.2, step 0).
     InitialSequenceNumber,
-    /// Zero, although the initial sequence number is random. For half of all connections zero seems
-    /// to lie ahead, so they make no fast retransmit before a time-out (plain FreeBSD 4.5).
+    /// Zero, although initial sequence numbers are random. Half of all connections make no fast
+    /// retransmit before a time-out (plain FreeBSD 4.5).
     Zero,
 }
 
@@ -86,11 +86,10 @@ pub enum AtSsthresh {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionAvoidance {
-    /// mss x mss / window. The window grows by one segment per round trip with an ACK for each
-    /// segment, and by half a segment with delayed ACKs (RFC 5681, equation 3).
+    /// mss x mss / window: one segment per round trip with an ACK for each segment, half with
+    /// delayed ACKs (RFC 5681, equation 3).
     PerAck,
-    /// In proportion to the acknowledged bytes: one segment for every window of data (RFC 3465,
-    /// section 2.1; Linux).
+    /// By the acknowledged bytes: one segment per window of data (RFC 3465, section 2.1; Linux).
     ByteCounting,
 }
 
@@ -113,11 +112,11 @@ pub enum CwndArithmetic {
 pub enum WindowGrowth {
     /// At every ACK for new data.
     Always,
-    /// Only if the acknowledged flight filled the window at some time (RFC 7661, section 4). In
-    /// slow start half of the window is enough (Linux).
+    /// Only if the acknowledged flight filled the window (RFC 7661, section 4); half of it is
+    /// enough in slow start (Linux).
     CwndLimited,
-    /// Not at in-order ACKs while the window exceeds the peer's window, and not beyond 65,535
-    /// bytes. This is an effect of header prediction in BSD.
+    /// Not beyond 65,535 bytes, nor at in-order ACKs while the window exceeds the peer's: BSD's
+    /// header prediction.
     HeaderPrediction,
 }
 
@@ -131,8 +130,8 @@ pub enum PeerCache {
     /// When the peer's SYN or SYN-ACK arrives. A server then times its SYN-ACK with them (FreeBSD
     /// 2.2.8).
     AtSyn,
-    /// The client when the SYN-ACK arrives, the server when the handshake is complete (FreeBSD 4.5,
-    /// which has a SYN cache).
+    /// The client at the SYN-ACK, the server at the end of the handshake (FreeBSD 4.5 with its SYN
+    /// cache).
     WhenComplete,
 }
 
@@ -142,8 +141,8 @@ pub enum PeerCache {
 pub enum SackAtTimeout {
     /// It discards it (RFC 2018, section 8).
     Forget,
-    /// It keeps it: only missing data is sent again, and the ACK of data that had arrived does not
-    /// grow the window (Linux).
+    /// Kept: only missing data is sent again, and the ACK of arrived data does not grow the window
+    /// (Linux).
     Keep,
 }
 
@@ -174,8 +173,7 @@ pub enum NewRenoVariant {
 pub enum NewRenoExit {
     /// ssthresh.
     Ssthresh,
-    /// One segment more than the data in flight, if that is less than ssthresh. This avoids a
-    /// burst.
+    /// One segment more than the data in flight, if less than ssthresh, which avoids a burst.
     FlightSize,
 }
 
@@ -187,8 +185,8 @@ pub enum DecreaseBase {
     FlightSize,
     /// The smaller of congestion window and peer's window, in whole segments (BSD).
     Cwnd,
-    /// The smaller of congestion window and peer's window; ssthresh is in whole segments, the
-    /// window keeps its fraction (ns).
+    /// The smaller of congestion and peer's window; ssthresh is in whole segments, the window keeps
+    /// its fraction (ns).
     FractionalCwnd,
 }
 
@@ -212,11 +210,11 @@ pub enum EctOn {
     AllData,
     /// Every packet after the client's SYN: also SYN-ACK, ACKs and FIN (ns's two-way TCP of 2001).
     AllButSyn,
-    /// Every packet after the handshake, ACKs and retransmissions included, if the ends agreed on
-    /// Accurate ECN; else new data (Linux).
+    /// Every packet after the handshake, ACKs and retransmissions included, with Accurate ECN; else
+    /// new data (Linux).
     AllButHandshake,
-    /// Every packet, SYNs and ACKs included. Hosts of data centres do this, because their switches
-    /// drop packets that are not ECN-capable (Linux, if the congestion control needs ECN).
+    /// Every packet, SYNs and ACKs included, because switches of data centres drop others (Linux,
+    /// if the congestion control needs ECN).
     AllPackets,
 }
 
@@ -245,18 +243,18 @@ impl EctOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnReaction {
-    /// ssthresh falls to at least two segments. At a window of one segment the sender waits for the
-    /// restarted retransmission timer (RFC 3168, section 6.1.2).
+    /// ssthresh falls to two segments at least. At a window of one the sender waits for the
+    /// restarted timer (RFC 3168, section 6.1.2).
     Rfc3168,
-    /// As `rfc3168`, but a window of one segment stays, and the sender reports a reduction (ns's
-    /// one-way TCP, Linux).
+    /// As `rfc3168`, but a window of one stays and the sender reports a reduction (ns's one-way
+    /// TCP, Linux).
     NoWait,
-    /// The window can fall below one segment. Nothing new is sent until an ACK without an echo
-    /// grows the window, or the restarted timer sets it to the initial window. The first echo after
-    /// a time-out counts, whatever it acknowledges (two-way TCP of ns-2.35).
+    /// The window can fall below one segment. Nothing new leaves until an ACK without an echo grows
+    /// it, or the restarted timer sets the initial window. The first echo after a time-out counts,
+    /// whatever it acknowledges (two-way TCP of ns-2.35).
     Fractional,
-    /// ssthresh falls to at least one segment. Below two segments the sender ignores the echo. ACKs
-    /// with an echo can grow the window (KAME).
+    /// ssthresh falls to one segment at least. Below two the sender ignores the echo, and ACKs with
+    /// one can grow the window (KAME).
     Kame,
 }
 
@@ -285,12 +283,11 @@ pub enum RtoMinBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackoffEnd {
-    /// An ACK that gives a round-trip sample: it covers data that was sent once (Karn's rule, RFC
-    /// 6298, section 5).
+    /// An ACK with a round-trip sample, for data sent once (Karn's rule, RFC 6298, section 5).
     Sample,
     /// Any ACK of new data, including retransmitted data (ns, Linux with time stamps).
     NewAck,
-    /// Any ACK of new data, after the timer has run once more with the backed-off time-out (ns's
+    /// Any ACK of new data, after the timer has run once more with the backed-off value (ns's
     /// two-way TCP).
     NewAckOnceArmed,
 }
@@ -299,14 +296,14 @@ aqmlab_declare::tagged! {
     /// Clock that measures round trips and drives retransmission timers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Clock {
-        /// A slow timer of the host counts round trips in ticks and fires retransmission timers on
-        /// its ticks. The estimator is the integer one of BSD. Each host has its own phase.
+        /// A slow timer of the host, with its own phase, counts round trips in ticks and fires
+        /// timers on them. Estimator: BSD's integers.
         Ticks {
             /// Period of the tick.
             period: Time,
         },
-        /// Round trips are counted in whole ticks, at least one. Timers fire exactly. The estimator
-        /// is the integer one of ns. Each host has its own phase.
+        /// Round trips count in whole ticks, at least one, with the host's own phase; timers fire
+        /// exactly. Estimator: ns's integers.
         RttTicks {
             /// Period of the tick.
             period: Time,
@@ -391,21 +388,9 @@ pub enum RackRules {
     /// has no margin (section 6.2).
     #[default]
     Rfc8985,
-    /// The rules of Linux. Window: Reno and CUBIC count whole segments; slow start ends at ssthresh,
-    /// and the rest of the ACK counts in congestion avoidance; after an idle time the window halves
-    /// for each time-out, and ssthresh is a whole number of segments. Reduction: proportional rate
-    /// reduction counts segments from the window, not from the data in flight. One point ends
-    /// reductions for marks, recoveries and the repair after a time-out; the ACK that ends one grows
-    /// the window; a later echo, or a loss during a repair, reduces again. A time-out within a
-    /// recovery reaches the congestion control, although the window was cut already; the first new
-    /// data after any time-out says CWR. Without SACK duplicates at the end of a recovery count for
-    /// nothing. Reordering: a D-SACK widens the reordering window only after a segment has come late,
-    /// and counts as delivered. After segments that came more than three late, data beyond a gap also
-    /// grows the window. Timers: one timer runs, for RACK (2 ms longer), the probe or
-    /// retransmissions; a report of data sent before the last transmission of the oldest segment
-    /// restarts it. Pacing: a paced segment that leaves late shortens the next gap, at most by half.
-    /// With `rto_min_bounds = "variance"` the deviation of round trips falls at most once per round
-    /// trip.
+    /// The rules of Linux for windows in whole segments, proportional rate reduction, reordering,
+    /// one timer for RACK, probe and time-out, and shorter gaps after late paced segments.
+    /// records/congestion-controls.md lists them.
     Linux,
 }
 
@@ -427,8 +412,8 @@ pub enum Pacing {
     /// The congestion control, if it paces. Otherwise ACKs clock the segments.
     #[default]
     Control,
-    /// Twice the window per round trip in early slow start, 1.2 times the window later (Linux with
-    /// a queue discipline that paces).
+    /// Twice the window per round trip in early slow start, 1.2 times later (Linux with a
+    /// discipline that paces).
     Linux,
 }
 
@@ -439,9 +424,9 @@ pub enum PacingBurst {
     /// One segment.
     #[default]
     Segment,
-    /// One TCP segmentation offload unit of Linux: 1/1024 s at the pacing rate, and more if the
-    /// smallest round trip is at most a few milliseconds; at least two segments (BBR below 1.2
-    /// Mbit/s: one) and at most 64 KiB. For Prague 1/4096 s and at least one segment.
+    /// One TCP segmentation offload unit of Linux: 1/1024 s at the pacing rate, more if the
+    /// smallest round trip is a few milliseconds; at least two segments (BBR below 1.2 Mbit/s:
+    /// one), at most 64 KiB. For Prague 1/4096 s and at least one segment.
     Linux,
 }
 
@@ -449,15 +434,14 @@ pub enum PacingBurst {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnEcho {
-    /// In every ACK until the sender reports with CWR that it has reduced its window (RFC 3168,
-    /// section 6.1.3).
+    /// In every ACK until CWR reports a smaller window (RFC 3168, section 6.1.3).
     #[default]
     UntilCwr,
-    /// Only in ACKs of marked data. When marks begin or end, waiting data is acknowledged at once
+    /// Only in ACKs of marked data. Waiting data is acknowledged at once when marks begin or end
     /// (DCTCP: RFC 8257, section 3.2).
     EachChange,
-    /// With a counter in every segment (Accurate ECN: RFC 9768) if the peer supports it, else until
-    /// CWR. Needs `recovery = "rack-tlp"`.
+    /// A counter in every segment (Accurate ECN: RFC 9768) if the peer supports it, else until CWR.
+    /// Needs `recovery = "rack-tlp"`.
     Accurate,
 }
 

@@ -35,9 +35,9 @@ def command(
 ) -> None:
     """Check your queue or control in small runs, or TCP by scripts.
 
-    In small runs a plug-in must lose no packet, keep to its limit, obey ECN, and give the same
-    bytes for the same seed. --trace adds a worked trace that it must follow. A packet script of
-    packetdrill prints PASS, FAIL, or the reason why it does not apply. FAIL has the line, the
+    In small runs a plug-in must lose no packet, keep to its limit and obey ECN. The same seed must
+    give the same bytes. --trace adds a worked trace that the plug-in must follow. A packet script
+    of packetdrill prints PASS, FAIL, or the reason why it does not apply. FAIL has the line, the
     expected and the found packet.
 
     Options:

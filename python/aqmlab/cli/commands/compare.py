@@ -95,7 +95,7 @@ def command(
 ) -> None:
     """Compare runs: the same users under different queues.
 
-    Prints the few numbers that matter and an answer: which queue to take, who gains, who pays. A
+    Prints a few numbers and an answer: the queue to take, who gains and who pays. A
     difference is clear if its 95 % interval leaves out zero. `aqmlab explain needs` lists the
     limits of good and poor.
 

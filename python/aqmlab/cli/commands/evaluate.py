@@ -100,8 +100,8 @@ def command(
     counts with --against only if the other card passed it.
 
     Options:
-        queue (QUEUE): A plug-in file (.py or .so; its code runs), a preset or a kind; parameters
-            after a colon: 'pie: qdelay_ref 5 ms'.
+        queue (QUEUE): A plug-in file (.py or .so), a preset or a kind. A plug-in's code runs.
+            Parameters follow a colon: 'pie: qdelay_ref 5 ms'.
         everything (--all): Make the cards of every shipped discipline, and a table of their grades.
         all_controls (--all-controls): Make the cards of every shipped congestion control, and a
             table of their grades.

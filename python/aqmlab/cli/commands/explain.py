@@ -22,9 +22,9 @@ def command(
         str,
         argument(
             "NAME",
-            "A discipline, preset, profile, traffic model, metric, word of results, ...; the word "
-            "needs, for the limits of good and poor; or 'tc: ...', 'sqm: ...', 'sysctl: ...', or a "
-            "file with such lines, to print them as TOML.",
+            "A discipline, preset, profile, traffic model, metric, word of results, ... "
+            "The word needs prints the limits of good and poor. 'tc: ...', 'sqm: ...', "
+            "'sysctl: ...', or a file with such lines, is printed as TOML.",
             autocompletion=catalog_names,
         ),
     ],

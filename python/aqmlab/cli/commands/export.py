@@ -34,7 +34,7 @@ def command(
 
     Options:
         output (-o, --output FOLDER): Folder of the files.
-        flow (N): Number of a traced connection; may be repeated; default: all of them.
+        flow (N): Number of a traced connection. May be repeated. Default: all of them.
         packets (LINK): Add the packets that reach the queues of this link, such as bottleneck.
     """
     runs = gather(places)

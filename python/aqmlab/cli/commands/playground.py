@@ -17,7 +17,7 @@ def command(
     sets: Sets = None,
     link: Link = None,
     port: Annotated[
-        int, option("N", "Port of this machine; 0 is a free one.", min=0, max=65535)
+        int, option("N", "Port of this machine. 0 takes a free port.", min=0, max=65535)
     ] = 0,
     *,
     browser: bool = True,

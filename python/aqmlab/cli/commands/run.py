@@ -58,7 +58,7 @@ def command(
     """Run a scenario.
 
     If the scenario states a load, the command first finds the users that cause it. The same
-    scenario and seed give the same results, so a finished run directory is used again. --link
+    scenario and seed give the same results, so a finished run is not repeated. --link
     replaces the bottleneck and the round trips of the classes. --set changes fields of the
     scenario.
 

@@ -97,7 +97,7 @@ def command(
     repeat: Annotated[
         int,
         option(
-            "N", "Number of runs with each queue; each has the next seed.", min=1, max=_MOST_REPEATS
+            "N", "Number of runs with each queue. Each has the next seed.", min=1, max=_MOST_REPEATS
         ),
     ] = 1,
     test: BuiltIn | None = None,
@@ -152,7 +152,7 @@ def command(
         program (PROGRAM): What to run, with its arguments, after --; default: your shell.
         scenario (FILE): The bottleneck of this scenario, instead of rates, traces and losses;
             --queue replaces its queue. --beside FILE adds its users.
-        rate (DOWN/UP): Download and upload in Mbit/s; one number sets both; default: 20/2.
+        rate (DOWN/UP): Download and upload in Mbit/s, or one number for both; default: 20/2.
         down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each of its lines is a
             time in ms at which the link can send a packet of 1500 bytes.
         up (RATE|FILE): Rate of the upload, or a trace file.
@@ -183,9 +183,9 @@ def command(
             bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: uploads
             without end. '{ kind = ... }': a class of traffic, as in a scenario. A scenario file:
             all its users.
-        wifi (--wifi): Put Wi-Fi behind the link: the program is a device near the access point, and
-            users beside it have three others. 802.11n with 20 MHz, unless --set says otherwise.
-            Default of --rate: 1000/1000, so that the air is the bottleneck.
+        wifi (--wifi): Add Wi-Fi after the link. The program is a device near the access point.
+            Users beside it have three other devices. 802.11n with 20 MHz, unless --set says
+            otherwise. Default of --rate: 1000/1000, so that the air is the bottleneck.
         warm_up (TIME): Start the users beside the program TIME before it, so that it meets a full
             queue; default: 5 s with --beside, else 0 s. Not measured.
         record (TABLE,...): Further tables of the run directory. packets: a row for each packet at a

@@ -71,8 +71,8 @@ def command(
 
     Divides the response times of runs with measure.breakdown = true into parts: distance, queues,
     timers, recovery. The parts add up to the response time exactly. Prints a table and a paragraph
-    for each class and queue, and the differences between queues by part. Runs that differ only in
-    their seed form a group. --response and --slowest make the run again and show each event on the
+    for each class and queue, and the differences between queues by part. Runs of one scenario with
+    different seeds form a group. --response and --slowest repeat the run and show each event on the
     path of one response.
 
     A capture (pcap or pcapng) shows what one place can know. The command divides each request and

@@ -25,8 +25,8 @@ use crate::sender::rack::pace;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Window gain while BBR probes for bandwidth: data in flight / (bandwidth x round-trip time).
-    /// A larger gain keeps a longer queue.
+    /// Window gain while BBR probes for bandwidth: data in flight / bandwidth-delay product. A
+    /// larger gain keeps a longer queue.
     #[param(default = 2.0, above = 0.0)]
     pub cwnd_gain: f64,
     /// How long a minimum round-trip time is valid before BBR measures it again.
@@ -35,8 +35,8 @@ pub struct Params {
     /// How many round trips a delivery-rate sample stays valid (Linux: bbr_bw_rtts).
     #[param(default = 10, least = 1)]
     pub bw_rounds: u32,
-    /// If true, BBR detects a policer when two intervals with 20 % loss or more have the same
-    /// bandwidth, and keeps that bandwidth for 48 rounds (Linux: lt_bw).
+    /// If true, BBR detects a policer by two intervals of equal bandwidth with 20 % loss or more,
+    /// and keeps that bandwidth for 48 rounds (Linux: lt_bw).
     #[cfg(feature = "linux")]
     #[param(default, unwritten)]
     pub policers: bool,
@@ -48,16 +48,11 @@ impl Parameters for Params {
         paper: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, BBR: Congestion-Based \
                 Congestion Control, ACM Queue 14(5), 2016; tcp_bbr.c of Linux",
         purpose: "Paces at the largest recent delivery rate and keeps twice the bandwidth-delay \
-                  product in flight. It ignores losses and marks. Needs `recovery = \"rack-tlp\"`.",
+                  product in flight, whatever is lost or marked. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
-            "The policer detector (lt_bw) is off by default; `policers` enables it. It sees ACKs \
-             only; in Linux it sees time-outs too.",
-            "The bandwidth has the unit of Linux and its filter of three samples. All other \
-             arithmetic is exact.",
-            "A phase ends by the data in flight. Linux subtracts the data that leaves before its \
-             next segment.",
-            "Segments are paced one by one unless `pacing_burst` changes that. The window has room \
-             for three bursts, as in Linux.",
+            "The policer detector (lt_bw) is off by default. It sees ACKs only; in Linux also \
+             time-outs.",
+            "Segments are paced one by one unless `pacing_burst` changes that.",
             "The time of the ACK selects the first phase of the cycle.",
         ],
         memory: "filters of bandwidth (`bw_rounds`), round trip and aggregation",

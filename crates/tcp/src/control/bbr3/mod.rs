@@ -41,18 +41,13 @@ impl Parameters for Params {
         title: "BBR, version 3",
         paper: "N. Cardwell, I. Swett, J. Beshay, BBR Congestion Control, draft-ietf-ccwg-bbr, 2025; \
                 google/bbr, branch v3",
-        purpose: "Paces at the largest recent delivery rate. It bounds the data in flight at the \
-                  level at which earlier probes lost more than 2 %. Needs `recovery = \
-                  \"rack-tlp\"`.",
+        purpose: "Paces at the largest recent delivery rate, and bounds the data in flight where \
+                  earlier probes lost more than 2 %. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
             "Segments are paced one by one unless `pacing_burst` changes that. The window has room \
              for three bursts.",
             "BBR counts losses of a round as runs of segments that different ACKs found lost.",
-            "The branch's ECN for data centres is left out, so data is not ECN-capable. Also left \
-             out are its fast path for application-limited samples, and losses that a tail loss \
-             probe repairs.",
-            "A phase ends by the data in flight. The branch subtracts the data that leaves before \
-             its next segment.",
+            "The branch's ECN for data centres is left out, so data is not ECN-capable.",
             "The time of the ACK replaces random numbers.",
         ],
         memory: "filters of bandwidth, round trip and aggregation; bounds of the data in flight",

@@ -60,7 +60,7 @@ impl<T> AnyScheduler<T> {
         }
     }
 
-    /// The same, to change it.
+    /// The scheduler, mutable, if packets can bypass its queue.
     #[inline]
     pub(crate) fn bypass_mut(&mut self) -> Option<&mut impl Bypass> {
         match self {

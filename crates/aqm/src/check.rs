@@ -34,7 +34,7 @@ pub(crate) const LARGEST_QUANTUM: Bytes = Bytes(1 << 30);
 /// Time between two ticks of an AQM, which wakes that often, also while nothing arrives.
 pub(crate) const SHORTEST_TICK: Time = Time::from_micros(10);
 
-/// The same for a time that depends on other parameters.
+/// Checks a time whose bound depends on other parameters.
 pub(crate) fn interval(field: &str, interval: Time) -> Result<(), Problem> {
     let bounds = Bounds {
         least: Some(SHORTEST_TICK),

@@ -245,7 +245,7 @@ const LARGEST_STEP: f64 = 0.02;
 /// What is kept of a probability at each update while the queue is empty.
 const DECAY: f64 = 0.98;
 
-/// The same in Linux.
+/// The decay of the probability in Linux.
 const DECAY_LINUX: f64 = 1.0 - 1.0 / 64.0;
 
 /// Above this delay, in seconds, Linux adds the largest step once more.

@@ -20,7 +20,7 @@ pub(crate) fn play(aqm: &mut impl Aqm, row: &Row, ecn: bool) {
     play_packet(aqm, row, &row.packet(), ecn);
 }
 
-/// The same for a packet of which the row does not say all.
+/// Plays `packet`, which has more than the row says, and compares the decision.
 pub(crate) fn play_packet(aqm: &mut impl Aqm, row: &Row, packet: &Packet, ecn: bool) {
     let (step, now) = (row.step(), row.time());
     if row.event() == "depart" {

@@ -112,7 +112,7 @@ impl Extractor {
         self.ready.drain(..).map(|made| made.0)
     }
 
-    /// The same with who opened each and who accepted it.
+    /// Vectors of connections that have ended, with the ends that opened and accepted each.
     pub(crate) fn ready_with_ends(
         &mut self,
     ) -> impl Iterator<Item = (ConnectionVector, [Endpoint; 2])> {

@@ -76,7 +76,7 @@ impl Located {
         Self::with_word(message, segment(word)).allow(allowed)
     }
 
-    /// The same problem seen from the table (or list) that holds the value under `key`.
+    /// This problem as seen from the table (or list) that holds the value under `key`.
     #[cold]
     #[must_use]
     pub fn under(mut self, key: &str) -> Self {
@@ -84,7 +84,7 @@ impl Located {
         self
     }
 
-    /// The same problem, with more words that would have been right.
+    /// This problem, with more words that would have been right.
     #[must_use]
     pub fn allow(mut self, words: &[&str]) -> Self {
         self.0
@@ -93,7 +93,7 @@ impl Located {
         self
     }
 
-    /// The same problem without a key that the author has not written.
+    /// This problem without a key that the author has not written.
     #[must_use]
     pub(crate) fn without(mut self, key: &str) -> Self {
         self.0.path.retain(|other| other != key);

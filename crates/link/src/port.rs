@@ -106,12 +106,12 @@ impl<T> Port<T> {
             && !link.waits_for_phases()
     }
 
-    /// The same port, which stores its packets whatever its discipline.
+    /// A port that stores its packets whatever its discipline.
     pub fn stored(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
         Self::with_fifo(name, link, (seed, false), measure, |_, _| None)
     }
 
-    /// The same port, whose rate and delay can [`change`](Self::change): it stores its packets.
+    /// A port whose rate and delay can [`change`](Self::change): it stores its packets.
     pub fn changeable(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
         let mut port = Self::stored(name, link, seed, measure);
         port.wire = port.wire.with_changes();
@@ -278,7 +278,8 @@ impl<T> Port<T> {
         (served.left, self.has_ring().then_some(ring))
     }
 
-    /// The same of the stored packet whose transmission begins `now`.
+    /// When the stored packet whose transmission begins `now` leaves, and its time in the device
+    /// ring.
     pub fn begun(&self, now: Time) -> (Time, Option<Time>) {
         let left = self.left_discipline(now);
         (left, self.has_ring().then(|| now - left))
@@ -484,7 +485,7 @@ impl<T> Port<T> {
         &self.stats
     }
 
-    /// The same, to record the samples.
+    /// Counts and samples, mutable, to record the samples.
     pub const fn stats_mut(&mut self) -> &mut LinkStats {
         &mut self.stats
     }

@@ -139,7 +139,7 @@ impl Wire {
         }
     }
 
-    /// The same wire, whose delay may change.
+    /// This wire with a delay that may change.
     pub(crate) const fn with_changes(mut self) -> Self {
         self.last_arrival = Some(Time::ZERO);
         self.is_perfect = false;

@@ -206,7 +206,7 @@ pub struct Health {
 /// What a live run showed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveSummary {
-    /// The same as of a simulated run.
+    /// The summary, as of a simulated run.
     #[serde(flatten)]
     pub summary: Summary,
     /// How well the run went.

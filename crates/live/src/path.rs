@@ -555,7 +555,7 @@ impl Path {
         self.end(end)
     }
 
-    /// The same, when all is done.
+    /// What was counted, when all is done at `end`.
     fn end(self, end: Time) -> Vec<LinkStats> {
         if let Some(mut log) = self.log {
             // What is in the device ring has left the discipline.

@@ -164,7 +164,7 @@ fn named(kind: PluginKind, name: Option<Toml>) -> Result<&'static Plugin, Locate
     })
 }
 
-/// The same parameters once for all: connections share them, and they live as long as plug-ins.
+/// Parameters once for all connections that share them; they live as long as plug-ins.
 fn interned(values: Vec<Value>) -> &'static [Value] {
     static KNOWN: Mutex<Vec<&'static [Value]>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -68,7 +68,7 @@ impl Outgoing {
         new || !self.lost.is_empty() || self.fin_is_due()
     }
 
-    /// The same for what a level of the handshake sends, which has no limits and no end.
+    /// Whether a level of the handshake, which has no limits and no end, has anything to send.
     #[inline]
     pub(crate) fn has_handshake_work(&self) -> bool {
         self.written > self.sent || !self.lost.is_empty()

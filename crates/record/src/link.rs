@@ -32,7 +32,7 @@ pub struct LinkStats {
     /// From arrival to departure from the discipline, of all packets that left it in the measured
     /// span.
     sojourn: ClassTransits,
-    /// The same by cell of the discipline's parts, if it has any.
+    /// Transits by cell of the discipline's parts, if it has any.
     by_cell: ClassTransits,
     pub(crate) parts: Option<Parts>,
     pub(crate) max_packets: u32,
@@ -217,7 +217,7 @@ impl LinkStats {
         }
     }
 
-    /// The same of a packet of a cell of the discipline's parts.
+    /// A packet of a cell of the discipline's parts leaves the discipline.
     #[inline]
     pub fn on_leave_cell(&mut self, arrived: Time, leaves: Time, packet: (u16, u32)) {
         if leaves < self.measured_until || self.span.contains(leaves) {

@@ -31,7 +31,7 @@ pub fn catalog() -> Value {
     catalog_of(None)
 }
 
-/// The same, or one section of it alone: a schema takes a millisecond.
+/// The catalogue, or one section of it alone: a schema takes a millisecond.
 pub fn catalog_of(only: Option<&str>) -> Value {
     let sections: [(&str, Entries); 8] = [
         ("disciplines", || {
@@ -52,7 +52,7 @@ pub fn catalog_of(only: Option<&str>) -> Value {
         .collect()
 }
 
-/// The same entries by their names.
+/// Entries by their names.
 fn by_name(entries: Vec<Value>) -> Map<String, Value> {
     let name = |entry: &Value| entry["name"].as_str().unwrap_or_default().to_owned();
     entries
@@ -258,7 +258,7 @@ impl ProfileSheet {
         Self::with_keys(name, profile_keys())
     }
 
-    /// The same, with the keys of all profiles.
+    /// A shipped profile, with the keys of all profiles.
     fn with_keys(name: &str, keys: Vec<Parameter>) -> Self {
         let text = Profile::text(name).expect("only shipped profiles have a sheet");
         let head = text

@@ -39,7 +39,7 @@ struct Each {
 }
 
 impl Stacks {
-    /// The same stack at both ends.
+    /// One stack at both ends.
     pub fn both(stack: Profile) -> Self {
         Self {
             client: stack.clone(),

@@ -178,7 +178,7 @@ impl Topology {
         named.map(|(_, link)| link).collect()
     }
 
-    /// The same with their keys, from the topology on.
+    /// Both directions of every link with their keys, from the topology on.
     pub(crate) fn named_links_mut(&mut self) -> Vec<(String, &mut Link)> {
         let stated: Vec<(String, &mut Bottleneck)> = match self {
             Self::Dumbbell(dumbbell) => vec![(BOTTLENECK.to_owned(), &mut dumbbell.bottleneck)],
@@ -284,7 +284,7 @@ impl ParkingLot {
 }
 
 impl Network {
-    /// The same, where what packets pass before a queue is links of their own.
+    /// This topology with links of their own for what packets pass before a queue.
     fn with_inputs(mut self) -> Self {
         let before = self.links.iter().flat_map(|(name, link)| {
             STAGES.iter().filter_map(move |(suffix, stage)| {

@@ -68,13 +68,13 @@ impl Transport {
         !HAS_STACKS || self.quic + self.quinn == 0.0
     }
 
-    /// The same, where that is the model's default.
+    /// Whether all connections have TCP because it is the model's default.
     #[cfg(feature = "quic")]
     pub(crate) fn is_default(&self) -> bool {
         self.is_tcp() && !self.is_tcp_by_choice
     }
 
-    /// The same: every model has it by default.
+    /// Whether all connections have TCP, the default of every model without QUIC.
     #[cfg(not(feature = "quic"))]
     pub(crate) fn is_default(&self) -> bool {
         self.is_tcp()

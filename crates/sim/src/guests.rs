@@ -181,7 +181,7 @@ impl Guests {
         }
     }
 
-    /// The same, and where the payloads of its datagrams are kept.
+    /// A connection that is not TCP, and where the payloads of its datagrams are kept.
     #[inline]
     pub(crate) fn with_payloads(&mut self, index: u32) -> Option<(&mut Guest, &mut Payloads)> {
         if !HAS_STACKS {
@@ -202,7 +202,7 @@ impl Guests {
         slots.filter_map(|(index, slot)| Some((index, slot.as_deref()?)))
     }
 
-    /// The same, to look at what changes by looking.
+    /// The connections that go on, mutable, with their slots.
     #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Guest)> {
         let slots = (0..).zip(&mut self.slots).filter(|_| HAS_STACKS);

@@ -162,7 +162,7 @@ impl<E: Engine> Network<E> {
         &self.routes[index as usize]
     }
 
-    /// The same, to shift its clocks.
+    /// The route of a slot, mutable, to shift its clocks.
     pub(crate) fn routes_mut(&mut self, index: u32) -> &mut Routes {
         &mut self.routes[index as usize]
     }

@@ -69,7 +69,7 @@ pub trait Outbox {
     /// A segment leaves.
     fn send(&mut self, segment: Segment);
 
-    /// The same, where nearly all segments leave: this may take space.
+    /// A segment leaves where nearly all leave: this may take space.
     #[inline(always)]
     fn send_common(&mut self, segment: Segment) {
         self.send(segment);

@@ -15,7 +15,7 @@ use proptest::sample::select;
 struct Pair {
     profile: Profile,
     ends: [Endpoint; 2],
-    /// The same ends, which avoid the fast path.
+    /// Two ends with equal input that avoid the fast path.
     twins: [Endpoint; 2],
     /// What each end writes before it closes.
     bytes: [u64; 2],

@@ -407,7 +407,7 @@ fn adu(bytes: u64, pause: f64) -> Adu {
     }
 }
 
-/// The same conversation, closed after this pause.
+/// The conversation, closed after this pause.
 fn end(mut talk: Talk, pause: f64) -> Talk {
     if let Some((_, last)) = talk.last_mut() {
         *last = adu(last.bytes, pause);

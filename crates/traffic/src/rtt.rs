@@ -15,7 +15,7 @@ aqmlab_declare::tagged! {
     /// Minimum round-trip time of each connection, including the delay of the bottleneck.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Rtt {
-        /// The same for all connections.
+        /// One round-trip time for all connections.
         Constant {
             /// The round-trip time.
             rtt: Time,

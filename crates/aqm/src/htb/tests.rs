@@ -72,7 +72,7 @@ fn play(
     play_in(tree(plans), arrivals, ns_per_byte, limit)
 }
 
-/// The same in a tree.
+/// Plays arrivals before a wire in a tree of rates.
 fn play_in(
     (mut tree, numbers): (Tree, Vec<u64>),
     arrivals: &[(u64, u64, u64, u32)],

@@ -691,7 +691,7 @@ impl<T> Air<T> {
         self.sides.each_ref().map(|side| &side.stats)
     }
 
-    /// The same, to record the samples.
+    /// Counts and samples of both directions, mutable, to record the samples.
     pub fn stats_mut(&mut self) -> [&mut LinkStats; 2] {
         self.sides.each_mut().map(|side| &mut side.stats)
     }

@@ -58,7 +58,7 @@ impl PhyRate {
         Self::with_symbol(phy, modulation, symbol)
     }
 
-    /// The same with symbols of another length.
+    /// Rates of a PHY with symbols of another length.
     pub(super) fn with_symbol(phy: Phy, modulation: Modulation, symbol: Nanos) -> Self {
         let (bits, streams, legacy) = match modulation {
             // A symbol of 4 us.

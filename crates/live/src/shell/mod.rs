@@ -116,7 +116,7 @@ pub enum Order {
 /// What a program's run showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShellSummary {
-    /// The same as of a live run.
+    /// The summary, as of a live run.
     pub summary: LiveSummary,
     /// How long it was measured.
     pub measured: Time,

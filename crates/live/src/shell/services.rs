@@ -37,7 +37,7 @@ const LARGEST: u64 = 1 << 50;
 
 /// What files are filled with.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
-/// The same of files that are text: space that means nothing.
+/// Bytes of text files: space that means nothing.
 static SPACES: [u8; CHUNK] = [b' '; CHUNK];
 
 /// A web page: a style sheet, scripts and pictures, 34 files of 1 MB together.

@@ -108,7 +108,7 @@ impl Connection {
         due.min(self.paced_until).min(idle)
     }
 
-    /// The same behind the handshake: there is one space, and no limit of amplification.
+    /// The deadline after the handshake: there is one space, and no limit of amplification.
     fn deadline_of_data(&self) -> Time {
         let space = &self.spaces[DATA];
         let probe = self.probe_timeout(true);

@@ -65,7 +65,7 @@ fn add_delays(to: &mut Map<String, Value>, stem: &str, ranks: &[u32], nanos: &[u
     }
 }
 
-/// The same in microseconds, to within 1/1024.
+/// Adds `STEM_pNN_s` for each rank in microseconds, to within 1/1024.
 fn add_times(to: &mut Map<String, Value>, stem: &str, ranks: &[u32], nanos: &[u64]) {
     for rank in ranks {
         let found = quantile(nanos, f64::from(*rank) / 100.0);
@@ -89,7 +89,7 @@ pub(crate) fn microsecond_bins(nanos: &[u64]) -> Vec<(f64, u64)> {
     bins(nanos.iter().map(|it| it / 1000), 11, 1e6)
 }
 
-/// The same in nanoseconds, to within 1/128.
+/// How many are in each bin in nanoseconds, at most 1/128 wide.
 pub(crate) fn nanosecond_bins(nanos: &[u64]) -> Vec<(f64, u64)> {
     bins(nanos.iter().copied(), 8, 1e9)
 }

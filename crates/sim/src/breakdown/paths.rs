@@ -385,7 +385,7 @@ impl Paths {
         trip.copied().unwrap_or(NONE)
     }
 
-    /// The same, and the trip is over.
+    /// The trip of a segment under way, which is over.
     #[inline(always)]
     fn take_trip(&mut self, ticket: Ticket) -> Vector {
         let trip = self.trips.get_mut((ticket as usize).wrapping_sub(1));

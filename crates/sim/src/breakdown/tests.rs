@@ -240,7 +240,7 @@ fn exchange(bytes: u64, tcp: &str, doomed: Doomed) -> Row {
     exchange_over(bytes, tcp, &[], doomed)
 }
 
-/// The same with settings.
+/// A single exchange with settings.
 fn exchange_over(bytes: u64, tcp: &str, settings: Settings, doomed: Doomed) -> Row {
     let adus = format!("I 0 0 360\nA 0 1 {bytes}\nA 5000000 0 0\n");
     let rows = recorded(&adus, tcp, settings, doomed);

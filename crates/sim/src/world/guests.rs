@@ -152,7 +152,7 @@ impl<E: Engine> World<E> {
         self.rearm_guest(index, role);
     }
 
-    /// The same without its timer.
+    /// Serves an end that has been given something, without its timer.
     #[inline(always)]
     fn serve_guest(&mut self, index: u32, role: Role) {
         while let Some((guest, payloads)) = self.guests.with_payloads(index)

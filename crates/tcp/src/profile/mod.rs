@@ -287,7 +287,7 @@ impl Profile {
         Self::shipped(name).cloned()
     }
 
-    /// The same, read once.
+    /// The profile of that name, read once.
     fn shipped(name: &str) -> Option<&'static Self> {
         static READ: [OnceLock<Profile>; SHIPPED.len()] =
             [const { OnceLock::new() }; SHIPPED.len()];

@@ -557,7 +557,7 @@ impl Space {
         }
     }
 
-    /// The same for a SYN that offers ECN, or a SYN-ACK that agrees on it.
+    /// The ECN field of a SYN that offers ECN, or of a SYN-ACK that agrees on it.
     #[inline]
     pub(crate) fn code_point_of_opening(&self, capable: bool, cx: &Context<'_>) -> Ecn {
         if capable && cx.profile.ect_on.covers_handshake() {

@@ -161,7 +161,7 @@ impl Exact {
     }
 }
 
-/// The same from tables, fast.
+/// The marginal distributions from tables, fast.
 struct Marginals {
     request: FromNormal,
     /// Of cache validations, and of downloads.

@@ -26,7 +26,8 @@ pub(crate) struct Rack {
     pub(crate) at: Time,
     pub(crate) end: u64,
     rtt: Time,
-    /// The same of those that were sent once.
+    /// Of the delivered segments that were sent once, the one sent last: its time, its end, its
+    /// round trip.
     sure: (Time, u64, Time),
     min_rtt: Smallest<Time>,
     /// Behind the highest byte delivered, and what that was before the ACK at hand.

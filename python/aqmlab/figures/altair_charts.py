@@ -18,6 +18,7 @@ from aqmlab.figures.kinds.delay import delay as _delay
 from aqmlab.figures.kinds.fairness import fairness as _fairness
 from aqmlab.figures.kinds.flows import flows as _flows
 from aqmlab.figures.kinds.heat_map import heat_map as _heat_map
+from aqmlab.figures.kinds.over_time import over_time as _over_time
 from aqmlab.figures.kinds.parameter import parameter as _parameter
 from aqmlab.figures.kinds.throughput_delay import throughput_delay as _throughput_delay
 from aqmlab.figures.kinds.utilization_delay import utilization_delay as _utilization_delay
@@ -35,6 +36,7 @@ __all__ = [
     "fairness",
     "flows",
     "heat_map",
+    "over_time",
     "parameter",
     "throughput_delay",
     "utilization_delay",
@@ -92,6 +94,7 @@ delay = _as_altair(_delay)
 fairness = _as_altair(_fairness)
 flows = _as_altair(_flows)
 heat_map = _as_altair(_heat_map)
+over_time = _as_altair(_over_time)
 parameter = _as_altair(_parameter)
 throughput_delay = _as_altair(_throughput_delay)
 utilization_delay = _as_altair(_utilization_delay)

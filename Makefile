@@ -172,7 +172,7 @@ structure: $(STAMPS)/requirements  ## circles of files, crates that depend upwar
 	$(BIN)/python .ci/structure.py
 
 .PHONY: prose
-prose: $(STAMPS)/venv  ## phrases that are hard to read; ARGS=--write after some are gone, ARGS="--show FILE" to see them
+prose: $(STAMPS)/venv  ## phrases that are hard to read, and better ones; ARGS=FILE for one
 	$(BIN)/python .ci/prose.py $(ARGS)
 
 .PHONY: msrv

@@ -1,7 +1,6 @@
 """Phrases that are hard to read, in pages, docstrings, comments and messages: ``make prose``.
 
-`.ci/prose.tsv` lists how often each file may still have each phrase. The list only shrinks: a file
-with more is a failure, and so is a list that allows more than there is (``--write`` renews it).
+A file that has one is a failure.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ import argparse
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ALLOWED = ROOT / ".ci/prose.tsv"
 PHRASES = {
     "but for": (r"\bbut for\b", "except"),
     "told": (r"\b(?:is|are|was|were|be|been|being) told\b(?! apart)", "reports, prints, warns"),
@@ -115,42 +112,15 @@ def found(name: str) -> list[tuple[int, str, str]]:
 
 
 def main() -> int:
-    """Compares what is there with what may be; 1 if they differ."""
+    """Prints every place; 1 if there is one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="renew the list of what is allowed")
-    parser.add_argument(
-        "--show", metavar="FILE", nargs="*", help="print every place in these files"
-    )
-    wanted = parser.parse_args()
-    if wanted.show is not None:
-        for name in wanted.show or files():
-            for line, phrase, text in found(name):
-                print(f"{name}:{line}: {phrase} (better: {BETTER[phrase]}): {text[:100]}")
-        return 0
-    counts = {name: Counter(phrase for _, phrase, _ in found(name)) for name in files()}
-    rows = {(name, phrase): n for name, each in counts.items() for phrase, n in each.items()}
-    if wanted.write:
-        lines = [f"{name}\t{phrase}\t{n}" for (name, phrase), n in sorted(rows.items())]
-        ALLOWED.write_text("\n".join(["file\tphrase\tmost", *lines]) + "\n")
-        return 0
-    listed = [line.split("\t") for line in ALLOWED.read_text().splitlines()[1:]]
-    allowed = {(name, phrase): int(n) for name, phrase, n in listed}
-    status = 0
-    for key, n in sorted(rows.items()):
-        if n > allowed.get(key, 0):
-            status = 1
-            for line, phrase, text in found(key[0]):
-                if phrase == key[1]:
-                    print(f"{key[0]}:{line}: {phrase}; better: {BETTER[phrase]}: {text[:100]}")
-    fewer = [key for key, most in allowed.items() if rows.get(key, 0) < most]
-    if fewer:
-        status = 1
-        print(f"prose: {len(fewer)} rows of {ALLOWED.name} allow too much: make prose ARGS=--write")
-    if not status:
-        print(
-            f"prose: no new phrases; {sum(rows.values())} old ones are left in {len(allowed)} rows"
-        )
-    return status
+    parser.add_argument("files", nargs="*", help="files to read; default: all that git knows")
+    places = [
+        (name, *place) for name in parser.parse_args().files or files() for place in found(name)
+    ]
+    for name, line, phrase, text in places:
+        print(f"{name}:{line}: {phrase}; better: {BETTER[phrase]}: {text[:100]}")
+    return 1 if places else 0
 
 
 if __name__ == "__main__":

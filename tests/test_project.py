@@ -8,6 +8,7 @@ import sys
 from functools import cache
 from typing import Any
 
+import click
 import pytest
 from aqmlab import _native
 from aqmlab.cli.loading import load, names
@@ -147,7 +148,8 @@ def test_commands_in_sentences_exist() -> None:
         words = shlex.split(code.replace("'", ""))[1:]
         command: Any = load(words[0]) if words[0] in names() else None
         if command is not None and hasattr(command, "commands") and len(words) > 1:
-            command = command.commands.get(words[1]) if words[1].islower() else command
+            context = click.Context(command)
+            command = command.get_command(context, words[1]) if words[1].islower() else command
         if command is None:
             wrong.append(f"{page}: {code}")
             continue

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from aqmlab._util.files import write_text
+from aqmlab.cli.build import Group
 from aqmlab.cli.loading import load, names
 
 __all__ = ["PAGE", "page"]
@@ -101,17 +102,17 @@ def _table(rows: Sequence[tuple[str, str]]) -> str:
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's type
     """A command, or the commands of a group, with their names."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
+    if not isinstance(command, Group):
         yield name, command
         return
-    for key in sorted(inner):
-        yield from _commands(inner[key], f"{name} {key}")
+    context = click.Context(command)
+    for key in sorted(command.list_commands(context)):
+        yield from _commands(command.get_command(context, key), f"{name} {key}")
 
 
 def _rows(name: str, command: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - click's type
     """What each argument and option is called, and what it means."""
-    context = typer.Context(command, info_name=name)
+    context = click.Context(command, info_name=name)
     records = (parameter.get_help_record(context) for parameter in command.params)
     return [record for record in records if record is not None]
 

@@ -24,6 +24,7 @@ from aqmlab.cards.sealed import AREA
 from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
+from aqmlab.cli.build import Opt
 from aqmlab.cli.evaluate_cases import run_cases
 from aqmlab.cli.options import (
     Jobs,
@@ -34,8 +35,6 @@ from aqmlab.cli.options import (
     SchedulerAddress,
     Seeds,
     StoreFolder,
-    described,
-    option,
 )
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
@@ -50,7 +49,6 @@ _FEW = 6
 """With fewer seeds than this Holm's correction leaves hardly any difference clear."""
 
 
-@described
 def command(
     queue: str | None = None,
     *,
@@ -67,7 +65,7 @@ def command(
     worst: bool = False,
     trials: Annotated[
         int | None,
-        option("N", f"Number of scenarios that --worst tries; default: {TRIALS}."),
+        Opt("N", f"Number of scenarios that --worst tries; default: {TRIALS}."),
     ] = None,
     sealed: str = "",
     measures: Path | None = None,

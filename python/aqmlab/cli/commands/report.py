@@ -6,13 +6,12 @@ from pathlib import Path
 
 from aqmlab._util.console import Progress, out, say
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import MetricFiles, OwnMetrics, Runs, described
+from aqmlab.cli.options import MetricFiles, OwnMetrics, Runs
 from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
 
 
-@described
 def command(
     sources: Runs,
     *,

@@ -19,7 +19,6 @@ from aqmlab.cli.options import (
     Seed,
     Seeds,
     chosen_seeds,
-    described,
 )
 from aqmlab.errors import AqmlabError, RunError
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@described
 def command(
     paper: str,
     chosen: list[str] | None = None,

@@ -25,7 +25,6 @@ from aqmlab.cli.options import (
     Where,
     check_format,
     chosen_seeds,
-    described,
     named_as_options,
 )
 from aqmlab.engine.store import STORE_ROOT
@@ -41,7 +40,6 @@ _MOST_ANSWERED = 400
 """Runs of a sweep that are read once more for an answer."""
 
 
-@described
 def command(
     file: Path,
     overrides: Sets = None,

@@ -7,13 +7,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.files import check_output_file
 from aqmlab._util.table import TableModel
 from aqmlab._util.words import nearest
-from aqmlab.cli.options import Json, Seed, Sets, argument, described, one_seed, option, renamed
+from aqmlab.cli.build import Arg, Opt
+from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
@@ -21,14 +20,11 @@ from aqmlab.traffic.capture_files import is_capture, notes_in_words
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import EXAMPLES, FOLLOWERS, SECONDS, describe, example, recorded
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "command"]
 
 
 _CAPTURES = (".pcap", ".pcapng")
 """How the names of captures end."""
-
-
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 class _Partial(str, Enum):
@@ -45,17 +41,14 @@ class _Layout(str, Enum):
     alternate = "alternate"
 
 
-@app.callback()
-def _traffic() -> None:
+def command() -> None:
     """Describe sources of traffic, and turn captures into traffic."""
 
 
-@app.command("describe")
-@described
 def _describe_command(
     source: Annotated[
         str,
-        argument(
+        Arg(
             "SOURCE",
             "A scenario file, connection vectors (.cvec), a capture (.pcap, .pcapng), or a "
             f"kind: {', '.join(EXAMPLES)}.",
@@ -64,7 +57,7 @@ def _describe_command(
     overrides: Sets = None,
     seed: Seed = None,
     seconds: Annotated[
-        float, option("S", "Simulated seconds of the source.", min=1.0, max=1e6)
+        float, Opt("S", "Simulated seconds of the source.", least=1.0, most=1e6)
     ] = SECONDS,
     *,
     figure: Path | None = None,
@@ -153,8 +146,6 @@ def _opened(source: str, overrides: list[Override]) -> Scenario:
     return Scenario.load(source, overrides)
 
 
-@app.command("from-capture")
-@described
 def _from_capture_command(
     capture: Path,
     *,
@@ -239,3 +230,6 @@ _OCCURRENCES = {
     "time_went_back": "earlier than the packet before",
 }
 """Counts of the report that are shown if there are any."""
+
+
+COMMANDS = {"describe": _describe_command, "from-capture": _from_capture_command}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
+from aqmlab.cli.build import Opt
 from aqmlab.cli.options import (
     Jobs,
     Json,
@@ -19,8 +20,6 @@ from aqmlab.cli.options import (
     StoreFolder,
     Tsv,
     check_format,
-    described,
-    option,
 )
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
@@ -31,14 +30,13 @@ from aqmlab.scenario import vary
 __all__ = ["command"]
 
 
-@described
 def command(
     files: list[Path],
     *,
     varied: list[str] | None = None,
     goals: Annotated[
         list[str] | None,
-        option(
+        Opt(
             "GOAL",
             '"minimize METRIC" or "maximize METRIC"; commas separate several: '
             '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short '

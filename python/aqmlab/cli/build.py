@@ -1,0 +1,398 @@
+"""Commands out of functions: types give the parsers, docstrings the help, ``Opt`` the rest.
+
+::
+
+    def command(file: Path, *, directory: Path | None = None, tier: str = "quick") -> None:
+        \"\"\"Do something.
+
+        Options:
+            file (FILE): What is read.
+            directory (--out FOLDER): Where it goes; default: here.
+            tier (TIER): Which tests.
+        \"\"\"
+
+A parameter by position is an argument, one by name an option. In parentheses stand the names of an
+option, unless it is called as the parameter, and what stands for its value, unless it has none or
+the choices are named. An annotation with :class:`Opt` or :class:`Arg` says all of this itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import click
+
+__all__ = ["METAVAR", "Arg", "Command", "Group", "Opt", "built", "made"]
+
+
+METAVAR = "COMMAND [ARGS]..."
+"""What stands for the commands of a group in its usage."""
+_Function = Callable[..., Any]
+_HEAD = re.compile(r"\n\n(?:Options|Args):\n")
+_ENTRY = re.compile(r"^    (\w+)(?: \(([^)]*)\))?: (.*(?:\n     .*)*)$", re.MULTILINE)
+
+
+class Opt:
+    """What neither the type nor the docstring says of an option.
+
+    Args:
+        metavar: what stands for the value in the help; empty: the choices that there are.
+        help: what it means; empty: what the docstring says.
+        names: what it is called; none: as the parameter, after two dashes.
+        least: the least number.
+        most: the largest number.
+        callback: called with the value before the command; what it returns is the value.
+        is_eager: whether that comes before the other parameters.
+        complete: the values that begin with a text.
+        parse: makes the value of a text, or of the texts of an option that may be repeated.
+        is_hidden: whether the help leaves it out.
+    """
+
+    def __init__(
+        self,
+        metavar: str = "",
+        help: str = "",  # noqa: A002 - as click calls it
+        *names: str,
+        least: float | None = None,
+        most: float | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        is_eager: bool = False,
+        complete: Callable[[str], list[Any]] | None = None,
+        parse: Callable[[Any], Any] | None = None,
+        is_hidden: bool = False,
+    ) -> None:
+        self.metavar = metavar
+        self.help = help
+        self.names = names
+        self.bounds = (least, most)
+        self.callback = callback
+        self.is_eager = is_eager
+        self.complete = complete
+        self.parse = parse
+        self.is_hidden = is_hidden
+
+
+class Arg(Opt):
+    """The same of an argument."""
+
+
+def built(function: _Function, **options: Any) -> Callable[[_Function], _Function]:  # noqa: ANN401
+    """Gives a command the parameters of a function of the package.
+
+    The command gets the function with what was given filled in, as its first argument, and calls it
+    with what only Python knows, such as ``progress``::
+
+        @built(sweep, out=Opt("FOLDER"), verify=Opt())
+        def command(made: Callable[..., pa.Table], *, as_json: Json = False) -> None:
+            print(made(progress=False).num_rows)
+
+    Args:
+        function: the function. `Args:` of its docstring gives the help.
+        options: its parameters that are on the command line, each with an ``Opt`` or ``Arg``, or
+            with a type, annotated with one of them, that replaces that of Python.
+    """
+
+    def decorate(command: _Function) -> _Function:
+        _, entries = _described(function)
+        listed = []
+        for name, one in inspect.signature(function).parameters.items():
+            if name in options:
+                kind, opt = _annotated(options[name])
+                kind = eval(one.annotation, function.__globals__) if kind is None else kind
+                opt.help = opt.help or _sentence(entries[name][1])
+                kind = Annotated[kind, opt]
+                listed.append(one.replace(annotation=kind, kind=one.KEYWORD_ONLY))
+        unknown = options.keys() - {one.name for one in listed}
+        if unknown:
+            raise TypeError(f"{', '.join(sorted(unknown))}: no parameters of the function")
+        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+
+        def call(**values: Any) -> None:  # noqa: ANN401 - checked by the parameters' types
+            filled = partial(function, **{one.name: values.pop(one.name) for one in listed})
+            command(filled, **values)
+
+        vars(call)["__signature__"] = inspect.Signature(
+            [*listed, *(one.replace(kind=one.KEYWORD_ONLY) for one in own)]
+        )
+        call.__doc__ = command.__doc__
+        return call
+
+    return decorate
+
+
+def _annotated(declared: Any) -> tuple[Any, Opt]:  # noqa: ANN401 - types
+    """A type, if there is one, and what is said beside it."""
+    if isinstance(declared, Opt):
+        return None, declared
+    kind, *more = get_args(declared)
+    return kind, next(one for one in more if isinstance(one, Opt))
+
+
+def _sentence(text: str) -> str:
+    """What a docstring says of an argument, as the help has it."""
+    return text[:1].upper() + text[1:].replace("``", "")
+
+
+def _described(function: _Function) -> tuple[str, dict[str, tuple[str, str]]]:
+    """What a docstring says, and by parameter what stands in parentheses and what it is."""
+    about, *rest = _HEAD.split(inspect.getdoc(function) or "", maxsplit=1)
+    listed = rest[0].split("\n\n")[0] if rest else ""
+    found = _ENTRY.findall(listed)
+    return about, {name: (how, " ".join(text.split())) for name, how, text in found}
+
+
+def made(function: _Function, name: str, **settings: Any) -> Command:  # noqa: ANN401 - click's
+    """A function as a command."""
+    about, entries = _described(function)
+    parameters: list[click.Parameter] = []
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        if get_origin(one.annotation) is Annotated:
+            kind, opt = _annotated(one.annotation)
+        else:
+            kind, opt = one.annotation, _declared(one, *entries.pop(one.name, ("", "")))
+        parameters.append((_Argument if isinstance(opt, Arg) else _Option)(one, kind, opt))
+    if entries:
+        raise TypeError(f"{', '.join(entries)}: described, but no parameters of the command")
+    return Command(name, callback=function, params=parameters, help=about, **settings)
+
+
+def _declared(one: inspect.Parameter, how: str, meaning: str) -> Opt:
+    """What a docstring says of a parameter."""
+    words = how.split()
+    names = [word.rstrip(",") for word in words if word.startswith("-")]
+    kind = Opt if one.kind is one.KEYWORD_ONLY else Arg
+    return kind(" ".join(words[len(names) :]), meaning, *names)
+
+
+class _Words(click.Choice[Any]):
+    """One of some words, or the member of an enumeration that has it as its value."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(list(values))
+        self.values = values
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - click's types
+        if isinstance(value, Enum):
+            return value
+        return self.values[super().convert(value, param, ctx)]
+
+
+class _Number(click.ParamType[Any]):
+    """A number within bounds."""
+
+    name = "number"
+
+    def __init__(self, kind: type[float], least: float | None, most: float | None) -> None:
+        self.kind, self.least, self.most = kind, least, most
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - click's types
+        text = str(value)
+        try:
+            found = self.kind(re.sub(r"\.0+$", "", text) if self.kind is int else text)
+        except ValueError:
+            found = None
+        least, most = self.least, self.most
+        if found is None or not (
+            (least is None or least <= found) and (most is None or found <= most)
+        ):
+            ends = (("at least", least), ("at most", most))
+            bounds = [f"{words} {end:,.15g}" for words, end in ends if end is not None]
+            name = "a whole number" if self.kind is int else "a number"
+            wanted = ", ".join([name, *([" and ".join(bounds)] if bounds else [])])
+            self.fail(f"found {text[:40] or 'nothing'}; expected {wanted}", param, ctx)
+        return found
+
+    @property
+    def bounds(self) -> str:
+        """The bounds as the help has them; empty: there are none."""
+        if self.least is None or self.most is None:
+            return f"x>={self.least}" if self.most is None else f"x<={self.most}"
+        return f"{self.least}<=x<={self.most}"
+
+
+class _File(click.ParamType[Path]):
+    """A path: of a file that can be read, if it is there."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:  # noqa: ANN401 - click's types
+        path = Path(value)
+        if "\0" in str(value) or (path.exists() and not os.access(path, os.R_OK)):
+            self.fail(f"Path {str(value)!r} is not readable.", param, ctx)
+        return path
+
+
+def _type(kind: Any, opt: Opt) -> click.ParamType[Any]:  # noqa: ANN401 - a type
+    """What reads the values of a type."""
+    parts = get_args(kind)
+    if get_origin(kind) is Literal:
+        return _Words({word: word for word in parts})
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _Words({member.value: member for member in kind})
+    if kind in (int, float):
+        return _Number(kind, *opt.bounds)
+    if kind is Path or any(get_origin(one) is os.PathLike for one in parts):
+        return _File()
+    if kind is str or str in parts:
+        return click.STRING
+    raise TypeError(f"{kind}: no parser; give the parameter another type")
+
+
+class _Parameter(click.Parameter):
+    """What arguments and options share: their types, and their lines of the help."""
+
+    opt: Opt
+
+    def _settings(self, one: inspect.Parameter, kind: Any, opt: Opt) -> dict[str, Any]:  # noqa: ANN401
+        """What click is given of a parameter."""
+        self.opt = opt
+        optional = [part for part in get_args(kind) if part is not type(None)]
+        if type(None) in get_args(kind):
+            kind = optional[0] if len(optional) == 1 else kind
+        self.is_list = get_origin(kind) is list
+        if self.is_list:
+            [kind] = get_args(kind)
+        default = None if one.default is one.empty else one.default
+        return {
+            **({"is_flag": True} if kind is bool else {"type": _type(kind, opt)}),
+            "required": one.default is one.empty,
+            "metavar": opt.metavar or None,
+            "callback": None if opt.callback is None and opt.parse is None else self._called,
+            "is_eager": opt.is_eager,
+            "shell_complete": None if opt.complete is None else self._completed,
+            **({} if default is None and kind is not bool else {"default": default}),
+        }
+
+    def _called(self, _: click.Context, __: click.Parameter, value: Any) -> Any:  # noqa: ANN401
+        """The value as the option's own function makes it."""
+        value = self.opt.callback(value) if self.opt.callback else value
+        return value if not value or self.opt.parse is None else self.opt.parse(value)
+
+    def _completed(self, _: click.Context, __: click.Parameter, text: str) -> list[Any]:
+        """The values that begin with a text, as click has them."""
+        from click.shell_completion import CompletionItem
+
+        assert self.opt.complete is not None
+        pairs = [(one, None) if isinstance(one, str) else one for one in self.opt.complete(text)]
+        return [CompletionItem(name, help=meaning) for name, meaning in pairs]
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:  # noqa: ANN401 - click's
+        """The value; several are a list, none of several are None."""
+        found = super().process_value(ctx, value)
+        return (list(found) or None) if self.is_list else found
+
+    @property
+    def choices(self) -> str:
+        """The choices, as the help names them; empty: there are none."""
+        return f"<{'|'.join(self.type.values)}>" if isinstance(self.type, _Words) else ""
+
+    @property
+    def meaning(self) -> str:
+        """What the help says of it: its meaning, default and bounds."""
+        default = self.default.value if isinstance(self.default, Enum) else self.default
+        if isinstance(default, bool):
+            default = self.opts[0].lstrip("-") if default and self.secondary_opts else ""
+        extra = []
+        known = isinstance(default, str | int | float | Path) and str(default)
+        if known and "default: " not in self.opt.help:
+            extra.append(f"default: {default}")
+        if isinstance(self.type, _Number) and (self.type.least, self.type.most) != (None, None):
+            extra.append(self.type.bounds)
+        if self.required:
+            extra.append("required")
+        return self.opt.help + (f"  [{'; '.join(extra)}]" if extra else "")
+
+
+class _Argument(_Parameter, click.Argument):
+    """An argument."""
+
+    def __init__(self, one: inspect.Parameter, kind: Any, opt: Opt) -> None:  # noqa: ANN401
+        settings = self._settings(one, kind, opt)
+        nargs = -1 if self.is_list else 1
+        super().__init__([one.name], nargs=nargs, **settings)
+
+    def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - click's
+        """What stands for it."""
+        return self.human_readable_name
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """What the usage shows."""
+        usage = self.make_metavar(ctx) + ("..." if self.is_list else "")
+        return [usage if self.required else f"[{usage}]"]
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """What it is called, and what it means."""
+        return f"{self.make_metavar(ctx)} {self.choices}".strip(), self.meaning
+
+
+class _Option(_Parameter, click.Option):
+    """An option."""
+
+    def __init__(self, one: inspect.Parameter, kind: Any, opt: Opt) -> None:  # noqa: ANN401
+        settings = self._settings(one, kind, opt)
+        names = opt.names or (f"--{one.name.replace('_', '-')}",)
+        super().__init__(
+            [one.name, *names], multiple=self.is_list, hidden=opt.is_hidden, **settings
+        )
+
+    def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - click's
+        """What stands for its value."""
+        return self.metavar or self.choices
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """What it is called, and what it means."""
+        found = super().get_help_record(ctx)
+        return found and (found[0], self.meaning)
+
+
+class Command(click.Command):
+    """A command."""
+
+    params: list[Any]
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the arguments."""
+        rows = [one.get_help_record(ctx) for one in self.params if isinstance(one, _Argument)]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+
+
+class Group(click.Group):
+    """A group of commands, each made when it is asked for.
+
+    Args:
+        name: what it is called.
+        functions: the commands' functions by name.
+        own: the group's function. It is called before a command; alone, if it has parameters.
+    """
+
+    def __init__(self, name: str, functions: Mapping[str, _Function], own: _Function) -> None:
+        self.own = made(own, name)
+        self.functions = functions
+        super().__init__(
+            name,
+            callback=own,
+            params=self.own.params,
+            help=self.own.help,
+            invoke_without_command=bool(self.own.params),
+            no_args_is_help=not self.own.params,
+            subcommand_metavar=METAVAR,
+        )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        """The commands' names."""
+        return list(self.functions)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """A command."""
+        if cmd_name not in self.commands and (function := self.functions.get(cmd_name)):
+            self.commands[cmd_name] = made(function, cmd_name)
+        return self.commands.get(cmd_name)

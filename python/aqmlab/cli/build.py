@@ -253,27 +253,31 @@ class _Parameter(click.Parameter):
     def _settings(self, one: inspect.Parameter, kind: Any, opt: Opt) -> dict[str, Any]:  # noqa: ANN401
         """What click is given of a parameter."""
         self.opt = opt
-        optional = [part for part in get_args(kind) if part is not type(None)]
+        required = one.default is one.empty
         if type(None) in get_args(kind):
+            required = False
+            optional = [part for part in get_args(kind) if part is not type(None)]
             kind = optional[0] if len(optional) == 1 else kind
         self.is_list = get_origin(kind) is list
         if self.is_list:
             [kind] = get_args(kind)
-        default = None if one.default is one.empty else one.default
+        self.fallback = [] if one.default is one.empty else one.default
+        self.shown = one.default if isinstance(one.default, str | int | float | Path) else None
         return {
             **({"is_flag": True} if kind is bool else {"type": _type(kind, opt)}),
-            "required": one.default is one.empty,
+            **({} if required else {"default": self.shown}),
+            "required": required,
             "metavar": opt.metavar or None,
             "callback": None if opt.callback is None and opt.parse is None else self._called,
             "is_eager": opt.is_eager,
             "shell_complete": None if opt.complete is None else self._completed,
-            **({} if default is None and kind is not bool else {"default": default}),
         }
 
     def _called(self, _: click.Context, __: click.Parameter, value: Any) -> Any:  # noqa: ANN401
-        """The value as the option's own function makes it."""
+        """The value as the option's own functions make it."""
+        value = list(value) if self.is_list else value
         value = self.opt.callback(value) if self.opt.callback else value
-        return value if not value or self.opt.parse is None else self.opt.parse(value)
+        return value if value in (None, []) or not self.opt.parse else self.opt.parse(value)
 
     def _completed(self, _: click.Context, __: click.Parameter, text: str) -> list[Any]:
         """The values that begin with a text, as click has them."""
@@ -284,9 +288,11 @@ class _Parameter(click.Parameter):
         return [CompletionItem(name, help=meaning) for name, meaning in pairs]
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:  # noqa: ANN401 - click's
-        """The value; several are a list, none of several are None."""
+        """The value; several are a list. What is not given is as the function has it."""
         found = super().process_value(ctx, value)
-        return (list(found) or None) if self.is_list else found
+        if found is None or (self.is_list and not found):
+            return self.fallback
+        return list(found) if isinstance(found, tuple) else found
 
     @property
     def choices(self) -> str:
@@ -296,12 +302,11 @@ class _Parameter(click.Parameter):
     @property
     def meaning(self) -> str:
         """What the help says of it: its meaning, default and bounds."""
-        default = self.default.value if isinstance(self.default, Enum) else self.default
+        default = self.shown.value if isinstance(self.shown, Enum) else self.shown
         if isinstance(default, bool):
             default = self.opts[0].lstrip("-") if default and self.secondary_opts else ""
         extra = []
-        known = isinstance(default, str | int | float | Path) and str(default)
-        if known and "default: " not in self.opt.help:
+        if default is not None and str(default) and "default: " not in self.opt.help:
             extra.append(f"default: {default}")
         if isinstance(self.type, _Number) and (self.type.least, self.type.most) != (None, None):
             extra.append(self.type.bounds)

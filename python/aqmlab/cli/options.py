@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from aqmlab._util.markup import Markup
 from aqmlab.cli.build import Arg, Opt
@@ -13,7 +13,11 @@ from aqmlab.cli.completion import assigned, link_names
 from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
 
+if TYPE_CHECKING:
+    from aqmlab.scenario.scenario import Override
+
 __all__ = [
+    "Fields",
     "Format",
     "Jobs",
     "Json",
@@ -26,6 +30,7 @@ __all__ = [
     "ScenarioFile",
     "SchedulerAddress",
     "Seed",
+    "SeedNumbers",
     "Seeds",
     "Sets",
     "StoreFolder",
@@ -57,15 +62,29 @@ Where = Annotated[
         "commas separate several. May be repeated: values of one parameter are alternatives.",
     ),
 ]
-Sets = Annotated[
-    list[str] | None,
-    Opt(
+
+
+def _pairs(texts: list[str]) -> list[Override]:
+    """Fields and their values."""
+    from aqmlab.scenario import vary  # few commands want them
+
+    return [vary.assignment(text, "--set") for text in texts]
+
+
+def _sets(parse: Callable[[list[str]], list[Override]] | None = None) -> Opt:
+    """What ``--set`` is."""
+    return Opt(
         "FIELD=VALUE",
         "Replace a field, such as traffic.browsers.users=3000; may be repeated.",
         "--set",
         complete=assigned,
-    ),
-]
+        parse=parse,
+    )
+
+
+Sets = Annotated[list[str] | None, _sets()]
+Fields = Annotated[list[str] | None, _sets(_pairs)]
+"""As pairs."""
 Link = Annotated[
     str | None,
     Opt(
@@ -78,12 +97,25 @@ Link = Annotated[
 Seed = Annotated[
     list[int] | None, Opt("N", "Seed of every random stream; default: the scenario's.", "--seed")
 ]
-Seeds = Annotated[str | None, Opt("A..B", "Run once with each seed: 1..8 or 1,5,9.", "--seeds")]
+
+
+def _numbers(text: str) -> list[int]:
+    """The seeds of a text."""
+    from aqmlab.scenario import vary
+
+    return vary.seeds(text)
+
+
+_SEEDS = ("A..B", "Run once with each seed: 1..8 or 1,5,9.", "--seeds")
+Seeds = Annotated[str | None, Opt(*_SEEDS)]
+SeedNumbers = Annotated[str | None, Opt(*_SEEDS, parse=_numbers)]
 SchedulerAddress = Annotated[
     str | None,
     Opt("ADDRESS", "Make the runs on this Dask scheduler: tcp://HOST:8786.", "--scheduler"),
 ]
-StoreFolder = Annotated[Path, Opt("FOLDER", "Folder of the runs, by key.", "--store")]
+StoreFolder = Annotated[
+    Path, Opt("FOLDER", "Folder of the runs, by key; default: runs/store.", "--store")
+]
 Json = Annotated[bool, Opt("", "Print JSON and nothing else.", "--json")]
 Tsv = Annotated[
     bool, Opt("", "Print tab-separated values and nothing else, unrounded, by key.", "--tsv")

@@ -18,6 +18,8 @@ the choices are named. An annotation with :class:`Opt` or :class:`Arg` says all 
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import os
 import re
@@ -28,6 +30,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import click
+
+import aqmlab
 
 __all__ = ["METAVAR", "Arg", "Command", "Group", "Opt", "built", "made"]
 
@@ -83,48 +87,93 @@ class Arg(Opt):
     """The same of an argument."""
 
 
-def built(function: _Function, **options: Any) -> Callable[[_Function], _Function]:  # noqa: ANN401
+_LEFT = object()
+"""A value that is left to the function, whose default only its module knows."""
+
+
+def built(function: _Function | str, **options: Any) -> Callable[[_Function], _Function]:  # noqa: ANN401
     """Gives a command the parameters of a function of the package.
 
     The command gets the function with what was given filled in, as its first argument, and calls it
     with what only Python knows, such as ``progress``::
 
-        @built(sweep, out=Opt("FOLDER"), verify=Opt())
-        def command(made: Callable[..., pa.Table], *, as_json: Json = False) -> None:
+        @built("aqmlab.sweeps.campaign.sweep", out=Opt("FOLDER"), verify=Opt())
+        def command(made: partial[pa.Table], *, as_json: Json = False) -> None:
             print(made(progress=False).num_rows)
 
     Args:
-        function: the function. `Args:` of its docstring gives the help.
+        function: the function, or where it is: then its source is read, and its module is imported
+            when the command runs. `Args:` of its docstring gives the help.
         options: its parameters that are on the command line, each with an ``Opt`` or ``Arg``, or
             with a type, annotated with one of them, that replaces that of Python.
     """
 
     def decorate(command: _Function) -> _Function:
-        _, entries = _described(function)
+        documentation, parameters = _read(function) if isinstance(function, str) else (
+            inspect.getdoc(function), inspect.signature(function).parameters.values()
+        )  # fmt: skip
+        names = {"Path": Path, "os": os, **getattr(function, "__globals__", {})}
+        _, entries = _described(documentation)
         listed = []
-        for name, one in inspect.signature(function).parameters.items():
-            if name in options:
-                kind, opt = _annotated(options[name])
-                kind = eval(one.annotation, function.__globals__) if kind is None else kind
-                opt.help = opt.help or _sentence(entries[name][1])
+        for one in parameters:
+            if one.name in options:
+                kind, opt = _annotated(options[one.name])
+                opt.help = opt.help or _sentence(entries[one.name][1])
+                kind = eval(one.annotation, names) if kind is None else kind
                 kind = Annotated[kind, opt]
                 listed.append(one.replace(annotation=kind, kind=one.KEYWORD_ONLY))
         unknown = options.keys() - {one.name for one in listed}
         if unknown:
             raise TypeError(f"{', '.join(sorted(unknown))}: no parameters of the function")
-        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+        _, *own = inspect.signature(command).parameters.values()
+        own = [one.replace(annotation=eval(one.annotation, command.__globals__)) for one in own]
 
         def call(**values: Any) -> None:  # noqa: ANN401 - checked by the parameters' types
-            filled = partial(function, **{one.name: values.pop(one.name) for one in listed})
-            command(filled, **values)
+            called = _imported(function) if isinstance(function, str) else function
+            given = {one.name: values.pop(one.name) for one in listed}
+            filled = {name: value for name, value in given.items() if value is not _LEFT}
+            command(partial(called, **filled), **values)
 
-        vars(call)["__signature__"] = inspect.Signature(
-            [*listed, *(one.replace(kind=one.KEYWORD_ONLY) for one in own)]
-        )
+        first = [one for one in own if one.kind is not one.KEYWORD_ONLY]
+        vars(call)["__signature__"] = inspect.Signature([*first, *listed, *own[len(first) :]])
         call.__doc__ = command.__doc__
         return call
 
     return decorate
+
+
+def _imported(place: str) -> _Function:
+    """The function at a place, whose module is imported."""
+    module, _, name = place.rpartition(".")
+    found: _Function = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _read(place: str) -> tuple[str | None, list[inspect.Parameter]]:
+    """The docstring of a function and its parameters, from its source."""
+    module, _, name = place.rpartition(".")
+    file = Path(aqmlab.__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    [*_, node] = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name]
+    first, named = node.args.args, node.args.kwonlyargs
+    defaults = [None] * (len(first) - len(node.args.defaults)) + [*node.args.defaults]
+    return ast.get_docstring(node), [
+        inspect.Parameter(
+            one.arg,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is None else _literal(default),
+            annotation=ast.unparse(one.annotation) if one.annotation else "str",
+        )
+        for one, default in zip([*first, *named], [*defaults, *node.args.kw_defaults], strict=True)
+    ]
+
+
+def _literal(default: ast.expr) -> object:
+    """A default that stands in the source, or none."""
+    try:
+        return ast.literal_eval(default)
+    except ValueError:
+        return _LEFT
 
 
 def _annotated(declared: Any) -> tuple[Any, Opt]:  # noqa: ANN401 - types
@@ -140,9 +189,9 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:].replace("``", "")
 
 
-def _described(function: _Function) -> tuple[str, dict[str, tuple[str, str]]]:
+def _described(documentation: str | None) -> tuple[str, dict[str, tuple[str, str]]]:
     """What a docstring says, and by parameter what stands in parentheses and what it is."""
-    about, *rest = _HEAD.split(inspect.getdoc(function) or "", maxsplit=1)
+    about, *rest = _HEAD.split(documentation or "", maxsplit=1)
     listed = rest[0].split("\n\n")[0] if rest else ""
     found = _ENTRY.findall(listed)
     return about, {name: (how, " ".join(text.split())) for name, how, text in found}
@@ -150,7 +199,7 @@ def _described(function: _Function) -> tuple[str, dict[str, tuple[str, str]]]:
 
 def made(function: _Function, name: str, **settings: Any) -> Command:  # noqa: ANN401 - click's
     """A function as a command."""
-    about, entries = _described(function)
+    about, entries = _described(inspect.getdoc(function))
     parameters: list[click.Parameter] = []
     for one in inspect.signature(function, eval_str=True).parameters.values():
         if get_origin(one.annotation) is Annotated:
@@ -240,7 +289,7 @@ def _type(kind: Any, opt: Opt) -> click.ParamType[Any]:  # noqa: ANN401 - a type
         return _Number(kind, *opt.bounds)
     if kind is Path or any(get_origin(one) is os.PathLike for one in parts):
         return _File()
-    if kind is str or str in parts:
+    if kind is str or str in parts or opt.parse is not None:
         return click.STRING
     raise TypeError(f"{kind}: no parser; give the parameter another type")
 

@@ -83,7 +83,7 @@ def _sets(parse: Callable[[list[str]], list[Override]] | None = None) -> Opt:
 
 
 Sets = Annotated[list[str] | None, _sets()]
-Fields = Annotated[list[str] | None, _sets(_pairs)]
+Fields = Annotated[list[tuple[str, str]] | None, _sets(_pairs)]
 """As pairs."""
 Link = Annotated[
     str | None,

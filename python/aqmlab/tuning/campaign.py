@@ -24,7 +24,7 @@ from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Override, Scenario
 from aqmlab.tuning.outcome import Choice, Numbers, Scales, Tuning, balanced, checks, front
-from aqmlab.tuning.plan import BATCH, Plan
+from aqmlab.tuning.plan import Plan
 from aqmlab.tuning.report import refuse_a_taken_place, write
 from aqmlab.tuning.study import FAILED, MEASURED, OPEN, REFUSED, Study, Trial, needed
 
@@ -50,7 +50,7 @@ def tune(
     seeds: Sequence[int] = (1, 2, 3),
     trials: int = 60,
     confirm: int = 8,
-    batch: int = BATCH,
+    batch: int = 4,
     jobs: int | None = None,
     scheduler: str | None = None,
     out: str | os.PathLike[str] | None = None,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
-from aqmlab.cli import tune_tables
 from aqmlab.cli.build import Arg, Opt, built
 from aqmlab.cli.options import (
     Fields,
@@ -27,8 +26,9 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.metric_groups import listed
 from aqmlab.results.metrics import GROUPED
 from aqmlab.scenario import vary
-from aqmlab.tuning.campaign import tune
-from aqmlab.tuning.outcome import Tuning
+
+if TYPE_CHECKING:
+    from aqmlab.tuning.outcome import Tuning
 
 __all__ = ["command"]
 
@@ -49,7 +49,7 @@ _GOAL = (
 
 
 @built(
-    tune,
+    "aqmlab.tuning.campaign.tune",
     scenarios=Annotated[list[Path], Arg("SCENARIO", "Scenario files (TOML).")],
     vary=Annotated[list[str] | None, Opt("FIELD=RANGE")],
     goal=Annotated[list[str] | None, Opt("GOAL", _GOAL)],
@@ -66,7 +66,7 @@ _GOAL = (
     store=StoreFolder,
 )
 def command(
-    search: Callable[..., Tuning],
+    search: partial[Tuning],
     *,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
@@ -81,6 +81,8 @@ def command(
     seeds, against the untuned scenario. Finished runs are reused: the same command continues an
     interrupted search.
     """
+    from aqmlab.cli import tune_tables
+
     check_format(as_json=as_json, as_tsv=as_tsv)
     with Progress("tune") as progress:
         found = search(progress=progress.task("search"))

@@ -13,7 +13,7 @@ import aqmlab as package
 import click
 import pytest
 from aqmlab.cli import commands
-from aqmlab.cli.build import Group, made
+from aqmlab.cli.build import Either, Group, made
 from aqmlab.cli.loading import load, names
 from aqmlab.cli.options import Json
 from aqmlab.cli.reference import PAGE, page
@@ -86,7 +86,7 @@ def test_a_docstring_declares_no_other_options() -> None:
 
 def test_every_argument_and_option_is_explained() -> None:
     def unexplained(command: Any) -> Iterator[str]:
-        for inner in command.functions if isinstance(command, Group) else ():
+        for inner in command.functions if isinstance(command, Either | Group) else ():
             yield from unexplained(command.get_command(click.Context(command), inner))
         yield from (
             f"{command.name} {one.name}"
@@ -195,3 +195,46 @@ def test_old_options_are_refused_with_their_new_names(aqmlab: Cli) -> None:
     answer = aqmlab("traffic", "from-capture", "x.pcap", "-o", "y", "--format", "alternate")
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == "aqmlab: --format: is called --layout\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["--list", "--control", "cubic"], ["control", "cubic", "--list"]),
+        (["--list", "--suite", "rfc7928"], ["suite", "rfc7928", "--list"]),
+        (["pie", "--suite", "card", "--only", "no"], ["suite", "card", "pie", "--only", "no"]),
+        (["--control", "cubic", "--ecn", "x"], ["control", "cubic", "--ecn", "x"]),
+        (["pie", "--worst", "--trials", "0"], ["worst", "pie", "--trials", "0"]),
+        (["--worst", "--control", "no.py"], ["worst", "--control", "no.py"]),
+        (["--all", "--tier", "no"], ["all", "--tier", "no"]),
+        (["--all-controls", "--seeds", "no"], ["all-controls", "--seeds", "no"]),
+    ],
+)
+def test_old_spellings_of_evaluate_do_the_same(
+    aqmlab: Cli, elsewhere: Path, old: list[str], new: list[str]
+) -> None:
+    assert elsewhere == Path.cwd()
+    assert aqmlab("evaluate", *new) == aqmlab("evaluate", *old)
+
+
+def test_the_help_of_evaluate_lists_its_commands(aqmlab: Cli) -> None:
+    shown = aqmlab("evaluate", "-h").out
+    options, _, listed = shown.partition("\nCommands:\n")
+    assert [line.split()[0] for line in listed.splitlines()] == [
+        "control",
+        "suite",
+        "worst",
+        "all",
+        "all-controls",
+    ]
+    assert not re.findall(r"^  --(?:control|ecn|suite|worst|trials|all)\b", options, re.MULTILINE)
+
+
+def test_an_error_names_the_argument_of_the_command(aqmlab: Cli) -> None:
+    answer = aqmlab("evaluate", "suite", "nosuch")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith('aqmlab: SUITE: found "nosuch"; expected one of rfc7928, ')
+    missing = aqmlab("evaluate", "control")
+    assert missing.err.startswith(
+        "aqmlab: Missing argument 'CONTROL'. `aqmlab evaluate control -h`"
+    )

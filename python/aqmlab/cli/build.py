@@ -23,7 +23,7 @@ import importlib
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -32,8 +32,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import click
 
 import aqmlab
+from aqmlab.errors import AqmlabError
 
-__all__ = ["METAVAR", "Arg", "Command", "Group", "Opt", "built", "made"]
+__all__ = ["METAVAR", "Arg", "Command", "Either", "Group", "Opt", "built", "made", "part"]
 
 
 METAVAR = "COMMAND [ARGS]..."
@@ -84,7 +85,7 @@ class Opt:
 
 
 class Arg(Opt):
-    """The same of an argument."""
+    """What neither the type nor the docstring says of an argument."""
 
 
 _LEFT = object()
@@ -187,6 +188,55 @@ def _annotated(declared: Any) -> tuple[Any, Opt]:  # noqa: ANN401 - types
 def _sentence(text: str) -> str:
     """What a docstring says of an argument, as the help has it."""
     return text[:1].upper() + text[1:].replace("``", "")
+
+
+def part(
+    whole: _Function,
+    about: str,
+    required: str,
+    arguments: str,
+    options: str,
+    **fixed: Any,  # noqa: ANN401 - values of any type
+) -> _Function:
+    """A command that is a part of a larger command: it has some of its parameters.
+
+    Args:
+        whole: the larger command.
+        about: what the help says of the part.
+        required: parameters that are arguments of the part and have to be given, between blanks.
+        arguments: those that are arguments and may be left out.
+        options: those that are options of it.
+        fixed: values of others.
+    """
+    of_whole = inspect.signature(whole, eval_str=True).parameters
+    _, entries = _described(inspect.getdoc(whole))
+    listed, spelled = [], {}
+    for name in f"{required} {arguments} {options}".split():
+        one = of_whole[name]
+        if get_origin(one.annotation) is Annotated:
+            kind, opt = _annotated(one.annotation)
+        else:
+            kind, opt = one.annotation, _declared(one, *entries[name])
+        if name not in options.split():
+            spelled[f"--{name}"] = opt.metavar
+            opt = Arg(opt.metavar, opt.help)
+            one = one.replace(kind=one.POSITIONAL_OR_KEYWORD)
+        if name in required.split():
+            one, kind = one.replace(default=one.empty), get_args(kind)[0]
+        listed.append(one.replace(annotation=Annotated[kind, opt]))
+
+    def call(**values: Any) -> None:  # noqa: ANN401 - checked by the parameters' types
+        try:
+            whole(**fixed, **values)
+        except AqmlabError as error:
+            place, colon, rest = str(error).partition(":")
+            if place not in spelled:
+                raise
+            raise type(error)(f"{spelled[place]}{colon}{rest}") from None
+
+    vars(call)["__signature__"] = inspect.Signature(listed)
+    call.__doc__ = about
+    return call
 
 
 def _described(documentation: str | None) -> tuple[str, dict[str, tuple[str, str]]]:
@@ -419,27 +469,11 @@ class Command(click.Command):
                 formatter.write_dl(rows)
 
 
-class Group(click.Group):
-    """A group of commands, each made when it is asked for.
+class _Commands:
+    """Commands that are made when they are asked for."""
 
-    Args:
-        name: what it is called.
-        functions: the commands' functions by name.
-        own: the group's function. It is called before a command; alone, if it has parameters.
-    """
-
-    def __init__(self, name: str, functions: Mapping[str, _Function], own: _Function) -> None:
-        self.own = made(own, name)
-        self.functions = functions
-        super().__init__(
-            name,
-            callback=own,
-            params=self.own.params,
-            help=self.own.help,
-            invoke_without_command=bool(self.own.params),
-            no_args_is_help=not self.own.params,
-            subcommand_metavar=METAVAR,
-        )
+    functions: Mapping[str, _Function]
+    commands: MutableMapping[str, click.Command]
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """The commands' names."""
@@ -450,3 +484,50 @@ class Group(click.Group):
         if cmd_name not in self.commands and (function := self.functions.get(cmd_name)):
             self.commands[cmd_name] = made(function, cmd_name)
         return self.commands.get(cmd_name)
+
+
+class Either(_Commands, Command):
+    """A command whose first argument may be the name of a further command.
+
+    Args:
+        name: what it is called.
+        functions: functions of the further commands, by name.
+        own: the command's own function.
+        old: parameters that the help leaves out: other commands have them.
+    """
+
+    def __init__(
+        self, name: str, functions: Mapping[str, _Function], own: _Function, old: Collection[str]
+    ) -> None:
+        found = made(own, name)
+        for one in found.params:
+            one.hidden = one.name in old
+        super().__init__(name, callback=own, params=found.params, help=found.help)
+        self.functions, self.commands = functions, {}
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the other commands."""
+        click.Group.format_commands(self, ctx, formatter)  # type: ignore[arg-type]
+
+
+class Group(_Commands, click.Group):
+    """A group of commands.
+
+    Args:
+        name: what it is called.
+        functions: the commands' functions by name.
+        own: the group's function. It is called before a command; alone, if it has parameters.
+    """
+
+    def __init__(self, name: str, functions: Mapping[str, _Function], own: _Function) -> None:
+        found = made(own, name)
+        self.functions = functions
+        super().__init__(
+            name,
+            callback=own,
+            params=found.params,
+            help=found.help,
+            invoke_without_command=bool(found.params),
+            no_args_is_help=not found.params,
+            subcommand_metavar=METAVAR,
+        )

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from aqmlab.cli import commands
-from aqmlab.cli.build import Group, made
+from aqmlab.cli.build import Either, Group, made
 from aqmlab.cli.interrupts import leaving_at_once
 
 __all__ = ["CommandGroup", "load", "names", "shortened", "summary"]
@@ -30,6 +30,8 @@ def load(name: str) -> click.Command:
     """A command or group of commands, whose module is imported."""
     with leaving_at_once():
         module = importlib.import_module(f"{commands.__name__}.{name}")
+    if hasattr(module, "OLD"):
+        return Either(name, module.COMMANDS, module.command, module.OLD)
     if hasattr(module, "COMMANDS"):
         return Group(name, module.COMMANDS, module.command)
     return made(module.command, name, context_settings=getattr(module, "CONTEXT", None))
@@ -47,6 +49,8 @@ class CommandGroup(click.Group):
         if command is None:
             return name, command, rest
         loaded = load(str(command.name))
+        if isinstance(loaded, Either) and rest and rest[0] in loaded.functions:
+            return f"{name} {rest[0]}", loaded.get_command(ctx, rest[0]), rest[1:]
         if not rest and loaded.no_args_is_help and not ctx.resilient_parsing:
             rest = ["--help"]
         return name, loaded, rest

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from aqmlab._util.files import write_text
-from aqmlab.cli.build import Group
+from aqmlab.cli.build import Either, Group
 from aqmlab.cli.loading import load, names
 
 __all__ = ["PAGE", "page"]
@@ -78,7 +78,13 @@ _SHARED = 4
 def page() -> str:
     """The page as Markdown: the options that many commands take first, then every command."""
     commands = [pair for name in names() for pair in _commands(load(name), f"aqmlab {name}")]
-    counts = Counter(row for name, command in commands for row in _rows(name, command))
+    # A figure counts as a command, the commands of another group count together.
+    counted = {
+        (name if name.startswith(_FIGURE) else " ".join(name.split()[:2]), row)
+        for name, command in commands
+        for row in _rows(name, command)
+    }
+    counts = Counter(row for _, row in counted)
     figures = [set(_rows(name, command)) for name, command in commands if name.startswith(_FIGURE)]
     drawn = set.intersection(*figures)
     shared = {row for row, count in counts.items() if count >= _SHARED} - drawn
@@ -104,6 +110,7 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: AN
     """A command, or the commands of a group, with their names."""
     if not isinstance(command, Group):
         yield name, command
+    if not isinstance(command, Group | Either):
         return
     context = click.Context(command)
     for key in sorted(command.list_commands(context)):

@@ -24,7 +24,7 @@ from aqmlab.cards.sealed import AREA
 from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
-from aqmlab.cli.build import Opt
+from aqmlab.cli.build import Opt, part
 from aqmlab.cli.evaluate_cases import run_cases
 from aqmlab.cli.options import (
     Jobs,
@@ -40,7 +40,7 @@ from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario import vary
 
-__all__ = ["command"]
+__all__ = ["COMMANDS", "OLD", "command"]
 
 
 _ENOUGH = range(1, 11)
@@ -489,8 +489,8 @@ def _check_tier(text: str) -> None:
 def _weights(text: str, kind: Kind) -> dict[str, float]:
     """``users=2,delay=1`` by area."""
     found = {}
-    for part in _split(text):
-        area, _, number = part.partition("=")
+    for piece in _split(text):
+        area, _, number = piece.partition("=")
         if area not in kind.areas:
             raise AqmlabError(
                 f'--weights: found "{area[:40]}", which is no area; expected one of '
@@ -502,7 +502,43 @@ def _weights(text: str, kind: Kind) -> dict[str, float]:
             weight = 0.0
         if not 0 < weight < math.inf:
             raise AqmlabError(
-                f'--weights: found "{part[:40]}"; expected a weight above 0, as in {area}=2'
+                f'--weights: found "{piece[:40]}"; expected a weight above 0, as in {area}=2'
             )
         found[area] = weight
     return found
+
+
+OLD = ("control", "ecn", "suite", "worst", "trials", "everything", "all_controls")
+"""Options that say what the commands below say: valid until the next minor version."""
+_MADE = "seeds scheduler store as_json jobs memory"
+_CARD = (
+    "listed only tier baseline weights sealed measures allow keep_going write directory against "
+    f"update junit markdown {_MADE} metrics metric_files"
+)
+_BOARD = f"only tier baseline directory {_MADE}"
+COMMANDS = {
+    "control": part(
+        command, "Make a report card of a congestion control.", "control", "", f"ecn {_CARD}"
+    ),
+    "suite": part(
+        command,
+        "Run a suite by its section numbers, without a card.",
+        "suite",
+        "queue",
+        f"control ecn listed only allow write directory {_MADE}",
+    ),
+    "worst": part(
+        command,
+        "Search for the scenario in which a candidate does worst.",
+        "",
+        "queue",
+        f"control ecn baseline trials directory {_MADE}",
+        worst=True,
+    ),
+    "all": part(
+        command, "Make the cards of every discipline, and a table.", "", "", _BOARD, everything=True
+    ),
+    "all-controls": part(
+        command, "Make the cards of every control, and a table.", "", "", _BOARD, all_controls=True
+    ),
+}

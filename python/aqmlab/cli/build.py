@@ -131,7 +131,7 @@ def built(function: _Function | str, **options: Any) -> Callable[[_Function], _F
 
         def call(**values: Any) -> None:  # noqa: ANN401 - checked by the parameters' types
             called = _imported(function) if isinstance(function, str) else function
-            given = {one.name: values.pop(one.name) for one in listed}
+            given = {one.name: values.pop(one.name, one.default) for one in listed}
             filled = {name: value for name, value in given.items() if value is not _LEFT}
             command(partial(called, **filled), **values)
 

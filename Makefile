@@ -287,8 +287,8 @@ responsiveness: build  ## does RPM show what users feel? docs/responsiveness.md;
 
 .PHONY: leaderboard
 leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue and control side by side: docs/leaderboard.md
-	$(BIN)/aqmlab evaluate --all --out out/cards $(ARGS)
-	$(BIN)/aqmlab evaluate --all-controls --out out/cards $(ARGS)
+	$(BIN)/aqmlab evaluate all --out out/cards $(ARGS)
+	$(BIN)/aqmlab evaluate all-controls --out out/cards $(ARGS)
 	cp out/cards/leaderboard.csv out/cards/controls.csv docs/
 	AQMLAB_REWRITE=1 $(BIN)/python -m pytest tests/test_leaderboard.py -q -k page
 

@@ -432,7 +432,7 @@ MODULE = "import runpy; runpy.run_module('aqmlab', run_name='__main__')"
 @pytest.mark.parametrize(
     "module",
     [
-        "typer",
+        "click",
         "aqmlab._util.plain",
         "aqmlab._native",
         "aqmlab.cli.app",
@@ -478,6 +478,6 @@ def test_the_command_begins_at_once() -> None:
         "aqmlab.cli",
         "aqmlab.cli.interrupts",
     }
-    assert not {"typing", "numpy", "typer", "rich", "polars", "pyarrow", "altair", "scipy"} & {
+    assert not {"typing", "numpy", "click", "rich", "polars", "pyarrow", "altair", "scipy"} & {
         *loaded
     }

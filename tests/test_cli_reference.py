@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import aqmlab as package
+import click
 import pytest
-import typer
 from aqmlab.cli import commands
+from aqmlab.cli.build import Either, Group, made
 from aqmlab.cli.loading import load, names
-from aqmlab.cli.options import Json, described
+from aqmlab.cli.options import Json
 from aqmlab.cli.reference import PAGE, page
 from conftest import ROOT, SMALL, Cli
 
@@ -30,7 +31,6 @@ def command(word: str) -> None:
 
 
 def test_a_docstring_declares_arguments_and_options() -> None:
-    @described
     def command(
         file: Path,
         *,
@@ -53,11 +53,10 @@ def test_a_docstring_declares_arguments_and_options() -> None:
             mode: How.
         """
 
-    assert command.__doc__ == "Do something.\n\nAt length."
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(command)
-    made: dict[str, Any] = {str(one.name): one for one in typer.main.get_command(app).params}
-    found = {name: (one.param_type_name, one.opts, one.metavar) for name, one in made.items()}
+    built = made(command, "do")
+    assert built.help == "Do something.\n\nAt length."
+    of: dict[str, Any] = {str(one.name): one for one in built.params}
+    found = {name: (one.param_type_name, one.opts, one.metavar) for name, one in of.items()}
     assert found == {
         "file": ("argument", ["file"], "FILE"),
         "tier": ("option", ["--tier"], "TIER"),
@@ -66,10 +65,10 @@ def test_a_docstring_declares_arguments_and_options() -> None:
         "mode": ("option", ["--mode"], None),
         "as_json": ("option", ["--json"], None),
     }
-    assert made["file"].help == "What is read."
-    assert made["tier"].help == "Which tests: quick (1 s) or full."
-    assert made["file"].required
-    assert made["quiet"].is_flag
+    assert of["file"].opt.help == "What is read."
+    assert of["tier"].opt.help == "Which tests: quick (1 s) or full."
+    assert of["file"].required
+    assert of["quiet"].is_flag
 
 
 def test_a_docstring_declares_no_other_options() -> None:
@@ -82,15 +81,17 @@ def test_a_docstring_declares_no_other_options() -> None:
         """
 
     with pytest.raises(TypeError, match=r"^loud: described, but no parameters"):
-        described(command)
+        made(command, "say")
 
 
 def test_every_argument_and_option_is_explained() -> None:
     def unexplained(command: Any) -> Iterator[str]:
-        for inner in dict(getattr(command, "commands", {})).values():
-            yield from unexplained(inner)
+        for inner in command.functions if isinstance(command, Either | Group) else ():
+            yield from unexplained(command.get_command(click.Context(command), inner))
         yield from (
-            f"{command.name} {one.name}" for one in command.params if not (one.help or one.hidden)
+            f"{command.name} {one.name}"
+            for one in command.params
+            if not (one.opt.help or one.opt.is_hidden)
         )
 
     assert [one for name in names() for one in unexplained(load(name))] == []
@@ -142,6 +143,32 @@ def test_a_new_command_is_one_file(elsewhere: Path) -> None:
     assert "Say a word." in subprocess.check_output([*call, "--help"], text=True)
 
 
+COMMANDS = re.compile(r"^<!-- a command: \S*?/(\w+\.py) -->\n```python\n(.*?)^```$", re.M | re.S)
+"""The commands of docs/extending.md."""
+
+
+def test_the_commands_of_the_documentation(small: Path, aqmlab: Cli) -> None:
+    for seed in ("1", "2"):
+        place = f"runs/{seed}"
+        words = ["--set", "title=Busy", "--set", f"rate={seed} Mbit/s", "--out", place]
+        assert aqmlab("run", str(small), *words).status == 0
+    for name, text in COMMANDS.findall((ROOT / "docs" / "extending.md").read_text()):
+        Path(name).write_text(text)
+    code = (
+        "import sys; from aqmlab.cli import commands; commands.__path__.append('.'); "
+        "from aqmlab.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    )
+    call = [sys.executable, "-c", code]
+    found = subprocess.check_output([*call, "busy", "runs", "--digits", "3"], text=True)
+    assert re.findall(r": 0\.\d{3}$", found, re.MULTILINE), found
+    found = subprocess.check_output(
+        [*call, "busiest", "runs/1", "runs/2", "--most", "2"], text=True
+    )
+    assert len(found.splitlines()) == 2
+    shown = subprocess.check_output([*call, "busiest", "-h"], text=True)
+    assert re.search(r"--baseline LABEL +Label of the runs with which", shown)
+
+
 def test_the_version(aqmlab: Cli) -> None:
     answer = aqmlab("--version")
     assert (answer.status, answer.err) == (0, "")
@@ -168,3 +195,46 @@ def test_old_options_are_refused_with_their_new_names(aqmlab: Cli) -> None:
     answer = aqmlab("traffic", "from-capture", "x.pcap", "-o", "y", "--format", "alternate")
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == "aqmlab: --format: is called --layout\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["--list", "--control", "cubic"], ["control", "cubic", "--list"]),
+        (["--list", "--suite", "rfc7928"], ["suite", "rfc7928", "--list"]),
+        (["pie", "--suite", "card", "--only", "no"], ["suite", "card", "pie", "--only", "no"]),
+        (["--control", "cubic", "--ecn", "x"], ["control", "cubic", "--ecn", "x"]),
+        (["pie", "--worst", "--trials", "0"], ["worst", "pie", "--trials", "0"]),
+        (["--worst", "--control", "no.py"], ["worst", "--control", "no.py"]),
+        (["--all", "--tier", "no"], ["all", "--tier", "no"]),
+        (["--all-controls", "--seeds", "no"], ["all-controls", "--seeds", "no"]),
+    ],
+)
+def test_old_spellings_of_evaluate_do_the_same(
+    aqmlab: Cli, elsewhere: Path, old: list[str], new: list[str]
+) -> None:
+    assert elsewhere == Path.cwd()
+    assert aqmlab("evaluate", *new) == aqmlab("evaluate", *old)
+
+
+def test_the_help_of_evaluate_lists_its_commands(aqmlab: Cli) -> None:
+    shown = aqmlab("evaluate", "-h").out
+    options, _, listed = shown.partition("\nCommands:\n")
+    assert [line.split()[0] for line in listed.splitlines()] == [
+        "control",
+        "suite",
+        "worst",
+        "all",
+        "all-controls",
+    ]
+    assert not re.findall(r"^  --(?:control|ecn|suite|worst|trials|all)\b", options, re.MULTILINE)
+
+
+def test_an_error_names_the_argument_of_the_command(aqmlab: Cli) -> None:
+    answer = aqmlab("evaluate", "suite", "nosuch")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith('aqmlab: SUITE: found "nosuch"; expected one of rfc7928, ')
+    missing = aqmlab("evaluate", "control")
+    assert missing.err.startswith(
+        "aqmlab: Missing argument 'CONTROL'. `aqmlab evaluate control -h`"
+    )

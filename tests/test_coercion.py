@@ -1,70 +1,177 @@
-"""Values of arguments: what needs no library is what typer makes of it, and libraries stay away."""
+"""Values of arguments by the types of their parameters; libraries that are not needed stay away."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal
 
+import click
 import pytest
-import typer
-from aqmlab.cli.coercion import _Eased, _number
-from aqmlab.cli.loading import load, names
+from aqmlab.cli.build import Arg, Opt, built, made
+from aqmlab.cli.loading import load
 
 HEAVY = ("altair", "email", "numpy", "polars", "pyarrow", "pydantic", "rich", "rich.progress")
 """What takes long to load."""
-TEXTS = ("", "a", "3", "-1", " 7", "1_0", "0x1", "2.5", "1e3", "true", "runs", "/dev/null", "é")
 
 
-def parameters(command: Any, context: Any = None) -> Iterator[tuple[Any, Any]]:
-    """Every parameter of a command and of those in it."""
-    here = typer.Context(command, parent=context)
-    for parameter in command.get_params(here):
-        yield here, parameter
-    for name in getattr(command, "commands", ()):
-        yield from parameters(command.get_command(here, name), here)
+class Side(str, Enum):
+    """Words with other names."""
+
+    LEFT = "left"
+    RIGHT = "right"
 
 
-def outcome(coerce: Any, value: Any, parameter: Any, context: Any) -> Any:
-    """What becomes of a value: what it is, or what is said of it."""
-    try:
-        found = coerce(value, param=parameter, ctx=context)
-    except typer.BadParameter as error:
-        return error.format_message()
-    return type(found), found
+def command(
+    files: list[Path],
+    *,
+    whole: int = 3,
+    many: list[int] | None = None,
+    real: float | None = None,
+    side: Side = Side.LEFT,
+    word: Literal["a", "b"] | None = None,
+    sure: bool | None = None,
+    loud: bool = False,
+) -> None:
+    """Take values.
+
+    Options:
+        files (FILE): Files.
+        sure (--sure/--unsure): Whether sure.
+        loud (--loud): Whether loud.
+    """
 
 
-@pytest.mark.parametrize("name", names())
-def test_values_are_what_typer_makes_of_them(name: str) -> None:
-    seen = 0
-    for context, parameter in parameters(load(name)):
-        eased = parameter.get_runtime_param
-        assert isinstance(eased, _Eased), parameter.name
-        of_typer = eased._of_typer().coerce
-        choices = parameter.type_descriptor.choices or ()
-        words = get_args(parameter.type_descriptor.annotation)
-        values: list[Any] = [None, parameter.default, *TEXTS, *(str(one) for one in choices)]
-        values += [word for word in words if isinstance(word, str)]  # those of a Literal
-        if parameter.multiple or parameter.nargs == -1:
-            values = [None, (), ("a", "3"), ("7",)]
-        for value in values:
-            if callable(value):
-                continue
-            wanted = outcome(of_typer, value, parameter, context)
-            found = outcome(eased.coerce, value, parameter, context)
-            if isinstance(wanted, str) and _number(parameter.type_descriptor):
-                # A number is refused where typer refuses it, in words of our own.
-                ours = r"Invalid value for .*: found .+; expected a( whole)? number(, at .*)?"
-                assert re.fullmatch(ours, str(found)), (parameter, value, found)
-            else:
-                assert found == wanted, (parameter, value)
-            seen += 1
-    assert seen
+def taken(*words: str) -> dict[str, Any]:
+    """What a command gets."""
+    return made(command, "take").make_context("take", list(words)).params
+
+
+def test_what_is_not_given_is_the_default() -> None:
+    assert taken("x") == {
+        "files": [Path("x")],
+        "whole": 3,
+        "many": None,
+        "real": None,
+        "side": Side.LEFT,
+        "word": None,
+        "sure": None,
+        "loud": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        (["--whole", "-1"], "whole", -1),
+        (["--whole", " 7"], "whole", 7),
+        (["--whole", "2.0"], "whole", 2),
+        (["--whole", "9" * 30], "whole", int("9" * 30)),
+        (["--many", "1", "--many", "2"], "many", [1, 2]),
+        (["--real", "1e3"], "real", 1000.0),
+        (["--side", "right"], "side", Side.RIGHT),
+        (["--word", "b"], "word", "b"),
+        (["--unsure"], "sure", False),
+        (["--sure"], "sure", True),
+        (["--loud"], "loud", True),
+        (["y"], "files", [Path("x"), Path("y")]),
+    ],
+)
+def test_a_type_reads_its_values(words: list[str], name: str, value: Any) -> None:
+    found = taken("x", *words)[name]
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "Missing argument 'FILE'."),
+        (["x\0"], "Invalid value for 'FILE': Path 'x\\x00' is not readable."),
+        (
+            ["x", "--whole", ""],
+            "Invalid value for '--whole': found nothing; expected a whole number",
+        ),
+        (
+            ["x", "--whole", "1.5"],
+            "Invalid value for '--whole': found 1.5; expected a whole number",
+        ),
+        (["x", "--many", "a"], "Invalid value for '--many': found a; expected a whole number"),
+        (["x", "--real", "0x1"], "Invalid value for '--real': found 0x1; expected a number"),
+        (
+            ["x", "--side", "LEFT"],
+            "Invalid value for '--side': 'LEFT' is not one of 'left', 'right'.",
+        ),
+        (["x", "--word", "c"], "Invalid value for '--word': 'c' is not one of 'a', 'b'."),
+        (["x", "--loud=1"], "Option '--loud' does not take a value."),
+    ],
+)
+def test_a_type_refuses_other_values(words: list[str], message: str) -> None:
+    with pytest.raises(click.UsageError) as refused:
+        taken(*words)
+    assert refused.value.format_message() == message
+
+
+def found_by(
+    place: str | os.PathLike[str],
+    *,
+    depth: int = 2,
+    pairs: dict[str, str] | None = None,
+    progress: object = None,
+) -> list[Any]:
+    """Finds something.
+
+    Args:
+        place: where to look, a folder such as ``runs``.
+        depth: how deep;
+            default: two folders.
+        pairs: what to find.
+        progress: called now and then.
+
+    Returns:
+        What was given.
+    """
+    return [place, depth, pairs, progress]
+
+
+def test_a_function_of_the_package_gives_parameters() -> None:
+    seen: list[Any] = []
+
+    @built(
+        found_by,
+        place=Arg("FOLDER"),
+        depth=Opt("N", least=1),
+        pairs=Annotated[str | None, Opt("K=V", "", "--pair", parse=lambda it: {it[0]: it[2:]})],
+    )
+    def find(found: Callable[..., list[Any]], *, quiet: bool = False) -> None:
+        """Find things.
+
+        Options:
+            quiet (--quiet): Say nothing.
+        """
+        seen.append(found(progress=quiet))
+
+    command = made(find, "find")
+    context = click.Context(command)
+    assert command.help == "Find things."
+    assert [one.get_help_record(context) for one in command.params] == [
+        ("FOLDER", "Where to look, a folder such as runs.  [required]"),
+        ("--depth N", "How deep; default: two folders.  [x>=1]"),
+        ("--pair K=V", "What to find."),
+        ("--quiet", "Say nothing."),
+    ]
+    for words in (["x"], ["x", "--depth", "3", "--pair", "a=1", "--quiet"]):
+        command.invoke(command.make_context("find", words))
+    assert seen == [[Path("x"), 2, None, False], [Path("x"), 3, {"a": "1"}, True]]
+
+
+def test_a_function_gives_no_other_parameters() -> None:
+    with pytest.raises(TypeError, match=r"^width: no parameters of the function"):
+        built(found_by, width=Opt())(print)
 
 
 def loaded(arguments: list[str], folder: Path) -> set[str]:
@@ -159,6 +266,9 @@ def test_commands_draw_without_altair(small: Path) -> None:
 def test_a_command_of_a_group_is_made_when_it_is_asked_for() -> None:
     """The kinds of figures load what draws them."""
     kinds = load("plot")
-    assert not kinds.commands._made
-    assert kinds.get_command(typer.Context(kinds), "cdf").name == "cdf"
-    assert [*kinds.commands._made] == ["cdf"]
+    assert isinstance(kinds, click.Group)
+    assert not kinds.commands
+    found = kinds.get_command(click.Context(kinds), "cdf")
+    assert found is not None
+    assert found.name == "cdf"
+    assert [*kinds.commands] == ["cdf"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 from aqmlab.cli import loading
+from aqmlab.cli.build import Group
 from aqmlab.cli.loading import names
 from conftest import SMALL
 
@@ -186,8 +188,11 @@ def test_an_interrupt_ends_with_130(
 
     def loaded(which: str) -> Any:
         command = load(which)
-        for each in getattr(command, "commands", {which: command}).values():
+        inner = command.functions if isinstance(command, Group) else ()
+        for each in [command.get_command(click.Context(command), one) for one in inner]:
             each.callback = interrupted
+        if not inner:
+            command.callback = interrupted
         return command
 
     monkeypatch.setattr(loading, "load", loaded)

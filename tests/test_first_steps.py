@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -180,10 +179,64 @@ def test_shells_complete(completed: Completed) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_printed(shell: str) -> None:
-    # By itself it goes by the shell that it was begun from, which may be one without completion.
     found = subprocess.check_output(
         [sys.executable, "-m", "aqmlab", "--show-completion", shell],
         text=True,
-        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
     )
     assert "_AQMLAB_COMPLETE" in found
+
+
+@pytest.mark.parametrize(
+    ("shell", "file", "start"),
+    [
+        ("bash", ".bash_completions/aqmlab.sh", ".bashrc"),
+        ("zsh", ".zfunc/_aqmlab", ".zshrc"),
+        ("fish", ".config/fish/completions/aqmlab.fish", None),
+    ],
+)
+def test_completion_is_installed_once(
+    aqmlab: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    shell: str,
+    file: str,
+    start: str | None,
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")  # the shell that is taken if none is named
+    for words in (["--install-completion"], ["--install-completion", shell]):
+        answer = aqmlab(*words)
+        assert (answer.status, answer.err) == (0, "")
+        assert answer.out.startswith(f"{shell} completion installed in {tmp_path / file}\n")
+    assert (tmp_path / file).read_text() == aqmlab("--show-completion", shell).out
+    if start is not None:
+        assert len((tmp_path / start).read_text().strip().splitlines()) == 1
+
+
+def test_completion_of_an_unknown_shell_is_refused(aqmlab: Cli) -> None:
+    answer = aqmlab("--show-completion", "tcsh")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == 'aqmlab: SHELL: found "tcsh"; expected one of bash, zsh, fish\n'
+
+
+def test_zsh_and_fish_complete(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offered(shell: str, line: str) -> tuple[object, str]:
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+        monkeypatch.setenv("_AQMLAB_COMPLETE", f"complete_{shell}")
+        with pytest.raises(SystemExit) as end:
+            app.main([])
+        return end.value.code, capsys.readouterr().out
+
+    assert offered("zsh", "aqmlab list pre") == (0, "_arguments '*: :((\"presets\"))'\n")
+    _, out = offered("zsh", "aqmlab explain fq-codel-r")
+    meaning = "FQ-CoDel with the rules of RFC 8290, without ECN"
+    assert out == f'_arguments \'*: :(("fq-codel-rfc":"{meaning}"))\'\n'
+    assert offered("zsh", "aqmlab run ") == (0, "_files\n")
+    status, out = offered("fish", "aqmlab explain fq-p")
+    assert (status, out.split("\t")[0]) == (0, "fq-pie")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "is-args")
+    assert offered("fish", "aqmlab explain fq-p") == (0, "")
+    assert offered("fish", "aqmlab run ") == (1, "")
+    assert offered("tcsh", "aqmlab")[0] == 1

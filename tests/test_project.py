@@ -8,8 +8,10 @@ import sys
 from functools import cache
 from typing import Any
 
+import click
 import pytest
 from aqmlab import _native
+from aqmlab.cli.build import Either, Group
 from aqmlab.cli.loading import load, names
 from conftest import ROOT
 
@@ -146,15 +148,16 @@ def test_commands_in_sentences_exist() -> None:
         seen += 1
         words = shlex.split(code.replace("'", ""))[1:]
         command: Any = load(words[0]) if words[0] in names() else None
-        if command is not None and hasattr(command, "commands") and len(words) > 1:
-            command = command.commands.get(words[1]) if words[1].islower() else command
+        if isinstance(command, Either | Group) and len(words) > 1 and words[1].islower():
+            inner = command.get_command(click.Context(command), words[1])
+            command = inner or (command if isinstance(command, Either) else None)
         if command is None:
             wrong.append(f"{page}: {code}")
             continue
         known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
         known |= {"--help", "-h"}
         options = [word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)]
-        if not hasattr(command, "commands"):
+        if not isinstance(command, Group):
             wrong += [f"{page}: {code}: {option}" for option in options if option not in known]
     assert seen > 50
     assert wrong == []

@@ -55,7 +55,7 @@ python_display_short_literal_types = True
 html_context = {"default_mode": "auto"}  # light or dark as the reader has it
 html_theme = "pydata_sphinx_theme"
 html_search_scorer = str(Path(__file__).parent / "static/scorer.js")
-# The table of the leaderboard is sorted as in the page that `aqmlab evaluate --all` writes.
+# The table of the leaderboard is sorted as in the page that `aqmlab evaluate all` writes.
 html_static_path = ["static", "../../python/aqmlab/cards/templates/sort.js"]
 html_js_files = ["sort.js"]
 html_css_files = ["site.css"]

@@ -87,15 +87,15 @@ def evaluate(
     of the usual baselines ship with the package, as long as the engine is the one that made them.
 
     Args:
-        queue: a plug-in's file, a preset or a kind, with parameters behind a colon:
-            ``"pie: qdelay_ref 5 ms"``.
-        control: a congestion control instead: a plug-in's file or a kind, with parameters behind a
-            colon.
-        ecn: ECN of the control's flows: ``none``, ``classic`` (RFC 3168) or ``l4s`` (RFC 9331).
-        tier: ``quick``, ``standard`` or ``full``.
-        baselines: queues whose median scores 1; drop-tail always is the zero. For a control:
-            controls that are shown beside CUBIC, which always scores 1.
-        only: tests; default: all of the tier.
+        queue: a plug-in file (.py or .so; its code runs), a preset or a kind; parameters after a
+            colon: 'pie: qdelay_ref 5 ms'.
+        control: congestion control under test instead of a queue: a plug-in file or a name. In a
+            suite the queue is drop-tail by default.
+        ecn: ECN of the control's flows: none, classic or l4s.
+        tier: tests of the card: quick, standard or full.
+        baselines: queues to compare with, besides drop-tail; default: fq-codel,pie,dualpi2,cake.
+            With --control: controls, besides CUBIC; default: bbr3.
+        only: run these tests only: names, or sections such as 5.1.
         seeds: numbers, or text such as "1..10"; default: 3, 10 or 30 by tier.
         jobs: runs at a time; default: the number of processors.
         scheduler: address of a Dask scheduler that makes the runs instead.
@@ -103,10 +103,11 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
-        sealed: a word that draws other sealed settings, which only who chose the word can know.
-        measures: a CSV file of numbers of your own that score tests. Metrics of your own that are
-            defined are shown in any case; the baselines' runs are then made, too.
-        keep_going: whether all runs are tried although the first ones failed, all alike.
+        sealed: draw the sealed settings, which the author does not choose, by a word of your own;
+            default: by the queue alone.
+        measures: score tests by numbers of your own: a CSV file with the columns
+            test,measure,letter,unit,formula. A formula is the name of a metric, or its text.
+        keep_going: continue although the first three runs failed with the same message.
         say: called with a line about the work ahead.
 
     Raises:

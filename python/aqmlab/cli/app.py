@@ -6,15 +6,19 @@ goes to standard output, everything else to standard error.
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Annotated
+from typing import Any
 
-import typer
+import click
+from click.exceptions import NoSuchCommand
 
+from aqmlab.cli.build import METAVAR
 from aqmlab.cli.interrupts import INTERRUPTED
 from aqmlab.cli.loading import CommandGroup, names, shortened, summary
 from aqmlab.errors import (
@@ -54,30 +58,42 @@ EXAMPLES = (
 """What a beginner may type, in this order."""
 
 
-def _show_version(wanted: bool) -> None:
+def _print_version(context: click.Context, _: object, wanted: bool) -> None:
     """Prints the version and ends."""
     if wanted:
         from aqmlab import _native
 
-        typer.echo(f"aqmlab {_native.version()}, engine {_native.engine()}")
-        raise typer.Exit
+        click.echo(f"aqmlab {_native.version()}, engine {_native.engine()}")
+        context.exit()
 
 
-def _root(
-    context: typer.Context,
-    version: Annotated[  # noqa: ARG001 - its callback does the work
-        bool,
-        typer.Option(
-            "--version",
-            callback=_show_version,
-            is_eager=True,
-            help="Print the version of aqmlab and of its engine, and end.",
-        ),
-    ] = False,
-) -> None:
-    """What will this queue do to the people whose traffic crosses it?"""
-    if context.invoked_subcommand is None:
-        typer.echo(_first_screen())
+def _install_completion(context: click.Context, _: object, shell: str | None) -> None:
+    """Installs completion and ends."""
+    if shell is not None:
+        from aqmlab.cli import shells
+
+        click.echo(shells.install(shell))
+        context.exit()
+
+
+def _show_completion(context: click.Context, _: object, shell: str | None) -> None:
+    """Prints the script of completion and ends."""
+    if shell is not None:
+        from aqmlab.cli import shells
+
+        click.echo(shells.script(shell))
+        context.exit()
+
+
+def _option(name: str, meaning: str, callback: Callable[..., None], **more: Any) -> click.Option:  # noqa: ANN401
+    """An option of ``aqmlab`` itself, which ends it."""
+    return click.Option([name], help=meaning, callback=callback, expose_value=False, **more)
+
+
+def _root() -> None:
+    """Says what there is, if nothing else is asked for."""
+    if click.get_current_context().invoked_subcommand is None:
+        click.echo(_first_screen())
 
 
 def _first_screen() -> str:
@@ -99,18 +115,38 @@ def _first_screen() -> str:
 
 
 @cache
-def application() -> typer.Typer:
+def application() -> CommandGroup:
     """All commands: the modules of :mod:`aqmlab.cli.commands`."""
-    app = typer.Typer(
+    shell: dict[str, Any] = {"metavar": "[SHELL]", "is_flag": False, "flag_value": ""}
+    return CommandGroup(
+        name="aqmlab",
         help=_QUESTION,
-        cls=CommandGroup,
+        callback=_root,
         invoke_without_command=True,
+        subcommand_metavar=METAVAR,
         context_settings={"help_option_names": ["-h", "--help"]},
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
+        params=[
+            _option(
+                "--version",
+                "Print the version of aqmlab and of its engine, and end.",
+                _print_version,
+                is_flag=True,
+                is_eager=True,
+            ),
+            _option(
+                "--install-completion",
+                "Install completion for the current shell.",
+                _install_completion,
+                **shell,
+            ),
+            _option(
+                "--show-completion",
+                "Show completion for the current shell, to copy it or customize the installation.",
+                _show_completion,
+                **shell,
+            ),
+        ],
     )
-    app.callback()(_root)
-    return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -120,12 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for category in (DamagedRunWarning, NoWorkerWarning):
                 warnings.simplefilter("always", category)
             warnings.showwarning = _say_warning
-            status = application()(
-                list(sys.argv[1:] if arguments is None else arguments),
-                prog_name="aqmlab",
-                standalone_mode=False,
-            )
-    except typer.TyperException as error:
+            status = _run(list(sys.argv[1:] if arguments is None else arguments))
+    except click.ClickException as error:
         return _failure(_usage(error), error.exit_code)
     except UnprivilegedError as error:
         why = f"; {_start_again(error)}" if arguments is None else ""
@@ -138,12 +170,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.name not in DRAWING:
             raise
         return _failure(undrawable(), AqmlabError.exit_status)
-    except typer.Abort:  # an interrupt or the end of input where a question was asked
-        status = INTERRUPTED
-    # typer turns an interrupt into this status.
-    if status == INTERRUPTED:
+    # The end of input where a question was asked is as good as an interrupt.
+    except (KeyboardInterrupt, EOFError, click.Abort):
         return _failure("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _run(arguments: list[str]) -> object:
+    """What a command returns; its exit status, if it ends early."""
+    root = application()
+    if instruction := os.environ.get("_AQMLAB_COMPLETE"):
+        from aqmlab.cli import shells
+
+        sys.exit(shells.answer(root, instruction))
+    try:
+        with root.make_context("aqmlab", arguments) as context:
+            return root.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
 
 
 def _start_again(error: UnprivilegedError) -> str:
@@ -170,17 +214,21 @@ def _traced(error: AqmlabError) -> str:
     return first
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: click.ClickException) -> str:
     """What is wrong with the arguments; of what is missing or unknown also where help is."""
-    text = error.format_message().replace("Value error, ", "")
+    text = error.format_message()
     context = getattr(error, "ctx", None)
-    if context is not None and text.startswith("Missing "):
-        return f"{text} `{context.command_path} -h` explains it."
-    if context is not None and text.startswith("No such command "):
-        return f"{text} `{context.command_path} -h` lists the commands."
-    if context is not None and text.startswith("No such option: ") and "(Possible " not in text:
-        return f"{text}. `{context.command_path} -h` lists the options."
-    return text
+    path = context.command_path if context is not None else "aqmlab"
+    if isinstance(error, click.NoSuchOption):
+        text = f"No such option: {error.option_name}"
+        if error.possibilities:
+            return f"{text} (Possible options: {', '.join(sorted(error.possibilities))})"
+        return f"{text}. `{path} -h` lists the options."
+    if isinstance(error, click.MissingParameter):
+        return f"{text} `{path} -h` explains it."
+    if isinstance(error, NoSuchCommand):
+        return f"{text} `{path} -h` lists the commands."
+    return re.sub(r"^(Got unexpected extra argument)s? ", r"\1(s) ", text)
 
 
 def _failure(message: str, status: int) -> int:

@@ -1,4 +1,4 @@
-"""``aqmlab evaluate --suite control-cases``: which cases hold, which fail, and their numbers."""
+"""``aqmlab evaluate suite control-cases``: which cases hold, which fail, and their numbers."""
 
 from __future__ import annotations
 

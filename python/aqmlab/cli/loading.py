@@ -12,13 +12,11 @@ from importlib.machinery import FileFinder
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from aqmlab.cli import commands
-from aqmlab.cli.coercion import ease
+from aqmlab.cli.build import Either, Group, made
 from aqmlab.cli.interrupts import leaving_at_once
-from aqmlab.cli.usage import name_plainly
 
 __all__ = ["CommandGroup", "load", "names", "shortened", "summary"]
 
@@ -28,46 +26,38 @@ def names() -> list[str]:
     return sorted(found.name for found in pkgutil.iter_modules(commands.__path__))
 
 
-def load(name: str) -> Any:  # noqa: ANN401 - click's type
+def load(name: str) -> click.Command:
     """A command or group of commands, whose module is imported."""
     with leaving_at_once():
         module = importlib.import_module(f"{commands.__name__}.{name}")
-    around = typer.Typer(rich_markup_mode=None)
-    if hasattr(module, "app"):
-        around.add_typer(module.app, name=name)
-    else:
-        around.command(name, context_settings=getattr(module, "CONTEXT", None))(module.command)
-    command = typer.main.get_group(around).commands[name]
-    ease(command)
-    name_plainly(command)
-    return command
+    if hasattr(module, "OLD"):
+        return Either(name, module.COMMANDS, module.command, module.OLD)
+    if hasattr(module, "COMMANDS"):
+        return Group(name, module.COMMANDS, module.command)
+    return made(module.command, name, context_settings=getattr(module, "CONTEXT", None))
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(click.Group):
     """All commands; each is imported when it is called or completed."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - click's settings
-        super().__init__(**settings)
-        ease(self)
-        for name in names():
-            self.add_command(_Unloaded(name))
+        super().__init__(commands=[_Unloaded(name) for name in names()], **settings)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's types
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         """The command that the arguments begin with; a group without a command shows its help."""
         name, command, rest = super().resolve_command(ctx, args)
-        if not isinstance(command, _Unloaded):
+        if command is None:
             return name, command, rest
         loaded = load(str(command.name))
+        if isinstance(loaded, Either) and rest and rest[0] in loaded.functions:
+            return f"{name} {rest[0]}", loaded.get_command(ctx, rest[0]), rest[1:]
         if not rest and loaded.no_args_is_help and not ctx.resilient_parsing:
             rest = ["--help"]
         return name, loaded, rest
 
 
-class _Unloaded(TyperCommand):
+class _Unloaded(click.Command):
     """The name of a command, and what it is in a line."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
 
     def get_short_help_str(self, limit: int = 45) -> str:
         """The first sentence of its docstring, as far as there is room for it."""
@@ -83,16 +73,9 @@ def summary(name: str) -> str:
     ]
     tree = ast.parse(Path(folder, f"{name}.py").read_text(encoding="utf-8"))
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and _is_command(node):
+        if isinstance(node, ast.FunctionDef) and node.name == "command":
             return _first_sentence(ast.get_docstring(node) or "")
     return ""
-
-
-def _is_command(node: ast.FunctionDef) -> bool:
-    """Whether a function is the command of its module, or the callback of its group."""
-    return node.name == "command" or any(
-        ast.unparse(decorator) == "app.callback()" for decorator in node.decorator_list
-    )
 
 
 def _first_sentence(text: str) -> str:

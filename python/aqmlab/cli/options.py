@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from aqmlab._util.markup import Markup
+from aqmlab.cli.build import Arg, Opt
 from aqmlab.cli.completion import assigned, link_names
 from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
 
+if TYPE_CHECKING:
+    from aqmlab.scenario.scenario import Override
+
 __all__ = [
+    "Fields",
     "Format",
     "Jobs",
     "Json",
@@ -29,101 +30,25 @@ __all__ = [
     "ScenarioFile",
     "SchedulerAddress",
     "Seed",
+    "SeedNumbers",
     "Seeds",
     "Sets",
     "StoreFolder",
     "Tsv",
     "Where",
-    "argument",
     "check_format",
     "chosen_seeds",
-    "described",
     "flag",
     "named_as_options",
     "one_seed",
-    "option",
     "renamed",
-    "switch",
 ]
 
 
-_Command = TypeVar("_Command", bound=Callable[..., None])
-_HEAD = "\n\nOptions:\n"
-_ENTRY = re.compile(r"^    (\w+)(?: \(([^)]*)\))?: (.*(?:\n     .*)*)$", re.MULTILINE)
-
-
-def described(command: _Command) -> _Command:
-    r"""A function as typer takes it: what the help says of a parameter stands in its docstring.
-
-    ::
-
-        @described
-        def command(file: Path, *, directory: Path | None = None, tier: str = "quick") -> None:
-            \"\"\"Do something.
-
-            Options:
-                file (FILE): What is read.
-                directory (--out FOLDER): Where it goes; default: here.
-                tier: Which tests.
-            \"\"\"
-
-    A parameter by position is an argument, one by name an option. In parentheses stand the names of
-    an option, unless it is called as the parameter, and what stands for its value, unless it has
-    none or the choices are named. Parameters of the types below say all of this themselves.
-    """
-    about, _, listed = (inspect.getdoc(command) or "").partition(_HEAD)
-    entries = {name: (how, " ".join(text.split())) for name, how, text in _ENTRY.findall(listed)}
-    parameters = []
-    for one in inspect.signature(command, eval_str=True).parameters.values():
-        kind = one.annotation
-        if one.name in entries:
-            is_argument = one.kind is not inspect.Parameter.KEYWORD_ONLY
-            kind = Annotated[kind, _declared(*entries.pop(one.name), is_argument=is_argument)]
-        parameters.append(one.replace(annotation=kind))
-    if entries:
-        raise TypeError(f"{', '.join(entries)}: described, but no parameters of the command")
-    vars(command)["__signature__"] = inspect.Signature(parameters)
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    command.__doc__ = about
-    return command
-
-
-def _declared(how: str, meaning: str, *, is_argument: bool) -> Any:  # noqa: ANN401 - typer's types
-    """The declaration of a parameter for typer."""
-    words = how.split()
-    names = [word.rstrip(",") for word in words if word.startswith("-")]
-    metavar = " ".join(words[len(names) :]) or None
-    if is_argument:
-        return typer.Argument(metavar=metavar, help=meaning)
-    return typer.Option(*names, metavar=metavar, help=meaning)
-
-
-def argument(metavar: str, meaning: str, **more: Any) -> Any:  # noqa: ANN401 - typer's type
-    """An argument: what stands for it in the usage, and what it is."""
-    return typer.Argument(metavar=metavar or None, help=meaning, **more)
-
-
-def option(metavar: str, meaning: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
-    """An option with a value: what stands for the value, what it means, its names.
-
-    Args:
-        metavar: what stands for the value in the help; empty: the choices that there are.
-        meaning: what it means.
-        *names: what it is called; none: as the parameter, after two dashes.
-        **more: what else typer takes.
-    """
-    return typer.Option(*names, metavar=metavar or None, help=meaning, **more)
-
-
-def switch(name: str, meaning: str, **more: Any) -> Any:  # noqa: ANN401 - typer's type
-    """An option without a value."""
-    return typer.Option(name, help=meaning, **more)
-
-
-ScenarioFile = Annotated[Path, argument("SCENARIO", "Scenario file (TOML).")]
+ScenarioFile = Annotated[Path, Arg("SCENARIO", "Scenario file (TOML).")]
 Runs = Annotated[
     list[Path],
-    argument(
+    Arg(
         "RUNS",
         "Run directories, folders of them, patterns such as 'runs/bulk-*', or sweeps: the "
         "folder of the results, or the file.",
@@ -131,46 +56,73 @@ Runs = Annotated[
 ]
 Where = Annotated[
     list[str] | None,
-    option(
+    Opt(
         "NAME=VALUE",
         "Take the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
         "commas separate several. May be repeated: values of one parameter are alternatives.",
     ),
 ]
-Sets = Annotated[
-    list[str] | None,
-    option(
+
+
+def _pairs(texts: list[str]) -> list[Override]:
+    """Fields and their values."""
+    from aqmlab.scenario import vary  # few commands want them
+
+    return [vary.assignment(text, "--set") for text in texts]
+
+
+def _sets(parse: Callable[[list[str]], list[Override]] | None = None) -> Opt:
+    """What ``--set`` is."""
+    return Opt(
         "FIELD=VALUE",
         "Replace a field, such as traffic.browsers.users=3000; may be repeated.",
         "--set",
-        autocompletion=assigned,
-    ),
-]
+        complete=assigned,
+        parse=parse,
+    )
+
+
+Sets = Annotated[list[str] | None, _sets()]
+Fields = Annotated[list[tuple[str, str]] | None, _sets(_pairs)]
+"""As pairs."""
 Link = Annotated[
     str | None,
-    option(
+    Opt(
         "LINK",
         "A link by its name, such as dsl, leo or policed: aqmlab list links.",
         "--link",
-        autocompletion=link_names,
+        complete=link_names,
     ),
 ]
 Seed = Annotated[
-    list[int] | None, option("N", "Seed of every random stream; default: the scenario's.", "--seed")
+    list[int] | None, Opt("N", "Seed of every random stream; default: the scenario's.", "--seed")
 ]
-Seeds = Annotated[str | None, option("A..B", "Run once with each seed: 1..8 or 1,5,9.", "--seeds")]
+
+
+def _numbers(text: str) -> list[int]:
+    """The seeds of a text."""
+    from aqmlab.scenario import vary
+
+    return vary.seeds(text)
+
+
+_SEEDS = ("A..B", "Run once with each seed: 1..8 or 1,5,9.", "--seeds")
+Seeds = Annotated[str | None, Opt(*_SEEDS)]
+SeedNumbers = Annotated[str | None, Opt(*_SEEDS, parse=_numbers)]
 SchedulerAddress = Annotated[
     str | None,
-    option("ADDRESS", "Make the runs on this Dask scheduler: tcp://HOST:8786.", "--scheduler"),
+    Opt("ADDRESS", "Make the runs on this Dask scheduler: tcp://HOST:8786.", "--scheduler"),
 ]
-StoreFolder = Annotated[Path, option("FOLDER", "Folder of the runs, by key.", "--store")]
-Json = Annotated[bool, switch("--json", "Print JSON and nothing else.")]
+StoreFolder = Annotated[
+    Path, Opt("FOLDER", "Folder of the runs, by key; default: runs/store.", "--store")
+]
+Json = Annotated[bool, Opt("", "Print JSON and nothing else.", "--json")]
 Tsv = Annotated[
-    bool, switch("--tsv", "Print tab-separated values and nothing else, unrounded, by key.")
+    bool, Opt("", "Print tab-separated values and nothing else, unrounded, by key.", "--tsv")
 ]
 Format = Annotated[
     Markup | None,
-    option(
+    Opt(
         "",
         "Print only the tables, as LaTeX (booktabs), Markdown or CSV, rounded as on a terminal.",
         "--format",
@@ -189,7 +141,7 @@ def _define(texts: list[str] | None) -> list[str] | None:
 
 OwnMetrics = Annotated[
     list[str] | None,
-    option(
+    Opt(
         "'NAME = TEXT'",
         "A metric of your own, such as 'late = share(responses.response_s > 1) in %'; "
         "docs/how-to/metrics-of-your-own.md explains the text. May be repeated.",
@@ -211,7 +163,7 @@ def _load_metrics(files: list[Path] | None) -> list[Path] | None:
 
 MetricFiles = Annotated[
     list[Path] | None,
-    option(
+    Opt(
         "FILE",
         "Load metrics of your own in Python: functions of a run. May be repeated. Their code runs.",
         "--metrics",
@@ -220,7 +172,7 @@ MetricFiles = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int | None, option("N", "Number of runs at a time; default: the number of processors.", min=1)
+    int | None, Opt("N", "Number of runs at a time; default: the number of processors.", least=1)
 ]
 
 
@@ -259,7 +211,7 @@ def _limit(memory: str | None) -> None:
 
 Memory = Annotated[
     str | None,
-    option(
+    Opt(
         "SIZE",
         'Memory limit of all runs together, such as "4 GiB"; default: nine tenths of what is free.',
         "--memory",
@@ -290,7 +242,7 @@ def _load_plugins(files: list[Path] | None) -> list[Path] | None:
 
 Plugins = Annotated[
     list[Path] | None,
-    option(
+    Opt(
         "FILE",
         "Load disciplines and congestion controls of your own, .py or .so; may be repeated. "
         "Their code runs.",
@@ -321,7 +273,7 @@ def chosen_seeds(seed: Sequence[int] | None, seeds: str | None) -> list[int] | N
     return vary.seeds(seeds)
 
 
-def renamed(old: str, new: str) -> Any:  # noqa: ANN401 - typer's own type
+def renamed(old: str, new: str) -> Opt:
     """A hidden option that is refused with its new name."""
 
     def refuse(value: str | None) -> None:
@@ -329,4 +281,4 @@ def renamed(old: str, new: str) -> Any:  # noqa: ANN401 - typer's own type
             return
         raise AqmlabError(f"{old}: is called {new}")
 
-    return typer.Option(old, hidden=True, callback=refuse)
+    return Opt("TEXT", "", old, callback=refuse, is_hidden=True)

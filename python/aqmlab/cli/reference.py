@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from aqmlab._util.files import write_text
+from aqmlab.cli.build import Either, Group
 from aqmlab.cli.loading import load, names
 
 __all__ = ["PAGE", "page"]
@@ -77,7 +78,13 @@ _SHARED = 4
 def page() -> str:
     """The page as Markdown: the options that many commands take first, then every command."""
     commands = [pair for name in names() for pair in _commands(load(name), f"aqmlab {name}")]
-    counts = Counter(row for name, command in commands for row in _rows(name, command))
+    # A figure counts as a command, the commands of another group count together.
+    counted = {
+        (name if name.startswith(_FIGURE) else " ".join(name.split()[:2]), row)
+        for name, command in commands
+        for row in _rows(name, command)
+    }
+    counts = Counter(row for _, row in counted)
     figures = [set(_rows(name, command)) for name, command in commands if name.startswith(_FIGURE)]
     drawn = set.intersection(*figures)
     shared = {row for row, count in counts.items() if count >= _SHARED} - drawn
@@ -101,17 +108,18 @@ def _table(rows: Sequence[tuple[str, str]]) -> str:
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's type
     """A command, or the commands of a group, with their names."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
+    if not isinstance(command, Group):
         yield name, command
+    if not isinstance(command, Group | Either):
         return
-    for key in sorted(inner):
-        yield from _commands(inner[key], f"{name} {key}")
+    context = click.Context(command)
+    for key in sorted(command.list_commands(context)):
+        yield from _commands(command.get_command(context, key), f"{name} {key}")
 
 
 def _rows(name: str, command: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - click's type
     """What each argument and option is called, and what it means."""
-    context = typer.Context(command, info_name=name)
+    context = click.Context(command, info_name=name)
     records = (parameter.get_help_record(context) for parameter in command.params)
     return [record for record in records if record is not None]
 

@@ -48,17 +48,21 @@ def reproduce(
 ) -> Reproduction:
     """Repeats a paper's tables: plans, runs, measures, judges and writes.
 
+    `paper` may also be the path of a folder like those in ``papers/``; `all` is of the command
+    line, see :func:`aqmlab.papers.fidelity.reproduce_all`. Rows whose runs are not all finished are
+    left out with `finished_only`. With `measured`, runs that are not in `out` are taken from
+    ``measured.json`` in the paper's folder, as far as it has what the tables and fits take from
+    them; figures that are not named lack them. ``cells.csv``, ``report.md``, ``scoreboard.json``,
+    ``measured.json`` and the runs go to `out`. Finished runs found there are not run again.
+
     Args:
-        paper: Name of a paper, or path of a folder like those in ``papers/``.
-        tables: Ids of tables, fits and figures; None: all.
-        quick: Short runs with one seed, whose numbers are not scored.
-        full: Runs of the published length, where the paper's usual ones are shorter.
-        finished_only: Nothing is run: rows whose runs are not all finished are left out.
-        measured: Runs that are not in ``out`` are taken from ``measured.json`` in the paper's
-            folder, as far as it has what the tables and fits take from them. Figures that are not
-            named lack them.
-        out: Where ``cells.csv``, ``report.md``, ``scoreboard.json``, ``measured.json`` and the runs
-            go; None: ``out/reproduce/PAPER``. Finished runs found there are not run again.
+        paper: Name of a paper (see `aqmlab list papers`), or `all`.
+        tables: Tables or figures to repeat, such as B.1; default: all.
+        quick: Make short runs. Their numbers are not scored.
+        full: Run as long as the paper, where the usual runs are shorter.
+        finished_only: Use finished runs only.
+        measured: Use the numbers of the paper's measured.json in place of runs.
+        out: Folder of the results; default: out/reproduce/PAPER.
         jobs: Runs at a time; None: as many as there are processors.
         seeds: One run per row and seed; cells are judged by their mean; None: the paper's, with
             those that some of its rows have beside them.

@@ -70,18 +70,18 @@ def write(
     Args:
         runs: What the report is about. Runs that differ in nothing but their seed are one
             configuration.
-        path: The file; its suffix says what is written. None: ``report.html`` or its like.
-        kind: ``html``, ``md``, ``pdf`` or ``png``, where the suffix does not say it.
-        title: Title; None: that of the scenarios.
-        question: What the runs are to answer; None: made from what differs.
-        baseline: Label of the configuration that the others are compared with, or of each one's
-            by its own; None: the drop-tail queue.
+        path: The file (.html, .md, .pdf, .png); default: report.html.
+        kind: Format; default: by the suffix of --output.
+        title: Title; default: the scenario's.
+        question: Question at the head of the report; default: computed from the runs.
+        baseline: Baseline: the label of a configuration; default: the sweep's baseline, or
+            drop-tail.
         ordered: Whether somebody chose the order of the runs: without a drop-tail queue the first
             one is the baseline.
-        playground: Where the playground is: an address, or its folder or page on this machine. The
-            web page links the scenarios to it that it can show.
-        brief: One page (A4) instead of the whole report: which queue to take, what it costs whom,
-            how sure that is, and how to repeat it; ``html`` or ``pdf``.
+        playground: Address or folder of the playground; a web page then links the scenarios that it
+            can show.
+        brief: Write one page (A4, .html or .pdf): picture, five numbers, verdict, setting, how to
+            repeat it.
         progress: Called now and then with the share of the work that is done.
     """
     if not runs:

@@ -87,15 +87,17 @@ def sweep(
 ) -> pa.Table:
     """Runs what is missing of a sweep.
 
+    Without `verify` the store is checked as far as it is cheap: that all files are there, their
+    lengths, and the bytes of the small ones. Damaged runs are set aside, with a warning, and made
+    again.
+
     Args:
         plan: the sweep, or the path of its file.
         jobs: runs at a time on this machine; default: the number of processors.
         scheduler: address of a Dask scheduler that makes the runs instead.
-        out: folder of ``results.parquet`` and ``sweep.json``; default: ``runs/sweeps/NAME``.
+        out: folder of the results; default: ``runs/sweeps/NAME``.
         store: folder of the store of runs; default: ``runs/store``.
-        verify: whether every byte of the runs in the store is checked, not only what is cheap to
-            check: that all files are there, their lengths, and the bytes of the small ones.
-            Damaged runs are set aside, with a warning, and made again.
+        verify: check every byte of the runs in the store.
         progress: is called as it goes on. Left out: a bar in terminals and notebooks (with
             ipywidgets); False: none.
         memory: how much the runs may take together on this machine, in bytes or as text such as

@@ -23,15 +23,23 @@ def from_capture(
     idle: str = "500 ms",
     timeout: str = "10 min",
     partial: str = "keep",
-    alternate: bool = False,
+    layout: str = "original",
     outside: Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> dict[str, Any]:
     """Writes the TCP connections of a capture as connection vectors and returns a report.
 
-    With `outside`, connections that were opened from beyond the link go there, if there are any.
-    The file appears under its name when it is complete. `progress` is called with the share that is
-    done.
+    The file appears under its name when it is complete.
+
+    Args:
+        capture: capture: pcap or pcapng.
+        output: the file of connection vectors.
+        idle: longest pause within one piece of data.
+        timeout: give up connections that are silent for longer.
+        partial: what to do with connections that lack their start, end or one direction.
+        layout: text layout of the vectors.
+        outside: where connections go that were opened from beyond the link, if there are any.
+        progress: called with the share that is done.
     """
     size = size_of(capture, "capture")
     check_output_file(output)
@@ -40,7 +48,7 @@ def from_capture(
         if progress and size:
             progress(min(done / size, 1.0))
 
-    settings = (idle, timeout, partial, "alternate" if alternate else "original")
+    settings = (idle, timeout, partial, layout)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with (

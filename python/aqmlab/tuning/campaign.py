@@ -24,7 +24,7 @@ from aqmlab.results.quantity import Quantity
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Override, Scenario
 from aqmlab.tuning.outcome import Choice, Numbers, Scales, Tuning, balanced, checks, front
-from aqmlab.tuning.plan import BATCH, Plan
+from aqmlab.tuning.plan import Plan
 from aqmlab.tuning.report import refuse_a_taken_place, write
 from aqmlab.tuning.study import FAILED, MEASURED, OPEN, REFUSED, Study, Trial, needed
 
@@ -50,7 +50,7 @@ def tune(
     seeds: Sequence[int] = (1, 2, 3),
     trials: int = 60,
     confirm: int = 8,
-    batch: int = BATCH,
+    batch: int = 4,
     jobs: int | None = None,
     scheduler: str | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -66,21 +66,21 @@ def tune(
 
     Args:
         scenarios: one or several, or the paths of their files.
-        vary: ``FIELD=LOW..HIGH`` with a unit and words of log, linear and whole, or
-            ``FIELD=A,B,C``; a name without a dot is a variable that ``$name`` in `settings` uses.
+        vary: range or values to search: "discipline.target=1 ms..50 ms:log",
+            "...limit=10..500:whole", or values between commas. A name that is no field is a
+            variable for $name in --set. May be repeated.
         goal: ``minimize METRIC`` or ``maximize METRIC``, several between commas or as a list.
-        constraints: bounds such as ``loss.forward <= 0.02``: what must hold of the mean over the
-            seeds, in every scenario.
+        constraints: condition of every scenario: "loss.forward <= 0.02". May be repeated.
         settings: fields of every scenario and their values; those that use ``$name`` are of the
             tuned ones alone.
-        derive: variables that are computed from the others.
+        derive: a variable computed from others: "max_th=3 * min_th". May be repeated.
         seeds: the seeds of the search.
-        trials: how many settings are tried.
-        confirm: how many fresh seeds what was chosen is run with.
-        batch: settings that are proposed at a time, before any of them is known.
+        trials: number of settings to try.
+        confirm: number of fresh seeds that test the chosen settings.
+        batch: number of settings to propose at a time.
         jobs: runs at a time on this machine; default: the number of processors.
         scheduler: address of a Dask scheduler that makes the runs instead.
-        out: folder of the search; default: ``runs/tunes/NAME``.
+        out: folder of the search; default: ``runs/tunes/SCENARIO``.
         store: folder of the store of runs; default: ``runs/store``.
         progress: called with the share that is done. Left out: a bar in terminals and notebooks.
         memory: how much the runs may take together on this machine.

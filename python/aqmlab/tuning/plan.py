@@ -24,10 +24,10 @@ from aqmlab.sweeps.axes import names_in, plain, variable_name
 from aqmlab.tuning.goals import Constraint, Goal, check_metric, read_constraints, read_goals
 from aqmlab.tuning.space import Variable, read_variables
 
-__all__ = ["BATCH", "Plan"]
+__all__ = ["Plan"]
 
 
-BATCH = 4
+_BATCH = 4
 """Settings that are proposed before any of them is known: the same on every machine, so that the
 search does not depend on how many runs are made at a time."""
 
@@ -51,7 +51,7 @@ class Plan:
     trials: int
     confirm: int
     """Number of fresh seeds that test the chosen settings."""
-    batch: int = BATCH
+    batch: int = _BATCH
 
     @classmethod
     def make(

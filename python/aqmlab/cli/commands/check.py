@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from aqmlab import plugins
 from aqmlab._util.console import out, print_json, show
 from aqmlab._util.table import TableModel
-from aqmlab.cli.options import Json, described, option
+from aqmlab.cli.build import Opt
+from aqmlab.cli.options import Json
 from aqmlab.errors import AqmlabError, PluginError, ScenarioError
 from aqmlab.plugins.files import kinds_of
 from aqmlab.validation.properties import check, check_trace
@@ -22,14 +23,13 @@ _RATE = "10 Mbit/s"
 _SCRIPTS = (".pkt", ".script")
 
 
-@described
 def command(
     files: list[Path],
     *,
     parameters: list[str] | None = None,
     trace: Path | None = None,
     rate: Annotated[
-        str | None, option("RATE", f"Rate of the trace's link, without framing; default: {_RATE}.")
+        str | None, Opt("RATE", f"Rate of the trace's link, without framing; default: {_RATE}.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -95,7 +95,7 @@ def _check_scripts(files: Sequence[Path], has_options: bool, as_json: bool) -> N
             )
         show(table)
     if any(one.verdict == packetdrill.FAIL for one in found):
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _of_options(error: ScenarioError, settings: Mapping[str, object]) -> AqmlabError:

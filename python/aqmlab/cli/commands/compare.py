@@ -17,6 +17,7 @@ from aqmlab._util.markup import rendered
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import TableModel
 from aqmlab.cli import tables as cli_tables
+from aqmlab.cli.build import Opt
 from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import (
     Format,
@@ -33,8 +34,6 @@ from aqmlab.cli.options import (
     Where,
     check_format,
     chosen_seeds,
-    described,
-    option,
 )
 from aqmlab.cli.planning import baselines, made, planned_runs
 from aqmlab.errors import AqmlabError
@@ -61,17 +60,16 @@ from aqmlab.scenario.scenario import Scenario
 __all__ = ["check_figure", "command"]
 
 
-@described
 def command(
     sources: list[Path],
     varied: Annotated[
         list[str] | None,
-        option(
+        Opt(
             "FIELD=A,B,...",
             "Run scenarios once with each value; commas inside quotes, brackets and braces belong "
             "to a value. May be repeated: runs every combination.",
             "--vary",
-            autocompletion=assigned,
+            complete=assigned,
         ),
     ] = None,
     *,

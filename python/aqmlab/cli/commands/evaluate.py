@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from aqmlab.cards.sealed import AREA
 from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
+from aqmlab.cli.build import Arg, Opt, built, part
 from aqmlab.cli.evaluate_cases import run_cases
 from aqmlab.cli.options import (
     Jobs,
@@ -32,16 +34,13 @@ from aqmlab.cli.options import (
     MetricFiles,
     OwnMetrics,
     SchedulerAddress,
-    Seeds,
+    SeedNumbers,
     StoreFolder,
-    described,
-    option,
 )
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.scenario import vary
 
-__all__ = ["command"]
+__all__ = ["COMMANDS", "OLD", "command"]
 
 
 _ENOUGH = range(1, 11)
@@ -50,40 +49,48 @@ _FEW = 6
 """With fewer seeds than this Holm's correction leaves hardly any difference clear."""
 
 
-@described
+def _split(text: str | None) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+@built(
+    "aqmlab.cards.evaluation.evaluate",
+    queue=Annotated[str | None, Arg("QUEUE")],
+    control=Annotated[str | None, Opt("CONTROL")],
+    ecn=Opt("WAY"),
+    tier=Opt("TIER"),
+    baselines=Annotated[str | None, Opt("NAME,...", "", "--baseline", parse=_split)],
+    only=Annotated[str | None, Opt("TEST,...", parse=_split)],
+    seeds=SeedNumbers,
+    jobs=Jobs,
+    scheduler=SchedulerAddress,
+    store=StoreFolder,
+    sealed=Opt("WORD"),
+    measures=Annotated[Path | None, Opt("FILE")],
+    keep_going=Opt(),
+)
 def command(
-    queue: str | None = None,
+    made: partial[Card],
     *,
     everything: bool = False,
     all_controls: bool = False,
     suite: str | None = None,
     listed: bool = False,
-    only: str | None = None,
-    tier: str = "quick",
-    baseline: str | None = None,
-    control: str | None = None,
-    ecn: str = "none",
     weights: str | None = None,
     worst: bool = False,
     trials: Annotated[
         int | None,
-        option("N", f"Number of scenarios that --worst tries; default: {TRIALS}."),
+        Opt("N", f"Number of scenarios that --worst tries; default: {TRIALS}."),
     ] = None,
-    sealed: str = "",
-    measures: Path | None = None,
     allow: str | None = None,
-    keep_going: bool = False,
-    seeds: Seeds = None,
     write: Path | None = None,
     directory: Path | None = None,
     against: Path | None = None,
     update: bool = False,
     junit: Path | None = None,
     markdown: Path | None = None,
-    scheduler: SchedulerAddress = None,
-    store: StoreFolder = STORE_ROOT,
     as_json: Json = False,
-    jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     metrics: OwnMetrics = None,
     metric_files: MetricFiles = None,
@@ -100,8 +107,6 @@ def command(
     counts with --against only if the other card passed it.
 
     Options:
-        queue (QUEUE): A plug-in file (.py or .so), a preset or a kind. A plug-in's code runs.
-            Parameters follow a colon: 'pie: qdelay_ref 5 ms'.
         everything (--all): Make the cards of every shipped discipline, and a table of their grades.
         all_controls (--all-controls): Make the cards of every shipped congestion control, and a
             table of their grades.
@@ -109,24 +114,11 @@ def command(
             tcpeval, rfc8867, responsiveness, access, bbr-draft, control-cases, card or
             card-controls.
         listed (--list): Print the tests with their cost, and run nothing.
-        only (TEST,...): Run these tests only: names, or sections such as 5.1.
-        tier (TIER): Tests of the card: quick, standard or full.
-        baseline (NAME,...): Queues to compare with, besides drop-tail; default:
-            fq-codel,pie,dualpi2,cake. With --control: controls, besides CUBIC; default: bbr3.
-        control (CONTROL): Congestion control under test instead of a queue: a plug-in file or a
-            name. In a suite the queue is drop-tail by default.
-        ecn (WAY): ECN of the control's flows: none, classic or l4s.
         weights (AREA=WEIGHT,...): Print an overall grade with these weights, as in users=2,delay=1.
         worst (--worst): Search for the scenario in which the candidate does worst against the
             baselines.
-        sealed (WORD): Draw the sealed settings, which the author does not choose, by a word of your
-            own; default: by the queue alone.
-        measures (--measures FILE): Score tests by numbers of your own: a CSV file with the columns
-            test,measure,letter,unit,formula. A formula is the name of a metric, or its text.
         allow (NAME,...): Gates, findings and cases with a known failure: they do not change the
             exit status.
-        keep_going (--keep-going): Continue although the first three runs failed with the same
-            message.
         write (FOLDER): Write the scenario file of each test to FOLDER, and run nothing.
         directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, with --worst
             runs/worst/QUEUE. If it is given, a suite of cases writes cases.csv and the scenario of
@@ -136,9 +128,11 @@ def command(
         junit (FILE): Write gates, findings and grades as JUnit XML; with --against the comparison.
         markdown (FILE): Append the comparison as Markdown, for example to a workflow's summary.
     """
-    words = _split(only)
+    asked = made.keywords
+    queue, control, ecn, tier = (asked[name] for name in ("queue", "control", "ecn", "tier"))
+    baselines, words, numbers = asked["baselines"] or None, [*asked["only"]], asked["seeds"]
     _check_own(
-        {"--metric": metrics, "--metrics": metric_files, "--measures": measures},
+        {"--metric": metrics, "--metrics": metric_files, "--measures": asked["measures"]},
         {
             "--all": everything,
             "--all-controls": all_controls,
@@ -157,8 +151,12 @@ def command(
         _list(suite, tier, words, CONTROL if control else QUEUE, as_json=as_json)
         return
     wanted = None if weights is None else _weights(weights, CONTROL if control else QUEUE)
-    numbers = None if seeds is None else vary.seeds(seeds)
-    how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "store": store, "say": say}
+    how: dict[str, Any] = {
+        "jobs": asked["jobs"],
+        "scheduler": asked["scheduler"],
+        "store": asked["store"] or STORE_ROOT,
+        "say": say,
+    }
     if everything or all_controls:
         others = {
             "QUEUE": queue,
@@ -174,7 +172,7 @@ def command(
             leaderboard.QUEUES if everything else leaderboard.CONTROLS,
             directory,
             tier=tier,
-            baselines=_split(baseline) or None,
+            baselines=baselines,
             only=words,
             seeds=numbers,
             how=how,
@@ -199,13 +197,13 @@ def command(
             f"--control: found it with the queue {queue[:40]}; a card is about one of the two"
         )
     if worst:
-        _refuse_beside("--worst", {"--against": against, "--only": only})
+        _refuse_beside("--worst", {"--against": against, "--only": words or None})
         _worst(
             directory,
             queue=queue,
             control=control,
             ecn=ecn,
-            baselines=_split(baseline) or None,
+            baselines=baselines,
             trials=trials,
             seeds=numbers,
             how=how,
@@ -216,17 +214,9 @@ def command(
     if numbers is None and against is not None:
         numbers = [*(_ENOUGH if reference is None else reference.seeds)]
     with Progress("evaluate") as progress:
-        card = evaluate(
-            queue,
-            control=control,
-            ecn=ecn,
-            tier=tier,
-            baselines=_split(baseline) or None,
-            only=words,
+        card = made(
+            baselines=baselines,
             seeds=numbers,
-            sealed=sealed,
-            measures=measures,
-            keep_going=keep_going,
             progress=progress.task(queue or control or ""),
             **how,
         )
@@ -470,11 +460,6 @@ def _suite(
         )
 
 
-def _split(text: str | None) -> list[str]:
-    """What stands between commas."""
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
 def _check_pairs(name: str, given: object, others: Mapping[str, object]) -> None:
     """An error if something was given without the option that it belongs to."""
     for other, value in others.items():
@@ -491,8 +476,8 @@ def _check_tier(text: str) -> None:
 def _weights(text: str, kind: Kind) -> dict[str, float]:
     """``users=2,delay=1`` by area."""
     found = {}
-    for part in _split(text):
-        area, _, number = part.partition("=")
+    for piece in _split(text):
+        area, _, number = piece.partition("=")
         if area not in kind.areas:
             raise AqmlabError(
                 f'--weights: found "{area[:40]}", which is no area; expected one of '
@@ -504,7 +489,43 @@ def _weights(text: str, kind: Kind) -> dict[str, float]:
             weight = 0.0
         if not 0 < weight < math.inf:
             raise AqmlabError(
-                f'--weights: found "{part[:40]}"; expected a weight above 0, as in {area}=2'
+                f'--weights: found "{piece[:40]}"; expected a weight above 0, as in {area}=2'
             )
         found[area] = weight
     return found
+
+
+OLD = ("control", "ecn", "suite", "worst", "trials", "everything", "all_controls")
+"""Options that say what the commands below say: valid until the next minor version."""
+_MADE = "seeds scheduler store as_json jobs memory"
+_CARD = (
+    "listed only tier baselines weights sealed measures allow keep_going write directory against "
+    f"update junit markdown {_MADE} metrics metric_files"
+)
+_BOARD = f"only tier baselines directory {_MADE}"
+COMMANDS = {
+    "control": part(
+        command, "Make a report card of a congestion control.", "control", "", f"ecn {_CARD}"
+    ),
+    "suite": part(
+        command,
+        "Run a suite by its section numbers, without a card.",
+        "suite",
+        "queue",
+        f"control ecn listed only allow write directory {_MADE}",
+    ),
+    "worst": part(
+        command,
+        "Search for the scenario in which a candidate does worst.",
+        "",
+        "queue",
+        f"control ecn baselines trials directory {_MADE}",
+        worst=True,
+    ),
+    "all": part(
+        command, "Make the cards of every discipline, and a table.", "", "", _BOARD, everything=True
+    ),
+    "all-controls": part(
+        command, "Make the cards of every control, and a table.", "", "", _BOARD, all_controls=True
+    ),
+}

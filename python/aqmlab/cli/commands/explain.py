@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from aqmlab._util.console import out, print_json, say, show
 from aqmlab.cli import catalog_tables as tables
+from aqmlab.cli.build import Arg
 from aqmlab.cli.completion import catalog_names
-from aqmlab.cli.options import Json, Plugins, argument
+from aqmlab.cli.options import Json, Plugins
 from aqmlab.scenario.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ __all__ = ["command"]
 def command(
     name: Annotated[
         str,
-        argument(
+        Arg(
             "NAME",
             "A discipline, preset, profile, traffic model, metric, word of results, ... "
             "The word needs prints the limits of good and poor. 'tc: ...', 'sqm: ...', "
             "'sysctl: ...', or a file with such lines, is printed as TOML.",
-            autocompletion=catalog_names,
+            complete=catalog_names,
         ),
     ],
     as_json: Json = False,

@@ -7,7 +7,7 @@ from pathlib import Path
 from aqmlab._util.console import out, say
 from aqmlab._util.files import check_output_folder, made_folder, write_text
 from aqmlab._util.words import counted
-from aqmlab.cli.options import Runs, described
+from aqmlab.cli.options import Runs
 from aqmlab.errors import AqmlabError
 from aqmlab.results import qlog
 from aqmlab.results.sources import gather
@@ -18,7 +18,6 @@ _MOST = 1000
 """More files than this help nobody."""
 
 
-@described
 def command(
     places: Runs,
     *,

@@ -11,13 +11,12 @@ from enum import Enum
 from pathlib import Path
 from textwrap import indent
 
-import typer
+import click
 
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.cli.options import Link as LinkName
-from aqmlab.cli.options import described
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.access import plans_of
 from aqmlab.scenario.libreqos import read_access
@@ -39,7 +38,6 @@ class _Kind(str, Enum):
     isp = "isp"
 
 
-@described
 def command(
     file: Path | None = None,
     *,
@@ -170,7 +168,7 @@ def _with_subscribers(
         raise AqmlabError("--network, --circuits: give both, and no --plans")
     access = read_access(network, circuits, rates, names=names, fit=fit)
     for warning in access.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {warning}", err=True)
     what = f"An access network of {access.subscribers} subscribers"
     return replace(link, what=what, access=access, users=access.hosts)
 
@@ -191,10 +189,10 @@ def _is_terminal() -> bool:
 def _asked(question: str, default: str) -> str:
     """An answer in words; the default if it is empty. Kinds are asked for until one is known."""
     while True:
-        answer = str(typer.prompt(question, default=default, err=True)).strip()
+        answer = str(click.prompt(question, default=default, err=True)).strip()
         if default not in LINKS or answer in LINKS:
             return answer
-        typer.echo(f"There are {', '.join(LINKS)}.", err=True)
+        click.echo(f"There are {', '.join(LINKS)}.", err=True)
 
 
 def _questioned(link: Link) -> Link:
@@ -208,7 +206,7 @@ def _questioned(link: Link) -> Link:
         forward_bps=forward,
         reverse_bps=reverse,
         rtt_s=rtt_s,
-        users=int(typer.prompt(f"How many {noun}", default=link.users, type=int, err=True)),
-        call=typer.confirm("A voice call beside them", default=link.call, err=True),
-        upload=typer.confirm("A long upload", default=link.upload, err=True),
+        users=int(click.prompt(f"How many {noun}", default=link.users, type=int, err=True)),
+        call=click.confirm("A voice call beside them", default=link.call, err=True),
+        upload=click.confirm("A long upload", default=link.upload, err=True),
     )

@@ -6,7 +6,7 @@ from enum import Enum
 
 from aqmlab._util.console import print_json, show
 from aqmlab.cli import catalog_tables as tables
-from aqmlab.cli.options import Json, described
+from aqmlab.cli.options import Json
 from aqmlab.scenario.catalog import Catalog, scenario_files
 from aqmlab.scenario.link_files import link_names
 
@@ -30,7 +30,6 @@ class _Kind(str, Enum):
     papers = "papers"
 
 
-@described
 def command(
     kind: _Kind | None = None,
     as_json: Json = False,

@@ -10,7 +10,6 @@ from pathlib import Path
 from aqmlab import _native
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
-from aqmlab.cli.options import described
 from aqmlab.errors import AqmlabError
 
 __all__ = ["command"]
@@ -65,7 +64,6 @@ _SOURCE = (
 )
 
 
-@described
 def command(
     kind: _Kind,
     name: str,

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Annotated
 
 from aqmlab._util.console import out, say
-from aqmlab.cli.options import Link, Sets, described, option
+from aqmlab.cli.build import Opt
+from aqmlab.cli.options import Link, Sets
 
 __all__ = ["command"]
 
 
-@described
 def command(
     scenario: Path | None = None,
     sets: Sets = None,
     link: Link = None,
     port: Annotated[
-        int, option("N", "Port of this machine. 0 takes a free port.", min=0, max=65535)
+        int, Opt("N", "Port of this machine. 0 takes a free port.", least=0, most=65535)
     ] = 0,
     *,
     browser: bool = True,

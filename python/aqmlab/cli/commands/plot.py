@@ -3,66 +3,42 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.lazy import numpy_on_one_thread
-from aqmlab.cli.options import MetricFiles, Runs, Where, described, flag, named_as_options, option
-from aqmlab.cli.usage import name_plainly
+from aqmlab.cli.build import Opt, built
+from aqmlab.cli.options import MetricFiles, Runs, Where, flag, named_as_options
 from aqmlab.errors import AqmlabError
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "command"]
 
 
-class _Kinds(MutableMapping[str, Any]):
+class _Kinds(Mapping[str, Callable[..., None]]):
     """The commands by kind, made when they are asked for: what draws takes long to load."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's own type
+    def __getitem__(self, name: str) -> Callable[..., None]:
         from aqmlab.figures import kinds
 
-        if name not in self._made:
-            if name not in kinds.names():
-                raise KeyError(name)
-            self._made[name] = _command(name)
-        return self._made[name]
+        if name in kinds.names():
+            return _drawn(name)
+        if Path(name).exists():
+            raise AqmlabError(f"{name}: {_advice(Path(name))}")
+        raise KeyError(name)
 
-    def __setitem__(self, name: str, command: Any) -> None:  # noqa: ANN401 - typer's own type
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __iter__(self) -> Any:  # noqa: ANN401 - an iterator of names
+    def __iter__(self) -> Iterator[str]:
         from aqmlab.figures import kinds
 
         return iter(kinds.names())
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-
-class _Group(TyperGroup):
-    """The kinds of figures as commands."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - typer's own
-        super().__init__(*arguments, **options)
-        self.commands = _Kinds()
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's types
-        """The kind that the arguments begin with; says what a file or a folder lacks."""
-        given = Path(args[0])
-        if args[0] not in self.commands and given.exists():
-            raise AqmlabError(f"{given}: {_advice(given)}")
-        return super().resolve_command(ctx, args)
 
 
 def _advice(given: Path) -> str:
@@ -84,37 +60,29 @@ def _list_kinds() -> None:
             out(f"{'':18} {options}")
 
 
-app = typer.Typer(
-    cls=_Group, invoke_without_command=True, help="Draw runs: a command per kind of figure."
-)
-
-
-@app.callback()
-@described
-def _plot(
-    context: typer.Context,
-    *,
-    wanted: bool = False,
-) -> None:
+def command(*, wanted: bool = False) -> None:
     """Draw a figure of runs; without a kind, list the kinds.
 
     Options:
         wanted (--list): List the kinds and end.
     """
-    if wanted or context.invoked_subcommand is None:
+    if wanted or click.get_current_context().invoked_subcommand is None:
         _list_kinds()
-        raise typer.Exit
+        raise click.exceptions.Exit(0)
 
 
-def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
+COMMANDS = _Kinds()
+
+
+def _drawn(name: str) -> Callable[..., None]:
     """The command of a kind: its options, and where and how the figure is written."""
     numpy_on_one_thread()
     from aqmlab.figures import kinds
 
     kind = kinds.kind(name)
 
-    @described
     def draw(
+        drawn: Callable[..., Any],
         runs: Runs,
         *,
         output: Path | None = None,
@@ -130,7 +98,6 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         font: str = "sans-serif",
         font_size: float | None = None,
         metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
-        **options: Any,  # noqa: ANN401 - checked by typer against the kind's types
     ) -> None:
         """Draw a figure; its kind describes itself.
 
@@ -168,12 +135,13 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
                 font=font,
                 font_size=font_size,
             )
-            options |= _with_own_metrics(options)
             found = select(runs, where) if where else runs
-            chart = kind.draw(found, look=look, **options)
+            chart = drawn(found, look=look)
         out(f"figure: {save(chart, target)}")
 
-    return _with_options(draw, kind)
+    _, _, options = (inspect.getdoc(draw) or "").partition("\n\n")
+    draw.__doc__ = f"{kind.about.replace('``', '`')}\n\n{options}"
+    return built(kind.draw, **{one: _opt(one) for one in kind.options})(draw)
 
 
 _OWN = ("where", "x_label", "y_label", "name", "height", "font_size")
@@ -207,46 +175,23 @@ def _renaming(text: str) -> tuple[str, str]:
     return old.strip(), new.strip()
 
 
-def _with_own_metrics(options: Mapping[str, Any]) -> dict[str, str]:
-    """The options that define a metric of one's own, ``NAME = TEXT``, with its name instead."""
-    found = {}
-    for name, value in options.items():
-        if _VALUES.get(name) == "METRIC" and value is not None and "=" in value:
-            from aqmlab.results import own_metrics  # few figures want one
-
-            one = own_metrics.option(value, f"--{flag(name)}")
-            own_metrics.define([one])
-            found[name] = one.name
-    return found
+def _opt(name: str) -> Opt:
+    """How an option of a kind is spelled."""
+    takes = _VALUES.get(name, "")
+    return Opt(
+        takes,
+        "",
+        f"--{flag(name)}",
+        parse=partial(_own_metric, name) if takes == "METRIC" else None,
+    )
 
 
-def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 - typer's own type
-    """A function as a command that has the kind's options too."""
-    own = inspect.signature(draw, eval_str=True).parameters
-    more = [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=one.default,
-            annotation=Annotated[
-                one.type,
-                option(
-                    _VALUES.get(one.name, ""),
-                    one.help,
-                    f"--{flag(one.name)}",
-                    show_default="default: " not in one.help,
-                ),
-            ],
-        )
-        for one in kind.options.values()
-    ]
-    given = [one for one in own.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    signature = inspect.Signature([*given, *more])
-    draw.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
-    draw.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    draw.__doc__ = kind.about.replace("``", "`")
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(kind.name)(draw)
-    command = typer.main.get_command(single)
-    name_plainly(command)
-    return command
+def _own_metric(name: str, text: str) -> str:
+    """A metric's name; ``NAME = TEXT`` defines one of one's own."""
+    if "=" not in text:
+        return text
+    from aqmlab.results import own_metrics  # few figures want one
+
+    one = own_metrics.option(text, f"--{flag(name)}")
+    own_metrics.define([one])
+    return one.name

@@ -8,9 +8,10 @@ from typing import Annotated
 from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab.cli import predict_tables
+from aqmlab.cli.build import Opt
 from aqmlab.cli.commands import compare
 from aqmlab.cli.completion import disciplines
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, described, option
+from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 from aqmlab.scenario.quantities import parsed_buffers, parsed_rates, parsed_rtt
@@ -25,16 +26,15 @@ _BASELINE = "droptail"
 """What a single discipline is compared with."""
 
 
-@described
 def command(
     capture: Path,
     discipline: Annotated[
         str,
-        option(
+        Opt(
             "A,B,...",
             "Queue disciplines: presets, tables, or droptail and red, which are sized for the "
             "link. A single queue is compared with droptail.",
-            autocompletion=disciplines,
+            complete=disciplines,
         ),
     ] = "droptail,fq-codel",
     *,
@@ -43,19 +43,19 @@ def command(
     baseline: str | None = None,
     present: Annotated[
         str | None,
-        option(
+        Opt(
             "QUEUE",
             "Queue that the link has now; default: droptail, with --predict the one that explains "
             "the capture best.",
-            autocompletion=disciplines,
+            complete=disciplines,
         ),
     ] = None,
     predict: Annotated[
         str | None,
-        option(
+        Opt(
             "A,B,...",
             "Predict what these queues do to response times and delays, with a band.",
-            autocompletion=disciplines,
+            complete=disciplines,
         ),
     ] = None,
     buffer: str | None = None,

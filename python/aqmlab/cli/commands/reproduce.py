@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from aqmlab._util.console import Progress, out, print_json, show
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.pool import available_cpus
 from aqmlab.cli import tables
+from aqmlab.cli.build import Arg, Opt, built
 from aqmlab.cli.options import (
     Jobs,
     Json,
@@ -19,7 +21,6 @@ from aqmlab.cli.options import (
     Seed,
     Seeds,
     chosen_seeds,
-    described,
 )
 from aqmlab.errors import AqmlabError, RunError
 
@@ -32,21 +33,24 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@described
+@built(
+    "aqmlab.papers.reproduce.reproduce",
+    paper=Arg("PAPER"),
+    tables=Annotated[list[str] | None, Arg("TABLE_OR_FIGURE")],
+    quick=Opt(),
+    full=Opt(),
+    finished_only=Opt("", "", "--finished"),
+    measured=Opt(),
+    out=Opt("FOLDER"),
+    jobs=Jobs,
+)
 def command(
-    paper: str,
-    chosen: list[str] | None = None,
+    repeated: partial[Reproduction],
     *,
-    quick: bool = False,
-    full: bool = False,
-    finished: bool = False,
-    measured: bool = False,
     calibrate: bool = False,
     seed: Seed = None,
     seeds: Seeds = None,
-    directory: Path | None = None,
     as_json: Json = False,
-    jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
@@ -55,48 +59,33 @@ def command(
     """Repeat the tables of a paper, published numbers beside ours.
 
     Options:
-        paper (PAPER): Name of a paper (see `aqmlab list papers`), or `all`.
-        chosen (TABLE_OR_FIGURE): Tables or figures to repeat, such as B.1; default: all.
-        quick (--quick): Make short runs. Their numbers are not scored.
-        full (--full): Run as long as the paper, where the usual runs are shorter.
-        finished (--finished): Use finished runs only.
-        measured (--measured): Use the numbers of the paper's measured.json in place of runs.
         calibrate (--calibrate): Find the rates that the paper's runs need with each seed; run
             nothing else.
-        directory (--out FOLDER): Folder of the results; default: out/reproduce/PAPER.
     """
     from aqmlab.papers.fidelity import reproduce_all
-    from aqmlab.papers.reproduce import reproduce
 
-    if quick and full:
+    asked = dict(repeated.keywords)
+    paper, named, directory = asked.pop("paper"), asked.pop("tables"), asked["out"]
+    if asked["quick"] and asked["full"]:
         raise AqmlabError("--quick and --full exclude each other: give one of them")
-    if paper == "all" and chosen:
-        raise AqmlabError(f"found {chosen[0]} after all; expected one paper when tables are named")
+    if paper == "all" and named:
+        raise AqmlabError(f"found {named[0]} after all; expected one paper when tables are named")
     check_output_folder(directory or Path("out"))
     wanted = chosen_seeds(seed, seeds)
+    asked["jobs"] = asked["jobs"] or available_cpus()
     if calibrate:
-        _calibrate(paper, wanted, directory, jobs or available_cpus())
+        _calibrate(paper, wanted, directory, asked["jobs"])
         return
     with Progress("running") as progress:
-        options: dict[str, Any] = {
-            "out": directory,
-            "quick": quick,
-            "full": full,
-            "finished_only": finished,
-            "measured": measured,
-            "jobs": jobs or available_cpus(),
-            "seeds": wanted,
-            "progress": progress.update,
-        }
+        asked |= {"seeds": wanted, "progress": progress.update}
         result: Reproduction | Fidelity = (
-            reproduce_all(**options)
-            if paper == "all"
-            else reproduce(paper, chosen or None, **options)
+            reproduce_all(**asked) if paper == "all" else repeated(**asked)
         )
     if as_json:
         print_json(result.to_json())
     else:
-        show(tables.score_table(result.lines(), of_papers=paper == "all", scored=not quick))
+        scored = not asked["quick"]
+        show(tables.score_table(result.lines(), of_papers=paper == "all", scored=scored))
         if result.reused:
             out(_reused(result.reused, result.runs))
         for name, path in result.figures.items():

@@ -24,7 +24,6 @@ from aqmlab.cli.options import (
     Tsv,
     check_format,
     chosen_seeds,
-    described,
     one_seed,
 )
 from aqmlab.cli.planning import calibrated, load, made, say_packets
@@ -39,7 +38,6 @@ from aqmlab.scenario.scenario import Scenario
 __all__ = ["command"]
 
 
-@described
 def command(
     scenario: ScenarioFile,
     overrides: Sets = None,

@@ -13,15 +13,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import typer
+import click
 from rich.console import Console
 
 from aqmlab._util.console import say, say_lines, show, tell
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.table import Cell, TableModel
+from aqmlab.cli.build import Opt
 from aqmlab.cli.options import Link as LinkName
-from aqmlab.cli.options import Seed, described, one_seed, option
+from aqmlab.cli.options import Seed, one_seed
 from aqmlab.cli.shell_mahimahi import Mahimahi
 from aqmlab.cli.shell_mahimahi import read as read_mahimahi
 from aqmlab.cli.shell_notes import notes, refusals, trust, ways_out
@@ -73,7 +74,6 @@ _CANNOT_RUN = 125
 """Exit status where no program can be run."""
 
 
-@described
 def command(
     program: list[str] | None = None,
     *,
@@ -96,8 +96,11 @@ def command(
     duration: str | None = None,
     repeat: Annotated[
         int,
-        option(
-            "N", "Number of runs with each queue. Each has the next seed.", min=1, max=_MOST_REPEATS
+        Opt(
+            "N",
+            "Number of runs with each queue. Each has the next seed.",
+            least=1,
+            most=_MOST_REPEATS,
         ),
     ] = 1,
     test: BuiltIn | None = None,
@@ -106,7 +109,7 @@ def command(
     wifi: bool = False,
     sets: Annotated[
         list[str] | None,
-        option(
+        Opt(
             "FIELD=VALUE",
             "Replace a field of topology.wifi, such as wifi.queue=fifo; may be repeated.",
             "--set",
@@ -207,7 +210,7 @@ def command(
         return
     if attach is not None:
         words = list(program or [os.environ.get("SHELL") or "/bin/sh"])
-        raise typer.Exit(run_beside(attach, [_found(words[0]), *words[1:]]))
+        raise click.exceptions.Exit(run_beside(attach, [_found(words[0]), *words[1:]]))
     given: dict[str, Any] = {
         "--rate": rate,
         "--down": down,
@@ -275,8 +278,8 @@ def command(
     if len(runs) == 1:
         outcome = run(runs[0])
         say_lines(summary_lines(outcome, runs[0].link, subject.name, subject.words))
-        raise typer.Exit(outcome.status or 0)
-    raise typer.Exit(_series(runs, run, target, subject))
+        raise click.exceptions.Exit(outcome.status or 0)
+    raise click.exceptions.Exit(_series(runs, run, target, subject))
 
 
 def _recording(tables: Sequence[str], scenario: Scenario) -> Scenario:
@@ -572,7 +575,7 @@ def _examine() -> None:
         table.add_row(finding.name, Cell(finding.state.value, tone), text)
     show(table)
     if any(finding.state is State.MISSING for finding in found):
-        raise typer.Exit(_CANNOT_RUN)
+        raise click.exceptions.Exit(_CANNOT_RUN)
 
 
 def _nets(text: str) -> frozenset[Net]:

@@ -8,7 +8,8 @@ from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
 from aqmlab.cli import tables
-from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format, described, option
+from aqmlab.cli.build import Opt
+from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format
 from aqmlab.cli.planning import kept
 from aqmlab.errors import AqmlabError
 from aqmlab.results import subscriber_tables
@@ -22,15 +23,14 @@ _MANY = 3
 """More runs than this are hard to read one by one."""
 
 
-@described
 def command(
     places: Runs,
     batches: Annotated[
         int | None,
-        option(
+        Opt(
             "N",
             "Add intervals within each run, from N batches of its responses.",
-            min=2,
+            least=2,
         ),
     ] = None,
     *,

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import typer
 
 from aqmlab._util.console import Progress, out, print_json, say
 from aqmlab._util.words import counted
-from aqmlab.cli.options import Json, StoreFolder, described
+from aqmlab.cli.options import Json, StoreFolder
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError, LaterRunError, RunError
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "command"]
 
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-
-@app.callback()
-def _store() -> None:
+def command() -> None:
     """Check, measure and prune the store of runs that sweeps share."""
 
 
@@ -31,7 +26,6 @@ def _opened(folder: Path) -> Store:
     return Store(folder)
 
 
-@app.command("check")
 def _check(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Check every byte of every run.
 
@@ -67,7 +61,6 @@ def _check(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
         raise RunError(f"{len(damaged)} of {counted(len(paths), 'run')} damaged")
 
 
-@app.command("size")
 def _size(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Print the number of runs and their size."""
     found = _opened(store)
@@ -88,8 +81,6 @@ def _bytes_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-@app.command("prune")
-@described
 def _prune(
     store: StoreFolder = STORE_ROOT,
     *,
@@ -119,3 +110,6 @@ def _prune(
     for path in doomed:
         found.remove(path)
     out(f"removed {counted(len(doomed), 'run')}, {freed / 1e6:.1f} MB")
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {"check": _check, "size": _size, "prune": _prune}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab._util.markup import rendered
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab.cli import sweep_tables
+from aqmlab.cli.build import Opt, built
 from aqmlab.cli.options import (
+    Fields,
     Format,
     Jobs,
     Json,
@@ -19,20 +23,18 @@ from aqmlab.cli.options import (
     SchedulerAddress,
     Seed,
     Seeds,
-    Sets,
     StoreFolder,
     Tsv,
     Where,
     check_format,
     chosen_seeds,
-    described,
     named_as_options,
 )
-from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import RunError
 from aqmlab.results import own_metrics
-from aqmlab.scenario import vary
-from aqmlab.sweeps.campaign import sweep
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["command"]
 
@@ -41,24 +43,27 @@ _MOST_ANSWERED = 400
 """Runs of a sweep that are read once more for an answer."""
 
 
-@described
+@built(
+    "aqmlab.sweeps.campaign.sweep",
+    jobs=Jobs,
+    scheduler=SchedulerAddress,
+    out=Opt("FOLDER"),
+    store=StoreFolder,
+    verify=Opt(),
+)
 def command(
+    made: partial[pa.Table],
     file: Path,
-    overrides: Sets = None,
+    overrides: Fields = None,
     seed: Seed = None,
     seeds: Seeds = None,
     *,
-    scheduler: SchedulerAddress = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
     where: Where = None,
-    directory: Path | None = None,
-    store: StoreFolder = STORE_ROOT,
-    verify: bool = False,
     as_json: Json = False,
     as_tsv: Tsv = False,
     markup: Format = None,
-    jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
@@ -69,16 +74,12 @@ def command(
 
     Options:
         file (SWEEP): Sweep file (TOML).
-        directory (--out FOLDER): Folder of the results; default: runs/sweeps/NAME.
-        verify (--verify): Check every byte of the runs in the store.
     """
     from aqmlab.sweeps.file import Sweep
     from aqmlab.sweeps.summary import SweepSummary, points_where
 
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
-    plan = Sweep.load(file).with_overrides(
-        vary.assignment(text, "--set") for text in overrides or []
-    )
+    plan = Sweep.load(file).with_overrides(overrides or [])
     stated = {one.name for one in plan.metrics}
     plan = plan.with_metrics(
         one
@@ -89,17 +90,9 @@ def command(
         plan = plan.with_seeds(wanted)
     with named_as_options(["where"]):  # before the work, not after it
         points_where(plan, where or [])
-    target = directory or SWEEPS_ROOT / plan.name
+    target = made.keywords["out"] or SWEEPS_ROOT / plan.name
     with Progress("sweep") as progress:
-        table = sweep(
-            plan,
-            jobs=jobs,
-            scheduler=scheduler,
-            out=target,
-            store=store,
-            verify=verify,
-            progress=sweep_tables.TerminalProgress(progress),
-        )
+        table = made(plan, out=target, progress=sweep_tables.TerminalProgress(progress))
     summary = SweepSummary(plan, table, where=where or ())
     if as_json:
         print_json({"results": str(target / "results.parquet"), **summary.to_json()})

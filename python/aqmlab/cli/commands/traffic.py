@@ -2,69 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated, Any, Literal
 
 from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.files import check_output_file
 from aqmlab._util.table import TableModel
 from aqmlab._util.words import nearest
-from aqmlab.cli.options import Json, Seed, Sets, argument, described, one_seed, option, renamed
+from aqmlab.cli.build import Arg, Opt, built
+from aqmlab.cli.options import Fields, Json, Seed, one_seed, renamed
 from aqmlab.errors import AqmlabError, ScenarioError
-from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 from aqmlab.traffic.capture_files import is_capture, notes_in_words
-from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import EXAMPLES, FOLLOWERS, SECONDS, describe, example, recorded
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "command"]
 
 
 _CAPTURES = (".pcap", ".pcapng")
 """How the names of captures end."""
 
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-
-class _Partial(str, Enum):
-    """What happens to connections that a capture does not hold whole."""
-
-    keep = "keep"
-    drop = "drop"
-
-
-class _Layout(str, Enum):
-    """The two text layouts of connection vectors."""
-
-    original = "original"
-    alternate = "alternate"
-
-
-@app.callback()
-def _traffic() -> None:
+def command() -> None:
     """Describe sources of traffic, and turn captures into traffic."""
 
 
-@app.command("describe")
-@described
 def _describe_command(
     source: Annotated[
         str,
-        argument(
+        Arg(
             "SOURCE",
             "A scenario file, connection vectors (.cvec), a capture (.pcap, .pcapng), or a "
             f"kind: {', '.join(EXAMPLES)}.",
         ),
     ],
-    overrides: Sets = None,
+    overrides: Fields = None,
     seed: Seed = None,
     seconds: Annotated[
-        float, option("S", "Simulated seconds of the source.", min=1.0, max=1e6)
+        float, Opt("S", "Simulated seconds of the source.", least=1.0, most=1e6)
     ] = SECONDS,
     *,
     figure: Path | None = None,
@@ -91,7 +68,7 @@ def _describe_command(
             )
         _describe_capture(Path(source), figure, as_json)
         return
-    pairs = [vary.assignment(text, "--set") for text in overrides or []]
+    pairs = overrides or []
     if (wanted := one_seed(seed)) is not None:
         pairs.append(("seed", str(wanted)))
     found = describe(_opened(source, pairs), seconds)
@@ -153,16 +130,18 @@ def _opened(source: str, overrides: list[Override]) -> Scenario:
     return Scenario.load(source, overrides)
 
 
-@app.command("from-capture")
-@described
+@built(
+    "aqmlab.traffic.captures.from_capture",
+    capture=Arg("FILE"),
+    output=Opt("FILE", "", "-o", "--output"),
+    idle=Opt("TIME"),
+    timeout=Opt("TIME"),
+    partial=Annotated[Literal["keep", "drop"], Opt()],
+    layout=Annotated[Literal["original", "alternate"], Opt()],
+)
 def _from_capture_command(
-    capture: Path,
+    made: functools.partial[dict[str, Any]],
     *,
-    output: Path,
-    idle: str = "500 ms",
-    timeout: str = "10 min",
-    partial: _Partial = _Partial.keep,
-    layout: _Layout = _Layout.original,
     old_format: Annotated[str | None, renamed("--format", "--layout")] = None,  # noqa: ARG001
     as_json: Json = False,
 ) -> None:
@@ -170,32 +149,16 @@ def _from_capture_command(
 
     The vectors hold what the applications sent, and when, without the effects of the network.
     Packets need only their headers: a snap length of 96 bytes is enough.
-
-    Options:
-        capture (FILE): Capture: pcap or pcapng.
-        output (-o, --output FILE): The file of connection vectors.
-        idle (TIME): Longest pause within one piece of data.
-        timeout (TIME): Give up connections that are silent for longer.
-        partial: What to do with connections that lack their start, end or one direction.
-        layout: Text layout of the vectors.
     """
     with Progress("reading") as progress:
-        report = from_capture(
-            capture,
-            output,
-            idle=idle,
-            timeout=timeout,
-            partial=partial.value,
-            alternate=layout is _Layout.alternate,
-            progress=progress.task(capture.name),
-        )
+        report = made(progress=progress.task(made.keywords["capture"].name))
     for text in notes_in_words(report["packets"]):
         say(f"note: {text}")
     if as_json:
         print_json(report)
         return
     show(_report_table(report))
-    out(f"connection vectors: {output}")
+    out(f"connection vectors: {made.keywords['output']}")
 
 
 def _report_table(report: Mapping[str, Any]) -> TableModel:
@@ -239,3 +202,6 @@ _OCCURRENCES = {
     "time_went_back": "earlier than the packet before",
 }
 """Counts of the report that are shown if there are any."""
+
+
+COMMANDS = {"describe": _describe_command, "from-capture": _from_capture_command}

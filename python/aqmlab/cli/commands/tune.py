@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
+from aqmlab.cli.build import Arg, Opt, built
 from aqmlab.cli.options import (
+    Fields,
     Jobs,
     Json,
     Memory,
@@ -14,54 +17,61 @@ from aqmlab.cli.options import (
     OwnMetrics,
     Plugins,
     SchedulerAddress,
-    Seeds,
-    Sets,
+    SeedNumbers,
     StoreFolder,
     Tsv,
     check_format,
-    described,
-    option,
 )
-from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.metric_groups import listed
 from aqmlab.results.metrics import GROUPED
 from aqmlab.scenario import vary
 
+if TYPE_CHECKING:
+    from aqmlab.tuning.outcome import Tuning
+
 __all__ = ["command"]
 
 
-@described
+def _derived(texts: list[str]) -> dict[str, str]:
+    """Variables by name, each once."""
+    found = dict(vary.assignment(text, "--derive") for text in texts)
+    if len(found) < len(texts):
+        raise AqmlabError("--derive: found a name twice; name each variable once")
+    return found
+
+
+_GOAL = (
+    '"minimize METRIC" or "maximize METRIC"; commas separate several: "minimize '
+    'responses.all.p90_s, maximize links.bottleneck.utilization". Short names, by what they '
+    f"measure: {listed(GROUPED)}. Metrics of applications name a class: mos.calls."
+)
+
+
+@built(
+    "aqmlab.tuning.campaign.tune",
+    scenarios=Annotated[list[Path], Arg("SCENARIO", "Scenario files (TOML).")],
+    vary=Annotated[list[str] | None, Opt("FIELD=RANGE")],
+    goal=Annotated[list[str] | None, Opt("GOAL", _GOAL)],
+    constraints=Annotated[list[str] | None, Opt("BOUND", "", "--constraint")],
+    settings=Fields,
+    derive=Annotated[list[str] | None, Opt("NAME=EXPRESSION", "", "--derive", parse=_derived)],
+    seeds=SeedNumbers,
+    trials=Opt("N"),
+    confirm=Opt("N"),
+    batch=Opt("N"),
+    jobs=Jobs,
+    scheduler=SchedulerAddress,
+    out=Opt("FOLDER"),
+    store=StoreFolder,
+)
 def command(
-    files: list[Path],
+    search: partial[Tuning],
     *,
-    varied: list[str] | None = None,
-    goals: Annotated[
-        list[str] | None,
-        option(
-            "GOAL",
-            '"minimize METRIC" or "maximize METRIC"; commas separate several: '
-            '"minimize responses.all.p90_s, maximize links.bottleneck.utilization". Short '
-            "names, by what they measure: "
-            f"{listed(GROUPED)}. Metrics of applications name a class: mos.calls.",
-            "--goal",
-        ),
-    ] = None,
-    constraints: list[str] | None = None,
-    derived: list[str] | None = None,
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
-    overrides: Sets = None,
-    seeds: Seeds = None,
-    trials: int = 60,
-    confirm: int = 8,
-    batch: int = 4,
-    scheduler: SchedulerAddress = None,
-    directory: Path | None = None,
-    store: StoreFolder = STORE_ROOT,
     as_json: Json = False,
     as_tsv: Tsv = False,
-    jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
@@ -70,46 +80,12 @@ def command(
     Every setting runs in every scenario with every seed. The chosen settings run again on fresh
     seeds, against the untuned scenario. Finished runs are reused: the same command continues an
     interrupted search.
-
-    Options:
-        files (SCENARIO): Scenario files (TOML).
-        varied (--vary FIELD=RANGE): Range or values to search: "discipline.target=1 ms..50 ms:log",
-            "...limit=10..500:whole", or values between commas. A name that is no field is a
-            variable for $name in --set. May be repeated.
-        constraints (--constraint BOUND): Condition of every scenario: "loss.forward <= 0.02". May
-            be repeated.
-        derived (--derive NAME=EXPRESSION): A variable computed from others: "max_th=3 * min_th".
-            May be repeated.
-        trials (N): Number of settings to try.
-        confirm (N): Number of fresh seeds that test the chosen settings.
-        batch (N): Number of settings to propose at a time.
-        directory (--out FOLDER): Folder of the search; default: runs/tunes/SCENARIO.
     """
     from aqmlab.cli import tune_tables
-    from aqmlab.tuning.campaign import tune
 
     check_format(as_json=as_json, as_tsv=as_tsv)
-    derive = dict(vary.assignment(text, "--derive") for text in derived or [])
-    if len(derive) < len(derived or []):
-        raise AqmlabError("--derive: found a name twice; name each variable once")
     with Progress("tune") as progress:
-        found = tune(
-            files,
-            vary=varied or [],
-            goal=goals or [],
-            constraints=constraints or [],
-            settings=[vary.assignment(text, "--set") for text in overrides or []],
-            derive=derive,
-            seeds=vary.seeds(seeds) if seeds is not None else (1, 2, 3),
-            trials=trials,
-            confirm=confirm,
-            batch=batch,
-            jobs=jobs,
-            scheduler=scheduler,
-            out=directory,
-            store=store,
-            progress=progress.task("search"),
-        )
+        found = search(progress=progress.task("search"))
     if as_json:
         print_json(found.to_json())
     elif as_tsv:

@@ -11,6 +11,7 @@ from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.filekinds import file_kind
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
+from aqmlab.cli.build import Opt
 from aqmlab.cli.options import (
     Format,
     Json,
@@ -18,9 +19,7 @@ from aqmlab.cli.options import (
     Tsv,
     Where,
     check_format,
-    described,
     named_as_options,
-    option,
 )
 from aqmlab.cli.planning import baselines, kept
 from aqmlab.engine.retold import events_of
@@ -47,15 +46,14 @@ _COMPARED = ("all", "slowest_10")
 """Bands whose differences between queues are shown."""
 
 
-@described
 def command(
     places: Runs,
     response: Annotated[
         int | None,
-        option("N", "Show the story of one response: row N of responses.parquet, from 1.", min=1),
+        Opt("N", "Show the story of one response: row N of responses.parquet, from 1.", least=1),
     ] = None,
     slowest: Annotated[
-        int | None, option("K", "Show the story of the K-th slowest response.", min=1)
+        int | None, Opt("K", "Show the story of the K-th slowest response.", least=1)
     ] = None,
     *,
     traffic: str | None = None,

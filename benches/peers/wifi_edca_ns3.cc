@@ -1,9 +1,10 @@
 // Stations of 802.11n that always have packets of one of two access categories to send, for ns-3:
 // records/wifi.md.
 //
-// There is no IP: packet sockets hand 1,500 bytes to each device. All senders stand on a circle around
-// the receiver, so that none of them is heard above another one. Each packet is sent alone, at MCS 7
-// with the long guard interval. Build with
+// There is no IP: packet sockets hand 1,500 bytes to each device. All senders stand on a circle of a
+// millimetre around the receiver, so that nobody hears one of them above another. On a circle of a
+// metre (--radius=1) a sender that is near one of two that collide hears its preamble, and waits an EIFS.
+// Each packet is sent alone, at MCS 7 with the long guard interval. Build with
 //   g++ -O2 wifi_edca_ns3.cc -o wifi_edca_ns3 -lns3-wifi -lns3-mobility -lns3-network -lns3-core
 //     -lns3-propagation
 
@@ -43,6 +44,7 @@ main(int argc, char* argv[])
     uint32_t priorities[2] = {0, 1};
     uint32_t seed = 1;
     double seconds = 10;
+    double radius = 0.001;
     CommandLine words;
     words.AddValue("first", "how many stations send of the first category", first);
     words.AddValue("second", "how many stations send of the second category", second);
@@ -50,6 +52,7 @@ main(int argc, char* argv[])
     words.AddValue("up2", "user priority of the second category", priorities[1]);
     words.AddValue("seed", "number of the run", seed);
     words.AddValue("seconds", "simulated time", seconds);
+    words.AddValue("radius", "metres from the receiver to each sender", radius);
     words.Parse(argc, argv);
     RngSeedManager::SetRun(seed);
 
@@ -90,7 +93,7 @@ main(int argc, char* argv[])
     for (uint32_t k = 0; k < senders; ++k)
     {
         const double angle = 2 * M_PI * k / senders;
-        places->Add(Vector(std::cos(angle), std::sin(angle), 0));
+        places->Add(Vector(radius * std::cos(angle), radius * std::sin(angle), 0));
     }
     MobilityHelper mobility;
     mobility.SetPositionAllocator(places);

@@ -73,9 +73,13 @@ impl WheelQueue {
                 (forward, 0)
             };
         }
-        let departures = self.departures.iter().zip(0..);
-        let earliest = departures.map(|(&time, port)| (time, port)).min();
-        earliest.unwrap_or((Time::NEVER, 0))
+        let mut earliest = (Time::NEVER, 0);
+        for (port, &time) in self.departures.iter().enumerate() {
+            if time < earliest.0 {
+                earliest = (time, port);
+            }
+        }
+        earliest
     }
 }
 

@@ -346,10 +346,11 @@ impl<E: Engine> Network<E> {
 
     /// How many departures were computed that are events where packets are stored.
     pub(crate) fn computed_departures(&mut self) -> u64 {
+        let end = self.span.end;
         let ports = self.ports.iter_mut();
-        ports
-            .map(|port| port.computed_departures(self.span.end))
-            .sum()
+        let computed: u64 = ports.map(|port| port.computed_departures(end)).sum();
+        let wifi = self.wifi.as_ref();
+        computed + wifi.map_or(0, |wifi| wifi.air.unseen_begins(end))
     }
 
     /// Every packet that was sent is somewhere; `claimed` are those that connections count as on

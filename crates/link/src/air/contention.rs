@@ -59,6 +59,45 @@ struct Contender {
 }
 
 impl Contender {
+    /// From when on it counts slots.
+    #[inline]
+    const fn base(&self, timing: &Timing) -> Nanos {
+        self.idle + timing.sifs + self.access.slots * timing.slot
+    }
+
+    /// When it would begin to send.
+    #[inline]
+    fn start(&self, timing: &Timing) -> Nanos {
+        let Some(ready) = self.ready else {
+            return Nanos::MAX;
+        };
+        let base = self.base(timing);
+        let counter = u64::from(self.counter.unwrap_or(0));
+        // Nearly always it was ready when it began to count.
+        let waits = match ready <= base {
+            true => counter,
+            false => counter.max((ready - base).div_ceil(timing.slot)),
+        };
+        base + waits * timing.slot
+    }
+
+    /// Others begin to send: it takes off the slots that have passed.
+    #[inline]
+    fn let_pass(&mut self, now: Nanos, timing: &Timing) {
+        let Some(counter) = self.counter else {
+            return;
+        };
+        let base = self.base(timing);
+        if now < base {
+            return;
+        }
+        let passed = (now - base) / timing.slot + self.access.begun;
+        let left = u64::from(counter).saturating_sub(passed) as u32;
+        // A counter runs out while its owner is quiet.
+        let is_over = left == 0 && self.ready.is_none();
+        self.counter = (!is_over).then_some(left);
+    }
+
     fn draw(&mut self) -> u32 {
         let drawn = self.draws.below(self.window + 1);
         self.counter = Some(drawn);
@@ -76,6 +115,8 @@ pub(super) struct Contention {
     categories: usize,
     /// When the next transmission begins, while nobody sends.
     next: Nanos,
+    /// Whose it is, if nobody else begins then.
+    alone: Option<usize>,
     /// Somebody sends, or is answered.
     is_busy: bool,
     /// When the last exchange ended.
@@ -103,6 +144,7 @@ impl Contention {
             categories,
             timing,
             next: Nanos::MAX,
+            alone: None,
             is_busy: false,
             ended: None,
         }
@@ -118,6 +160,13 @@ impl Contention {
         self.next
     }
 
+    /// The contender that begins it, unless several do. Before it begins, [`ready`](Self::ready) can
+    /// change both.
+    #[inline]
+    pub(super) const fn alone(&self) -> Option<usize> {
+        self.alone
+    }
+
     /// A contender that had nothing has something to send from now on; what it draws, if it must.
     pub(super) fn ready(&mut self, index: usize, now: Nanos) -> Option<u32> {
         let is_busy = self.is_busy || self.ended.is_some_and(|ended| now <= ended);
@@ -131,7 +180,7 @@ impl Contention {
             }
         }
         if !self.is_busy {
-            self.next = self.next.min(self.start(index));
+            self.begins(index);
         }
         drawn
     }
@@ -141,21 +190,15 @@ impl Contention {
         self.contenders[index].ready = None;
     }
 
-    /// From when on a contender counts slots.
-    fn base(&self, contender: &Contender) -> Nanos {
-        contender.idle + self.timing.sifs + contender.access.slots * self.timing.slot
-    }
-
-    /// When a contender would begin to send.
-    fn start(&self, index: usize) -> Nanos {
-        let contender = &self.contenders[index];
-        let Some(ready) = contender.ready else {
-            return Nanos::MAX;
-        };
-        let base = self.base(contender);
-        let waits = ready.saturating_sub(base).div_ceil(self.timing.slot);
-        let counter = contender.counter.unwrap_or(0);
-        base + waits.max(u64::from(counter)) * self.timing.slot
+    /// A contender that is not among those of [`next`](Self::next) has something to send.
+    #[inline]
+    fn begins(&mut self, index: usize) {
+        let start = self.contenders[index].start(&self.timing);
+        if start < self.next {
+            (self.next, self.alone) = (start, Some(index));
+        } else if start == self.next {
+            self.alone = None;
+        }
     }
 
     /// It is [`next`](Self::next): the senders that begin, and those that a higher category of their node
@@ -164,8 +207,8 @@ impl Contention {
         let now = self.next;
         senders.clear();
         overtaken.clear();
-        for index in 0..self.contenders.len() {
-            if self.start(index) == now {
+        for (index, contender) in self.contenders.iter_mut().enumerate() {
+            if contender.start(&self.timing) == now {
                 let node = index / self.categories;
                 let is_first = senders.last().is_none_or(|it| it / self.categories != node);
                 let those = if is_first {
@@ -176,22 +219,25 @@ impl Contention {
                 those.push(index);
                 continue;
             }
-            let base = self.base(&self.contenders[index]);
-            let contender = &mut self.contenders[index];
-            let Some(counter) = contender.counter else {
-                continue;
-            };
-            if now < base {
-                continue;
-            }
-            let passed = (now - base) / self.timing.slot + contender.access.begun;
-            let left = u64::from(counter).saturating_sub(passed) as u32;
-            // A counter runs out while its owner is quiet.
-            let is_over = left == 0 && contender.ready.is_none();
-            contender.counter = (!is_over).then_some(left);
+            contender.let_pass(now, &self.timing);
         }
+        self.alone = None;
         self.is_busy = true;
         self.next = Nanos::MAX;
+    }
+
+    /// The exchange of the one that was [`alone`](Self::alone) began at [`next`](Self::next), and ended
+    /// well: all of [`begin`](Self::begin), [`end`](Self::end) and [`succeeded`](Self::succeeded).
+    pub(super) fn pass_alone(&mut self, sender: usize, end: Nanos) {
+        for (index, contender) in self.contenders.iter_mut().enumerate() {
+            if index != sender {
+                contender.let_pass(self.next, &self.timing);
+            }
+            contender.idle = end;
+        }
+        (self.next, self.alone) = (Nanos::MAX, None);
+        self.ended = Some(end);
+        self.succeeded(sender);
     }
 
     /// The sender of the exchange that ended goes on without contention.
@@ -236,9 +282,10 @@ impl Contention {
 
     /// All know what they have to send, after an exchange.
     pub(super) fn resume(&mut self) {
-        let all = 0..self.contenders.len();
-        let starts = all.map(|index| self.start(index));
-        self.next = starts.min().unwrap_or(Nanos::MAX);
+        (self.next, self.alone) = (Nanos::MAX, None);
+        for index in 0..self.contenders.len() {
+            self.begins(index);
+        }
     }
 
     #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use aqmlab_aqm::{Queue, Queued, Reason};
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_net::{Ecn, RandomStream, Time};
 use aqmlab_record::LinkStats;
 
 use super::aggregate::{Line, Mpdu};
 use super::phy::Nanos;
-use crate::wire::{Dropped, Served, Transmission};
+use crate::wire::Dropped;
 
 /// One way of all stations: what is counted, and packets that wait in queues.
 #[derive(Debug)]
@@ -24,17 +24,20 @@ pub(super) struct Side {
 #[derive(Debug)]
 pub(super) struct Delivered<T> {
     pub(super) item: T,
-    pub(super) transmission: Transmission,
-    pub(super) served: Served,
+    pub(super) ecn: Ecn,
+    /// When it left its queue.
+    pub(super) left: Time,
+    pub(super) transmission: Time,
 }
 
 /// A packet has come, and everything before it.
-pub(super) fn deliver<T>(
+#[inline]
+pub(super) fn delivered<T>(
     now: Time,
-    (batch, stats): (&mut VecDeque<Delivered<T>>, &mut LinkStats),
+    stats: &mut LinkStats,
     mpdu: Mpdu<T>,
     duration: Nanos,
-) {
+) -> Delivered<T> {
     let left = mpdu.handed.unwrap_or(now);
     let Queued {
         packet,
@@ -43,17 +46,22 @@ pub(super) fn deliver<T>(
     } = mpdu.queued;
     stats.on_leave(arrived, now, (item.class, packet.size));
     stats.on_transmission(now, now, packet.size);
-    batch.push_back(Delivered {
+    Delivered {
         item: item.item,
-        transmission: Transmission::Arrives(now, packet.ecn),
-        served: Served {
-            left,
-            end: now,
-            transmission: Time::from_nanos(duration),
-            delay: Time::ZERO,
-            holder: None,
-        },
-    });
+        ecn: packet.ecn,
+        left,
+        transmission: Time::from_nanos(duration),
+    }
+}
+
+/// The same, into the batch.
+pub(super) fn deliver<T>(
+    now: Time,
+    (batch, stats): (&mut VecDeque<Delivered<T>>, &mut LinkStats),
+    mpdu: Mpdu<T>,
+    duration: Nanos,
+) {
+    batch.push_back(delivered(now, stats, mpdu, duration));
 }
 
 /// A packet was sent too often. Those that came behind it need not wait for it.
@@ -77,6 +85,7 @@ pub(super) fn give_up<T>(
 
 impl Side {
     /// Adds the time that packets waited since the last change of their number.
+    #[inline]
     pub(super) fn account(&mut self, now: Time) {
         if self.waiting > 0 && self.accounted < now {
             self.stats.on_queue(self.accounted, now, self.waiting);

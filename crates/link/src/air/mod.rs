@@ -3,7 +3,8 @@
 //! An [`Air`] speaks as a [`Port`](crate::Port) that stores its packets: it takes them in, says when
 //! something happens next, and hands them out then. All stations hear each other and equally loud.
 //! Time is whole nanoseconds. A channel access is two moments: it begins, and its exchange ends with
-//! all packets that it delivers. Slots cost nothing.
+//! all packets that it delivers. Slots cost nothing. If its sender is surely alone and understood, the
+//! first moment costs nothing either: nothing but the next packet that comes could tell.
 //!
 //! At equal times the medium comes first, then arrivals, as departures do elsewhere.
 
@@ -32,9 +33,12 @@ mod contention;
 mod draws;
 #[cfg(test)]
 mod edca_tests;
+mod foreseen;
 mod hardware;
 mod ledger;
 mod phy;
+#[cfg(test)]
+mod random_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -98,6 +102,13 @@ pub struct Air<T> {
     /// Of each category.
     limits: Vec<Limits>,
     exchange: Option<Exchange>,
+    /// Who sends next, and when that exchange ends, where it is known that it delivers all: then its
+    /// begin is no [departure](Self::depart).
+    foreseen: Option<(usize, Nanos)>,
+    /// Such exchanges that have begun.
+    unseen: u64,
+    #[cfg(test)]
+    is_step_by_step: bool,
     senders: Vec<Sender>,
     sending: Vec<usize>,
     overtaken: Vec<usize>,
@@ -105,7 +116,8 @@ pub struct Air<T> {
     understood: Vec<bool>,
     batch: VecDeque<Delivered<T>>,
     batch_at: Time,
-    last: Served,
+    /// When the packet that was handed out last left its queue, and how long its transmission took.
+    last: (Time, Time),
     sides: [Side; 2],
     span: MeasuredSpan,
     /// By station, down and up.
@@ -213,19 +225,17 @@ impl<T> Air<T> {
             errors,
             categories,
             exchange: None,
+            foreseen: None,
+            unseen: 0,
+            #[cfg(test)]
+            is_step_by_step: false,
             senders: Vec::new(),
             sending: Vec::new(),
             overtaken: Vec::new(),
             understood: Vec::new(),
             batch: VecDeque::new(),
             batch_at: Time::ZERO,
-            last: Served {
-                left: Time::ZERO,
-                end: Time::ZERO,
-                transmission: Time::ZERO,
-                delay: Time::ZERO,
-                holder: None,
-            },
+            last: (Time::ZERO, Time::ZERO),
             sides,
             span,
             spare: Vec::new(),
@@ -291,11 +301,17 @@ impl<T> Air<T> {
             Way::Up => self.line(station + 1, category),
         };
         let had_something = !self.hardware[contender].is_empty();
-        self.hand_over(now, contender, dropped);
+        if self.hardware[contender].len() < HARDWARE {
+            self.hand_over(now, contender, dropped);
+        }
         let side = &mut self.sides[way as usize];
         side.stats.on_length(now, side.waiting);
         if !had_something && !self.hardware[contender].is_empty() {
+            if self.foreseen.is_some() && self.contention.next() <= now.as_nanos() {
+                self.begin_foreseen(dropped);
+            }
             let _drawn = self.contention.ready(contender, now.as_nanos());
+            self.foresee();
             #[cfg(test)]
             if let Some(drawn) = _drawn {
                 self.log_draw(now.as_nanos(), contender, drawn);
@@ -314,10 +330,12 @@ impl<T> Air<T> {
         if !self.batch.is_empty() {
             return self.batch_at;
         }
-        match &self.exchange {
-            Some(exchange) => Time::from_nanos(exchange.end),
-            None => Time::from_nanos(self.contention.next()),
-        }
+        let next = match (&self.exchange, self.foreseen) {
+            (Some(exchange), _) => exchange.end,
+            (None, Some((_, end))) => end,
+            (None, None) => self.contention.next(),
+        };
+        Time::from_nanos(next)
     }
 
     /// Something happens at `now`, which is [`next_departure`](Self::next_departure). Gives a packet
@@ -327,21 +345,35 @@ impl<T> Air<T> {
         now: Time,
         dropped: &mut Vec<Dropped<T>>,
     ) -> Option<(T, Transmission)> {
+        let mut first = None;
         if self.batch.is_empty() {
             self.catch_up(now);
-            match self.exchange.take() {
-                Some(exchange) => self.end(now, &exchange, dropped),
-                None => self.begin(now, dropped),
+            match (self.foreseen, self.exchange.take()) {
+                (Some((sender, _)), _) => first = self.end_foreseen(now, sender, dropped),
+                (None, Some(exchange)) => self.end(now, &exchange, dropped),
+                (None, None) => self.begin(now, dropped),
             }
         }
-        let delivered = self.batch.pop_front()?;
-        self.last = delivered.served;
-        Some((delivered.item, delivered.transmission))
+        let Delivered {
+            item,
+            ecn,
+            left,
+            transmission,
+        } = first.or_else(|| self.batch.pop_front())?;
+        self.last = (left, transmission);
+        Some((item, Transmission::Arrives(self.batch_at, ecn)))
     }
 
     /// How the packet was served that was handed out last.
     pub const fn last_served(&self) -> Served {
-        self.last
+        let (left, transmission) = self.last;
+        Served {
+            left,
+            end: self.batch_at,
+            transmission,
+            delay: Time::ZERO,
+            holder: None,
+        }
     }
 
     /// How long a packet of `size` IP bytes with this code point takes on an idle medium, from its
@@ -375,28 +407,28 @@ impl<T> Air<T> {
     /// `txop`.
     fn send(&mut self, begin: Nanos, txop: Nanos) {
         self.senders.clear();
+        let categories = self.categories.count();
+        let mut last = 0;
         for &contender in &self.sending {
-            let aggregate = self.hardware[contender]
-                .front()
-                .expect("it has something to send");
-            let categories = self.categories.count();
+            let aggregate = &self.hardware[contender][0];
             let way = if contender < categories {
                 Way::Down
             } else {
                 Way::Up
             };
+            let end = begin + aggregate.duration;
+            last = last.max(end);
             self.senders.push(Sender {
                 contender,
                 category: contender % categories,
                 station: aggregate.station,
                 way,
-                end: begin + aggregate.duration,
+                end,
             });
         }
-        let last = self.senders.iter().map(|it| it.end).max();
         let mut exchange = Exchange {
             begin,
-            end: last.expect("somebody sends"),
+            end: last,
             is_good: false,
             txop,
         };
@@ -480,6 +512,7 @@ impl<T> Air<T> {
         self.senders = senders;
         if !self.goes_on(exchange) {
             self.contention.resume();
+            self.foresee();
         }
         for side in &mut self.sides {
             side.stats.on_length(now, side.waiting);
@@ -512,31 +545,46 @@ impl<T> Air<T> {
         let (mut done, mut again) = (0, false);
         #[cfg(test)]
         let mut noted = (Vec::new(), Vec::new());
-        for (index, mpdu) in mpdus.drain(..).enumerate() {
-            if self.understood.get(index).copied().unwrap_or(true) {
-                done += 1;
+        if self.understood.is_empty() {
+            done = mpdus.len();
+            let mut receive = |mpdu| {
                 line.receive(mpdu, duration, |mpdu, duration| {
                     #[cfg(test)]
                     noted.1.push(mpdu.packet().flow.0);
-                    deliver(now, (batch, &mut side.stats), mpdu, duration);
+                    deliver(now, (&mut *batch, &mut side.stats), mpdu, duration);
                 });
-                continue;
+            };
+            // To drain a list of one costs more.
+            match done {
+                1 => mpdus.pop().into_iter().for_each(receive),
+                _ => mpdus.drain(..).for_each(&mut receive),
             }
-            #[cfg(test)]
-            noted.0.push(mpdu.packet().flow.0);
-            match line.retry(mpdu, retries) {
-                Retry::Again => {
-                    again = true;
-                    self.tallies[station][way as usize].retries += u64::from(is_measured);
-                }
-                Retry::GivenUp(mpdu) => {
+        } else {
+            for (mpdu, is_understood) in mpdus.drain(..).zip(self.understood.drain(..)) {
+                if is_understood {
                     done += 1;
-                    self.tallies[station][way as usize].lost += u64::from(is_measured);
-                    give_up(now, (batch, &mut side.stats), line, mpdu, dropped);
+                    line.receive(mpdu, duration, |mpdu, duration| {
+                        #[cfg(test)]
+                        noted.1.push(mpdu.packet().flow.0);
+                        deliver(now, (batch, &mut side.stats), mpdu, duration);
+                    });
+                    continue;
+                }
+                #[cfg(test)]
+                noted.0.push(mpdu.packet().flow.0);
+                match line.retry(mpdu, retries) {
+                    Retry::Again => {
+                        again = true;
+                        self.tallies[station][way as usize].retries += u64::from(is_measured);
+                    }
+                    Retry::GivenUp(mpdu) => {
+                        done += 1;
+                        self.tallies[station][way as usize].lost += u64::from(is_measured);
+                        give_up(now, (batch, &mut side.stats), line, mpdu, dropped);
+                    }
                 }
             }
         }
-        self.understood.clear();
         self.batch_at = now;
         self.spare.push(mpdus);
         if way == Way::Down {
@@ -641,7 +689,16 @@ impl<T> Air<T> {
     }
 
     /// Samples that fall due before `time`.
+    #[inline]
     pub fn catch_up(&mut self, time: Time) {
+        let [down, up] = &self.sides;
+        if down.stats.next_sample().min(up.stats.next_sample()) < time {
+            self.sample(time);
+        }
+    }
+
+    #[cold]
+    fn sample(&mut self, time: Time) {
         for way in [Way::Down, Way::Up] {
             while self.sides[way as usize].stats.next_sample() < time {
                 let backlog = self.backlog(way);

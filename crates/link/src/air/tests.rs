@@ -1,12 +1,10 @@
-//! The air against tables that were computed apart, against published numbers, and under random
-//! schedules.
+//! The air against tables that were computed apart, and against published numbers.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use aqmlab_aqm::{Details, Discipline, droptail};
 use aqmlab_net::{Ecn, FlowKey, QueueSize};
 use aqmlab_scenario::{Ampdu, Modulation, Phy, Stations};
-use proptest::prelude::*;
 
 use super::contention::Access;
 use super::worked::{Row, numbers, rows};
@@ -219,6 +217,7 @@ fn replay(mut air: Air<u64>, names: Vec<&'static str>, way: Way, table: &[Row]) 
     let scripts = scripts.into_iter().map(|it| (access, Draws::Script(it)));
     air.contention = Contention::new(timing, 1, scripts);
     air.log.names = names;
+    air.is_step_by_step = true;
     let last: Nanos = table.last().expect("a row")["time_ns"]
         .parse()
         .expect("a time");
@@ -648,127 +647,6 @@ fn airtime_is_fair_whatever_the_rates() {
                 aggregate / sum(&lasts),
                 0.03,
             );
-        }
-    }
-}
-
-/// Packets that come at random times, for random stations, in both directions.
-#[derive(Clone, Debug)]
-struct Schedule {
-    arrivals: Vec<(u64, usize, bool, u32, u8)>,
-    edca: Edca,
-    queue: AccessPointQueue,
-    is_fair: bool,
-    errors: Vec<f64>,
-    subframes: u32,
-    retries: u32,
-}
-
-fn schedule() -> impl Strategy<Value = Schedule> {
-    let code_point = prop_oneof![Just(0u8), Just(46), Just(34), Just(8)];
-    let arrival = (
-        0..60_000u64,
-        0..4usize,
-        any::<bool>(),
-        40..1500u32,
-        code_point,
-    );
-    let error = prop_oneof![Just(0.0), 0.0..0.9];
-    (
-        prop::collection::vec(arrival, 1..300),
-        any::<bool>(),
-        any::<bool>(),
-        prop_oneof![Just(Edca::Off), Just(Edca::Rfc8325), Just(Edca::Precedence)],
-        prop::collection::vec(error, 4),
-        0..40u32,
-        0..4u32,
-    )
-        .prop_map(
-            |(arrivals, is_fifo, is_fair, edca, errors, subframes, retries)| Schedule {
-                arrivals,
-                edca,
-                queue: match is_fifo {
-                    true => AccessPointQueue::Fifo,
-                    false => AccessPointQueue::Mac80211,
-                },
-                is_fair,
-                errors,
-                subframes,
-                retries,
-            },
-        )
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
-
-    /// Nobody begins while another sends, every packet comes or is lost once, and the packets of a
-    /// station come in their order, code point by code point.
-    #[test]
-    fn any_schedule_keeps_the_rules_of_the_medium(schedule in schedule()) {
-        let wifi = Wifi {
-            queue: schedule.queue,
-            airtime_fairness: schedule.is_fair,
-            edca: schedule.edca,
-            retries: schedule.retries,
-            discipline: room(20),
-            fifo: aqmlab_scenario::Packets(60),
-            ampdu: Ampdu { subframes: Some(schedule.subframes), ..Ampdu::default() },
-            ..wifi(Phy::Ht20, Vec::new())
-        };
-        let rates = [15, 7, 3, 0].map(|mcs| {
-            PhyRate::new(Phy::Ht20, Modulation::Mcs(mcs % 8, 1 + mcs / 8))
-        });
-        let mut air = Air::with_rates(&wifi, rates.into(), schedule.errors.clone(), 5, &measure());
-        let mut dropped = Vec::new();
-        let mut came: BTreeMap<(usize, bool, u8), Vec<u64>> = BTreeMap::new();
-        let (mut now, mut delivered, mut busy_until) = (0, 0, 0);
-        let mut seen = 0;
-        let mut play = |air: &mut Air<(usize, bool, u8, u64)>, until: Time, dropped: &mut Vec<_>| {
-            while air.next_departure() <= until {
-                let at = air.next_departure();
-                if let Some(((station, up, dscp, number), _)) = air.depart(at, dropped) {
-                    came.entry((station, up, dscp)).or_default().push(number);
-                    delivered += 1;
-                }
-                if let Some(exchange) = air.exchange.as_ref().filter(|it| it.end > busy_until) {
-                    assert!(exchange.begin >= busy_until, "two are on the air");
-                    assert!(air.senders.iter().all(|it| it.end <= exchange.end));
-                    let nodes = air.senders.iter().map(|it| it.contender / air.categories.count());
-                    let nodes: BTreeSet<usize> = nodes.collect();
-                    assert_eq!(nodes.len(), air.senders.len(), "a node sends twice at a time");
-                    busy_until = exchange.end;
-                    seen += 1;
-                }
-            }
-            delivered
-        };
-        for (number, (gap, station, up, size, dscp)) in schedule.arrivals.iter().enumerate() {
-            now += gap;
-            play(&mut air, Time::from_nanos(now), &mut dropped);
-            let item = (*station, *up, *dscp, number as u64);
-            let way = if *up { Way::Up } else { Way::Down };
-            air.take_in(
-                Time::from_nanos(now),
-                marked(number as u64, *size, *dscp),
-                item,
-                (*station, way),
-                Details::default,
-                &mut dropped,
-            );
-            let delivered = play(&mut air, Time::ZERO, &mut dropped);
-            let all = air.stored_packets() + dropped.len() as u64 + delivered;
-            prop_assert_eq!(all, number as u64 + 1);
-            prop_assert!(air.check_conservation().is_ok());
-        }
-        let last = Time::from_secs(60);
-        let delivered = play(&mut air, last, &mut dropped);
-        prop_assert_eq!(air.stored_packets(), 0);
-        prop_assert_eq!(air.next_departure(), Time::NEVER);
-        prop_assert_eq!(delivered + dropped.len() as u64, schedule.arrivals.len() as u64);
-        prop_assert!(seen > 0);
-        for numbers in came.values() {
-            prop_assert!(numbers.is_sorted(), "out of order: {:?}", numbers);
         }
     }
 }

@@ -82,12 +82,12 @@ fn are_percentiles_of_one(one: &Metric, next: &Metric) -> bool {
 /// What comes before the rank in a percentile's key, and after it.
 fn percentile(metric: &Metric) -> Option<(&str, &str)> {
     let key = metric.key.as_str();
-    let ranks = key.match_indices('p').filter_map(|(at, _)| {
+    let mut ranks = key.match_indices('p').filter_map(|(at, _)| {
         let (rank, after) = key[at + 1..].split_once('_')?;
         let is_rank = !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit());
         is_rank.then_some((&key[..at], after))
     });
-    ranks.last()
+    ranks.next_back()
 }
 
 fn columns_of(page: &mut String, table: &TableAbout) {

@@ -192,11 +192,11 @@ def loaded(arguments: list[str], folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "most"),
     [
-        (["--version"], 160),
-        (["list"], 190),
-        (["list", "disciplines"], 185),
-        (["explain", "red"], 185),
-        (["run", "small.toml", "--seed", "3", "--out", "run"], 230),
+        (["--version"], 130),
+        (["list"], 160),
+        (["list", "disciplines"], 155),
+        (["explain", "red"], 155),
+        (["run", "small.toml", "--seed", "3", "--out", "run"], 208),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

@@ -188,11 +188,13 @@ def test_an_interrupt_ends_with_130(
 
     def loaded(which: str) -> Any:
         command = load(which)
-        inner = command.functions if isinstance(command, Group) else ()
-        for each in [command.get_command(click.Context(command), one) for one in inner]:
-            each.callback = interrupted
-        if not inner:
+        if not isinstance(command, Group):
             command.callback = interrupted
+            return command
+        for one in command.functions:
+            each = command.get_command(click.Context(command), one)
+            assert each is not None
+            each.callback = interrupted
         return command
 
     monkeypatch.setattr(loading, "load", loaded)

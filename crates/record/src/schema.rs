@@ -261,7 +261,7 @@ mod tests {
             schema["$defs"]["LinkSummary"]["properties"]["queue_p50_packets"]["description"]
                 .as_str()
                 .unwrap();
-        assert!(about.contains("the smallest length"), "{about}");
+        assert!(about.contains("half of the samples"), "{about}");
     }
 
     #[test]

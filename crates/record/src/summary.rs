@@ -57,8 +57,9 @@ results! {
 }
 
 results! {
-    /// One direction of a link. A packet counts when the counted event falls into the measured
-    /// span.
+    /// One direction of a link in the measured span.
+    ///
+    /// A packet counts when the counted event falls into this span.
     pub struct LinkSummary {
         /// Packets that arrived at the queue.
         arrived_packets: u64 = "arrived", PACKETS, digits 0, head "arrived";

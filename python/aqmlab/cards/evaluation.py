@@ -93,8 +93,9 @@ def evaluate(
             suite the queue is drop-tail by default.
         ecn: ECN of the control's flows: none, classic or l4s.
         tier: tests of the card: quick, standard or full.
-        baselines: queues to compare with, besides drop-tail; default: fq-codel,pie,dualpi2,cake.
-            With --control: controls, besides CUBIC; default: bbr3.
+        baselines: queues to compare with, in addition to drop-tail; default:
+            fq-codel,pie,dualpi2,cake. For a control: controls to compare with, in addition to
+            CUBIC; default: bbr3.
         only: run these tests only: names, or sections such as 5.1.
         seeds: numbers, or text such as "1..10"; default: 3, 10 or 30 by tier.
         jobs: runs at a time; default: the number of processors.
@@ -103,11 +104,11 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
-        sealed: draw the sealed settings, which the author does not choose, by a word of your own;
-            default: by the queue alone.
+        sealed: a word that decides the sealed settings, which the author of a queue cannot choose;
+            default: the queue alone decides them.
         measures: score tests by numbers of your own: a CSV file with the columns
             test,measure,letter,unit,formula. A formula is the name of a metric, or its text.
-        keep_going: continue although the first three runs failed with the same message.
+        keep_going: continue even if the first three runs fail with the same message.
         say: called with a line about the work ahead.
 
     Raises:

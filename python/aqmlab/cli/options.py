@@ -58,7 +58,7 @@ Where = Annotated[
     list[str] | None,
     Opt(
         "NAME=VALUE",
-        "Take the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
+        "Use only the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
         "commas separate several. May be repeated: values of one parameter are alternatives.",
     ),
 ]
@@ -114,11 +114,12 @@ SchedulerAddress = Annotated[
     Opt("ADDRESS", "Make the runs on this Dask scheduler: tcp://HOST:8786.", "--scheduler"),
 ]
 StoreFolder = Annotated[
-    Path, Opt("FOLDER", "Folder of the runs, by key; default: runs/store.", "--store")
+    Path, Opt("FOLDER", "Folder that keeps finished runs; default: runs/store.", "--store")
 ]
 Json = Annotated[bool, Opt("", "Print JSON and nothing else.", "--json")]
 Tsv = Annotated[
-    bool, Opt("", "Print tab-separated values and nothing else, unrounded, by key.", "--tsv")
+    bool,
+    Opt("", "Print only tab-separated values, not rounded, with keys as column heads.", "--tsv"),
 ]
 Format = Annotated[
     Markup | None,

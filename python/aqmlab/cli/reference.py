@@ -26,7 +26,7 @@ _HEAD = """# The command line
 | exit status | when |
 | --- | --- |
 | 0 | the command did its work |
-| 1 | a run, gate or packet script failed, a card got worse, or a report leaves a damaged run out |
+| 1 | a run, gate or packet script failed, a card got worse, or a report left out a damaged run |
 | 2 | the input is wrong; for `run` and `check` also a plug-in that raises an exception |
 | 130 | interrupted |
 
@@ -36,17 +36,17 @@ Results go to standard output, everything else to standard error.
 
 Tables are as wide as the terminal's window and never cut a number. In a pipe they are plain text of
 any width. `--json` prints everything. `--tsv` prints a row for each run, or for each point of a
-sweep, with the keys of [`summary.json`](metrics.md) as heads and nothing rounded; `KEY.low` and
-`KEY.high` are the ends of 95 % intervals. `--format` prints the tables
+sweep. The heads of the columns are keys of [`summary.json`](metrics.md), and no number is rounded.
+`KEY.low` and `KEY.high` are the ends of 95 % intervals. `--format` prints the tables
 [for a paper](figures.md#tables-for-a-paper). `NO_COLOR` in the environment turns bold and colour
 off. Control characters in titles and labels are printed as text such as `\\u001b`.
 
 ## Short paths of fields
 
-A field of the bottleneck needs no `topology.bottleneck.` before it: `--set rate=20Mbit/s`,
+You can leave out `topology.bottleneck.` before a field of the bottleneck: `--set rate=20Mbit/s`,
 `--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. A path is
 short if it begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or
-`reverse`. Short paths work wherever a field is named: options, sweeps, tables of a paper, Python.
+`reverse`. Short paths work in options, sweeps, tables of a paper, and Python.
 
 | topology | `discipline` is short for |
 | --- | --- |
@@ -54,8 +54,8 @@ short if it begins with a key of a link, such as `rate`, `delay`, `discipline`, 
 | `network` with one link | `topology.links.LINK.discipline` |
 | `network` with several links | an error, which lists the full paths |
 
-The key of a [change](how-to/step.md) names one direction of a link. The end of a key is enough if
-no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
+The key of a [change](how-to/step.md) names one direction of a link. You can give only the end of a
+key if no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
 
 ## Places with runs
 
@@ -65,9 +65,9 @@ Commands that take `RUNS` open runs from any of these places:
 | --- | --- |
 | a run directory | that run |
 | a folder of run directories, a store | all of them |
-| the folder of a sweep's results | the runs of the sweep, by the names of its points |
+| the folder of a sweep's results | the runs of the sweep, with the names of its points |
 | a sweep file | the same, if the results are in `runs/sweeps/NAME` |
-| a pattern in quotes, such as `'runs/bulk-*'` | those at all places that match the pattern |
+| a pattern in quotes, such as `'runs/bulk-*'` | the runs at all places that match the pattern |
 """
 _FIGURE = "aqmlab plot "
 """How commands begin that draw."""

@@ -67,8 +67,8 @@ def tune(
     Args:
         scenarios: one or several, or the paths of their files.
         vary: range or values to search: "discipline.target=1 ms..50 ms:log",
-            "...limit=10..500:whole", or values between commas. A name that is no field is a
-            variable for $name in --set. May be repeated.
+            "...limit=10..500:whole", or values between commas. A name that is not a field is a
+            variable: use it as $name in --set. May be repeated.
         goal: ``minimize METRIC`` or ``maximize METRIC``, several between commas or as a list.
         constraints: condition of every scenario: "loss.forward <= 0.02". May be repeated.
         settings: fields of every scenario and their values; those that use ``$name`` are of the

@@ -35,15 +35,16 @@ def command(
 ) -> None:
     """Check your queue or control in small runs, or TCP by scripts.
 
-    In small runs a plug-in must lose no packet, keep to its limit and obey ECN. The same seed must
-    give the same bytes. --trace adds a worked trace that the plug-in must follow. A packet script
-    of packetdrill prints PASS, FAIL, or the reason why it does not apply. FAIL has the line, the
-    expected and the found packet.
+    In small runs a plug-in must not lose a packet or exceed its limit, and it must obey ECN. The
+    same seed must give the same bytes. --trace adds a list of arrivals with the decisions that the
+    plug-in must make. For a packet script of packetdrill the command prints PASS, FAIL, or the
+    reason why the script does not apply. FAIL states the line, the expected packet and the found
+    packet.
 
     Options:
         files (FILE...): The plug-in, .py or .so; or packet scripts, .pkt or .script.
         parameters (--set KEY=VALUE): A parameter; may be repeated.
-        trace (TRACE): A worked trace (CSV): arrivals, expected decisions.
+        trace (TRACE): A CSV file with arrivals and expected decisions.
     """
     if any(file.suffix in _SCRIPTS for file in files):
         _check_scripts(files, bool(parameters or trace or rate), as_json)

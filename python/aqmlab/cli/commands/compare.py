@@ -93,19 +93,19 @@ def command(
 ) -> None:
     """Compare runs: the same users under different queues.
 
-    Prints a few numbers and an answer: the queue to take, who gains and who pays. A
-    difference is clear if its 95 % interval leaves out zero. `aqmlab explain needs` lists the
+    The command prints a few numbers and an answer: the queue to take, who gains and who pays. A
+    difference is clear if its 95 % interval does not contain zero. `aqmlab explain needs` lists the
     limits of good and poor.
 
-    The command runs scenario files first, unless it finds their finished runs. Runs that differ
-    only in their seed form a group: means over the seeds, and differences seed by seed. Each
-    scenario has tables of its own.
+    The command first runs each scenario file that has no finished runs yet. Runs that differ only
+    in their seed form a group. Tables show means over the seeds of a group, and differences that
+    the command computes seed by seed. Each scenario has separate tables.
 
     Options:
         sources (RUNS_OR_SCENARIO): Scenario files, run directories, folders of them, patterns such
             as 'runs/bulk-*', or sweeps.
         baseline (LABEL): Baseline: a label of the table; default: drop-tail.
-        every (--all): Show the tables of all numbers, with every difference.
+        every (--all): Show tables of all numbers and all differences.
         figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.
         drawn (--figure/--no-figure): Draw the figure, which takes most of the time.
         root (--out FOLDER): Folder of new run directories.

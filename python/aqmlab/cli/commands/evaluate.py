@@ -81,7 +81,7 @@ def command(
     worst: bool = False,
     trials: Annotated[
         int | None,
-        Opt("N", f"Number of scenarios that --worst tries; default: {TRIALS}."),
+        Opt("N", f"Number of scenarios to try; default: {TRIALS}."),
     ] = None,
     allow: str | None = None,
     write: Path | None = None,
@@ -97,14 +97,14 @@ def command(
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
-    A fixed set of tests compares it with queues or controls that are in use. The card grades areas
-    such as delay, users and fairness, and lists the gates that fail. Finished runs are reused: the
-    same command continues an interrupted evaluation.
+    A fixed set of tests compares the queue or control with those that are in use. The card grades
+    areas such as delay, users and fairness, and lists the gates that fail. The command uses
+    finished runs again, so the same command continues an interrupted evaluation.
 
     The suites bbr-draft and control-cases have no card: each of their cases holds or fails.
 
-    The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. A gate
-    counts with --against only if the other card passed it.
+    The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. With
+    --against a gate counts only if the other card passed it.
 
     Options:
         everything (--all): Make the cards of every shipped discipline, and a table of their grades.
@@ -120,9 +120,9 @@ def command(
         allow (NAME,...): Gates, findings and cases with a known failure: they do not change the
             exit status.
         write (FOLDER): Write the scenario file of each test to FOLDER, and run nothing.
-        directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, with --worst
-            runs/worst/QUEUE. If it is given, a suite of cases writes cases.csv and the scenario of
-            each run there.
+        directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, for the worst
+            scenario runs/worst/QUEUE. With this option, a suite of cases writes cases.csv and the
+            scenario of each run into the folder.
         against (CARD): Compare with this card.json; the exit status is 1 if something got worse.
         update (--update): Replace the card of --against.
         junit (FILE): Write gates, findings and grades as JUnit XML; with --against the comparison.

@@ -24,8 +24,8 @@ def command(
         Arg(
             "NAME",
             "A discipline, preset, profile, traffic model, metric, word of results, ... "
-            "The word needs prints the limits of good and poor. 'tc: ...', 'sqm: ...', "
-            "'sysctl: ...', or a file with such lines, is printed as TOML.",
+            "The name needs prints the limits of good and poor. For 'tc: ...', 'sqm: ...', "
+            "'sysctl: ...', or a file with such lines, the command prints TOML.",
             complete=catalog_names,
         ),
     ],

@@ -59,24 +59,24 @@ def command(
 ) -> None:
     """Write a first scenario of your own link, with comments.
 
-    --link sets the rates and delays of a named link, --kind sets the users. The command asks a few
-    questions on a terminal if you give no options. An office and a home have a call and an upload
-    unless you say otherwise.
+    --link sets the rates and delays of a named link. --kind sets the users. If you give no options,
+    the command asks a few questions on a terminal. An office and a home have a call and an upload;
+    --no-call and --no-upload remove these.
 
     Options:
         file (FILE): The scenario to write; default: KIND.toml, or LINK.toml.
         kind: Kind of link; default: office.
         rate (DOWN/UP): Download and upload in Mbit/s: 100/20; or "1 Gbit/s".
         rtt (MS): Round-trip time without a queue: 30 (ms), or "100 us".
-        users (N): Number of people, of workers in a data centre, of long transfers in a lab, or of
-            transfers of each control for fairness.
+        users (N): Number of people. In a data centre: workers. In a lab: long transfers. For
+            fairness: transfers of each control.
         controls (A,B): Congestion controls that share the link, with --kind fairness; default:
             cubic,bbr3.
         plans (PLANS): With --kind isp, rates and shares of subscribers; default:
             100/20:0.6,500/50:0.4.
         network (FILE): With --kind isp, LibreQoS's network.json.
         circuits (FILE): With --kind isp, LibreQoS's ShapedDevices.csv.
-        names (--names): Keep the file's names of nodes; default: numbers.
+        names (--names): Keep the names of nodes from the file; default: replace them by numbers.
         fit (--fit): Choose assured rates that fit the tree, instead of the files' rates.
         wifi (N): Number of devices on Wi-Fi, with --kind home and office; one is far away.
         call (--call/--no-call): Whether to add a voice call.

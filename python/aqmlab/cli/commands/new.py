@@ -72,9 +72,9 @@ def command(
 ) -> None:
     """Write a starting point of your own: queue, control or source.
 
-    Files appear in the current folder: NAME.py; NAME.c with the header aqmlab.h; or the folder
-    of a Rust crate. A source is a Python program that writes connection vectors, and a scenario
-    that replays them.
+    The command writes files into the current folder. These are NAME.py, or NAME.c with the header
+    aqmlab.h, or the folder of a Rust crate. A source has two files: a Python program that writes
+    connection vectors, and a scenario that replays these vectors.
 
     Options:
         kind (KIND): Kind of starting point.

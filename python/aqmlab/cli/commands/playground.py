@@ -25,8 +25,8 @@ def command(
     """Open the playground in the browser: queues side by side.
 
     The command prints the page's address, which only this machine can reach. Ctrl-C ends the
-    command. --link replaces the bottleneck of the scenario and the round trips of its classes.
-    Without a scenario the page begins with its own users over that link.
+    command. --link replaces the bottleneck of the scenario and the round trips of its classes. With
+    --link and no scenario, the page begins with its own users over this link.
 
     Options:
         scenario (SCENARIO): Scenario file (TOML) or run directory that the page begins with;

@@ -32,8 +32,8 @@ def command(
         str,
         Opt(
             "A,B,...",
-            "Queue disciplines: presets, tables, or droptail and red, which are sized for the "
-            "link. A single queue is compared with droptail.",
+            "Queue disciplines: presets, tables, or droptail and red. The command sets the sizes "
+            "of droptail and red for the link. It compares a single queue with droptail.",
             complete=disciplines,
         ),
     ] = "droptail,fq-codel",
@@ -45,8 +45,8 @@ def command(
         str | None,
         Opt(
             "QUEUE",
-            "Queue that the link has now; default: droptail, with --predict the one that explains "
-            "the capture best.",
+            "Queue that the link has now; default: droptail. With --predict the default is the "
+            "queue that explains the capture best.",
             complete=disciplines,
         ),
     ] = None,
@@ -70,14 +70,14 @@ def command(
 ) -> None:
     """Replay a capture with several queues and compare them.
 
-    The command sends the applications' data again, not the packets, which still show the old queue.
-    The folder `replay` of --out keeps the scenario and its connection vectors, so that you can
-    change them. Standard error lists what is assumed and what is left out. If the replay with the
-    present queue differs much from the capture, the command ends with an error: an assumption is
-    wrong.
+    The command sends the applications' data again. It does not send the captured packets, because
+    their times still show the old queue. The folder `replay` of --out keeps the scenario and its
+    connection vectors, and you can change both. Standard error lists what the command assumes and
+    what it leaves out. If the replay with the present queue differs much from the capture, an
+    assumption is wrong, and the command ends with an error.
 
-    --predict infers more from the capture. It prints the ratio of new to old with a band, or says
-    why it cannot.
+    --predict infers more from the capture. It prints the ratio of the new to the old value with a
+    range of likely values (a band), or says why it cannot predict.
 
     Options:
         capture (FILE): Capture: pcap or pcapng.
@@ -85,7 +85,7 @@ def command(
         rtt (MS): Round-trip time; default: each connection's own.
         baseline (LABEL): Baseline: a label of the table; default: drop-tail.
         buffer (DOWN/UP): Longest wait in the present drop-tail queue in ms, such as 150/600;
-            default: the growth of the round trips.
+            default: from the growth of the round trips in the capture.
         what_if (--what-if): Compare even if the present queue does not explain the capture.
         figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.
         root (--out FOLDER): Folder of new run directories.

@@ -61,9 +61,9 @@ def command(
     scenario.
 
     Options:
-        directory (--out FOLDER): The run directory; default: runs/NAME-KEY-sSEED. With --seeds
-            their folder.
-        world (--on): Run simulated, or on this machine's kernel.
+        directory (--out FOLDER): The run directory; default: runs/NAME-KEY-sSEED. With --seeds: the
+            folder of all run directories.
+        world (--on): Run in the simulator (sim), or with this machine's kernel (live).
     """
     check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:

@@ -126,43 +126,46 @@ def command(
 ) -> None:
     r"""Run any program with any queue: curl, a browser, a game.
 
-    The program runs unchanged, without root, in a network of its own over an emulated link. When it
-    ends, the command prints a summary; `aqmlab show`, `compare` and `plot` read the run directory.
+    The program runs unchanged and without root. It is in a separate network, behind an emulated
+    link. When the program ends, the command prints a summary. `aqmlab show`, `compare` and `plot`
+    read the run directory.
 
     See bufferbloat and its cure in a minute, without a program:
 
       aqmlab shell --test rpm --queue 'droptail:250 ms,fq-codel'
 
-    At the far end, host.aqmlab, there are a file server, an echo (TCP and UDP port 7) and ping:
+    The far end, host.aqmlab, has a file server, an echo (TCP and UDP port 7) and ping:
 
       aqmlab shell --queue fq-codel -- curl -O http://host.aqmlab:8000/5MB
 
       aqmlab shell --net all -- firefox
 
-    A download beside a backup, with the queue of a home router and with its cure:
+    A download beside a backup, first with the queue of a home router, then with FQ-CoDel:
 
       aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
         --beside upload -- curl -s -o /dev/null http://host.aqmlab:8000/250kB
 
-    The web page http://host.aqmlab:8000/page has 34 objects of 1 MB together, for browsers.
+    For browsers there is a web page, http://host.aqmlab:8000/page. It has 34 objects, 1 MB
+    together.
 
-    The exit status is the program's, or 0 if --for ended it. It is 2 if the command line is wrong
-    (an option, the program's name). It is 125 if this machine cannot run it (--doctor says why).
+    The exit status is the status of the program, or 0 if --for ended the program. It is 2 if an
+    option or the program's name is wrong. It is 125 if this machine cannot run the program;
+    --doctor says why.
 
-    Ctrl-C and other signals go to the program; the second of them kills it.
+    Ctrl-C and other signals go to the program. A second signal kills the program.
 
     Options:
         program (PROGRAM): What to run, with its arguments, after --; default: your shell.
-        scenario (FILE): The bottleneck of this scenario, instead of rates, traces and losses;
-            --queue replaces its queue. --beside FILE adds its users.
+        scenario (FILE): Use the bottleneck of this scenario, instead of options for rates, traces
+            and losses. --queue replaces the queue of the scenario. --beside FILE adds its users.
         rate (DOWN/UP): Download and upload in Mbit/s, or one number for both; default: 20/2.
         down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each of its lines is a
             time in ms at which the link can send a packet of 1500 bytes.
         up (RATE|FILE): Rate of the upload, or a trace file.
         rtt (TIME): Round trip of the empty link, in ms; default: 20 ms.
         queue (QUEUE,...): Queue of both directions: a name of `aqmlab list disciplines` or presets,
-            NAME:BUFFER, or a TOML table; default: droptail. Several: the program runs with each,
-            and a table compares them.
+            NAME:BUFFER, or a TOML table; default: droptail. With several queues the program runs
+            once with each, and a table compares the runs.
         queue_down (QUEUE): Queue of the download alone.
         queue_up (QUEUE): Queue of the upload alone.
         buffer (SIZE): Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times
@@ -176,33 +179,33 @@ def command(
             this kernel's (net.ipv4.tcp_congestion_control). The summary states it.
         far_control (NAME): The far end's congestion control, for downloads; default: this kernel's.
         net (NET): Addresses that the program reaches. none: nothing. local: the built-in services.
-            host: the services, private networks, and this machine's own servers as host.aqmlab.
-            (127.0.0.1 is the program's own.) all: the services and public addresses. host,all: all
-            of it.
+            host: the services, private networks, and this machine's own servers as host.aqmlab, not
+            as 127.0.0.1. all: the services and public addresses. host,all: all of these.
         duration (--for TIME): End the program after TIME: '30 s', '5 min'.
         test: Instead of a program: responsiveness under load (15 s, or --for TIME), or Flent's rrul
             (30 s).
-        beside (USERS): Simulated users on the same link. KIND:NUMBER, such as http2-web:10 or
-            bulk:2, two downloads without end (kinds: `aqmlab list traffic`). upload:NUMBER: uploads
-            without end. '{ kind = ... }': a class of traffic, as in a scenario. A scenario file:
-            all its users.
+        beside (USERS): Add simulated users to the same link. KIND:NUMBER: users of a kind (`aqmlab
+            list traffic`), such as http2-web:10. bulk:2 is two downloads without end.
+            upload:NUMBER: uploads without end. '{ kind = ... }': a class of traffic, as in a
+            scenario. A scenario file: all its users.
         wifi (--wifi): Add Wi-Fi after the link. The program is a device near the access point.
-            Users beside it have three other devices. 802.11n with 20 MHz, unless --set says
-            otherwise. Default of --rate: 1000/1000, so that the air is the bottleneck.
-        warm_up (TIME): Start the users beside the program TIME before it, so that it meets a full
-            queue; default: 5 s with --beside, else 0 s. Not measured.
+            Users beside the program have three other devices. The Wi-Fi is 802.11n with 20 MHz;
+            --set changes it. The default of --rate is then 1000/1000, so that the air is the
+            bottleneck.
+        warm_up (TIME): Start the users TIME before the program, so that the program meets a full
+            queue; default: 5 s with --beside, else 0 s. This time is not measured.
         record (TABLE,...): Further tables of the run directory. packets: a row for each packet at a
             queue, with its flow, wait and outcome.
         pcap (--pcap): Write capture.pcapng into the run directory: every packet at the queue. A
             comment says how long a packet waited, or why it was dropped or marked.
-        view (--view): Draw rates and waits while the program runs; its output goes to output.txt in
-            the run directory. Without a terminal: a line every 10 s.
-        mm (--mm): Options of mahimahi's mm-delay and mm-link follow, then the program: --mm
-            up.trace down.trace --downlink-queue=codel -- PROGRAM.
-        attach (DIR): Run the program beside one that is running: in its network, over its link. DIR
-            is the other's run directory.
+        view (--view): Draw rates and waits while the program runs. The program's output goes to
+            output.txt in the run directory. Without a terminal, print a line every 10 s.
+        mm (--mm): Read options of mahimahi's mm-delay and mm-link, then the program: --mm up.trace
+            down.trace --downlink-queue=codel -- PROGRAM.
+        attach (DIR): Run the program in the network and over the link of another program that is
+            running. DIR is the run directory of the other program.
         doctor (--doctor): Print what this machine allows and how to allow more, and run nothing.
-        directory (--out DIR): The run directory, or the folder of several; default:
+        directory (--out DIR): The run directory, or the folder of several run directories; default:
             runs/shell-PROGRAM-TIME.
     """
     if doctor:

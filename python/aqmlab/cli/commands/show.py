@@ -29,7 +29,7 @@ def command(
         int | None,
         Opt(
             "N",
-            "Add intervals within each run, from N batches of its responses.",
+            "Add intervals within each run. The command divides its responses into N batches.",
             least=2,
         ),
     ] = None,

@@ -29,8 +29,8 @@ def _opened(folder: Path) -> Store:
 def _check(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Check every byte of every run.
 
-    Exit status 1 if a run is damaged. Nothing is changed: the next sweep that needs a damaged run
-    sets it aside and makes it again.
+    The exit status is 1 if a run is damaged. The command changes nothing. The next sweep that needs
+    a damaged run moves it to another place and repeats it.
     """
     found = _opened(store)
     paths = list(found.runs())

@@ -49,9 +49,9 @@ def _describe_command(
 ) -> None:
     """Show what a source of traffic asks for.
 
-    The source runs on an ideal network: it loses nothing and adds only the round trip. The command
-    prints quantiles, tail indices (Hill) and the Hurst parameter (from the logscale diagram of the
-    Haar wavelet). A capture adds how the packets arrive.
+    The source runs on an ideal network. This network loses nothing and adds only the round trip.
+    The command prints quantiles, tail indices (Hill) and the Hurst parameter (from the logscale
+    diagram of the Haar wavelet). For a capture it also describes how the packets arrive.
 
     Options:
         figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html).

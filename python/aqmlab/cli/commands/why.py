@@ -67,14 +67,14 @@ def command(
 ) -> None:
     """Show where the time of responses went: why were they slow?
 
-    Divides the response times of runs with measure.breakdown = true into parts: distance, queues,
-    timers, recovery. The parts add up to the response time exactly. Prints a table and a paragraph
-    for each class and queue, and the differences between queues by part. Runs of one scenario with
-    different seeds form a group. --response and --slowest repeat the run and show each event on the
-    path of one response.
+    The command divides response times into parts: distance, queues, timers, recovery. It needs runs
+    with measure.breakdown = true. The sum of the parts is exactly the response time. The command
+    prints a table and a paragraph for each class and queue, and the differences between queues by
+    part. Runs of one scenario with different seeds form a group. --response and --slowest repeat
+    the run and show each event on the path of one response.
 
-    A capture (pcap or pcapng) shows what one place can know. The command divides each request and
-    its response into handshake, time-outs, recovery, server and transfer.
+    In a capture (pcap or pcapng) of one place fewer parts are visible. The command divides each
+    request and its response into handshake, time-outs, recovery, server and transfer.
 
     Options:
         traffic (--class NAME): Class of traffic; default: each of them.

@@ -39,8 +39,9 @@ def heat_map(
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
             response time, or the mean queueing delay without responses.
-        x: Parameter across; default: the one with the most numeric values.
-        y: Parameter upwards; default: the one with the most numeric values after x.
+        x: Parameter on the horizontal axis; default: the one with the most numeric values.
+        y: Parameter on the vertical axis; default: of the others, the one with the most numeric
+            values.
         link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """

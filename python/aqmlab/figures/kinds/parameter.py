@@ -79,13 +79,13 @@ def parameter(
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric such as p95, delay, loss, or a key of summary.json. Default: the median
-            response time, or the mean queueing delay without responses. --series class takes a
-            metric of each class, by default goodput.
+            response time, or the mean queueing delay without responses. With --series class: a
+            metric of each class; default: goodput.
         x: Parameter, or "subscribers", the number of subscribers of an access network; default: the
             parameter with the most numeric values.
         series: Another parameter: a curve for each of its values. "class" draws a curve for each
             class of traffic. Default: all other parameters, if they make eight curves at most.
-        facet: A parameter with a plot for each of its values; all plots have the same axes.
+        facet: Draw a plot for each value of this parameter. All plots have the same axes.
         link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """

@@ -188,6 +188,9 @@ def _run(arguments: list[str]) -> object:
             return root.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except BrokenPipeError:  # the reader has read enough; what is still held would fail once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def _start_again(error: UnprivilegedError) -> str:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import click
+from click.exceptions import NoSuchCommand
 
 import aqmlab
 from aqmlab.errors import AqmlabError
@@ -531,3 +532,12 @@ class Group(_Commands, click.Group):
             no_args_is_help=not found.params,
             subcommand_metavar=METAVAR,
         )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with; an unknown one is compared with all names."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=self.functions, ctx=ctx) from None

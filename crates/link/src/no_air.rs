@@ -52,6 +52,10 @@ impl<T> Air<T> {
         match self.0 {}
     }
 
+    pub const fn unseen_begins(&self, _: Time) -> u64 {
+        match self.0 {}
+    }
+
     pub const fn stats_mut(&mut self) -> [&mut LinkStats; 2] {
         match self.0 {}
     }

@@ -77,6 +77,7 @@ def test_a_figure_draws_them_and_says_how_they_vary() -> None:
     assert [row["y"] for row in rows(chart, "x", "y")] == [2.0, 0.0, 0.0, 1.0]
     # Mean 750, standard deviation 829.2.
     assert "oefficient of variation of the bytes is 1.1" in title(chart)
+    assert "at bottleneck, forward" in subtitle(chart)
     chart = figures.over_time([run], of="bytes", window_s=0.001)
     assert len(rows(chart, "x", "y")) == 1000
     assert "the first 1,000 of 4,000 intervals" in subtitle(chart).lower()
@@ -84,7 +85,7 @@ def test_a_figure_draws_them_and_says_how_they_vary() -> None:
 
 def test_what_is_missing_is_named() -> None:
     run = made({"responses": RESPONSES})
-    with pytest.raises(AqmlabError, match=r'packets at bottleneck forward .* add "packets" to'):
+    with pytest.raises(AqmlabError, match=r'packets at bottleneck, forward .* add "packets" to'):
         figures.over_time([run], of="bytes")
     with pytest.raises(AqmlabError, match=r'add "responses" to measure\.record'):
         figures.over_time([made({"packets": PACKETS})])

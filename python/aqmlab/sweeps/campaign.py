@@ -87,8 +87,8 @@ def sweep(
 ) -> pa.Table:
     """Runs what is missing of a sweep.
 
-    Without `verify` the store is checked as far as it is cheap: that all files are there, their
-    lengths, and the bytes of the small ones. Damaged runs are set aside, with a warning, and made
+    Without `verify` the check of the store is quick: all files are there and have their lengths,
+    and small ones have their bytes. Damaged runs are set aside, with a warning, and made
     again.
 
     Args:

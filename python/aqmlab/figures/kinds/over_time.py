@@ -39,9 +39,9 @@ def over_time(
 
     Responses count in the interval in which they end, and come from responses.parquet. Bytes count
     in the interval in which their packet reaches the queue, and come from packets.parquet. The
-    title states the mean of the response times, or the coefficient of variation of the bytes: their
-    standard deviation over their mean, which falls with the root of the interval where packets come
-    independently of each other. Each curve is the run with the smallest seed. The first 1,000
+    title states the mean of the intervals' means, or the coefficient of variation of the bytes:
+    their standard deviation over their mean. It falls with the root of the interval where packets
+    come independently of each other. Each curve is the run with the smallest seed. The first 1,000
     intervals of the measured span are drawn; the title counts all.
 
     Args:
@@ -62,14 +62,14 @@ def over_time(
         else arrived_bytes(run, window_s, link, direction)
         for name, run in first.items()
     }
+    where = "" if of == "response" else f" at {link}, {direction}"
     if not any(np.isfinite(one).any() for one in values.values()):
         table = "responses" if of == "response" else "packets"
-        where = "" if of == "response" else f" at {link} {direction}"
         raise AqmlabError(
             f"no run has {table}{where} in an interval of {window_s:g} s: add "
             f'"{table}" to measure.record, or choose a shorter window_s, and run again'
         )
-    return _view(found, first, values, of, window_s, look).chart(look)
+    return _view(found, first, values, of, window_s, where, look).chart(look)
 
 
 def _view(
@@ -78,9 +78,10 @@ def _view(
     values: dict[str, np.ndarray],
     of: What,
     window_s: float,
+    where: str,
     look: Look,
 ) -> Figure:
-    """The curves."""
+    """The curves; `where` is the link of bytes and its direction."""
     rows: list[curves.Row] = []
     said = []
     for name, one in values.items():
@@ -116,7 +117,7 @@ def _view(
     )
     heading = Heading(
         finding(said, what, unit),
-        (f"{drawn}{who}, {window_s:g} s each; the run with the smallest seed",),
+        (f"{drawn}{who}{where}, {window_s:g} s each; the run with the smallest seed",),
     )
 
     def build(room: float) -> Chart:

@@ -96,7 +96,7 @@ def tolerance(steps: Sequence[Step], place: int) -> float:
 
 
 def coarseness(seconds: float) -> float:
-    """How late a timer of the kernel may fire, by the time that it runs: a slot of its wheel."""
+    """Seconds by which a timer of the kernel that runs so long may be late: a slot of its wheel."""
     slot, reach = TICK, LEVEL * TICK
     while seconds > reach - slot:
         slot, reach = 8 * slot, 8 * reach

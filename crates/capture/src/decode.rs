@@ -233,7 +233,7 @@ impl SynOptions {
     /// Reads what has been captured of a SYN's options.
     fn read(bytes: &[u8]) -> Self {
         let mut found = Self::default();
-        for option in options(bytes) {
+        for option in tcp_options(bytes) {
             match *option {
                 [2, 4, high, low] => found.segment_size = Some(u16::from_be_bytes([high, low])),
                 [3, 3, scale] => found.window_scale = Some(scale.min(14)),
@@ -249,7 +249,7 @@ impl SynOptions {
 pub(crate) fn ticks(segment: &[u8]) -> Option<u32> {
     let end = usize::from(segment.get(12)? >> 4) * 4;
     let bytes = segment.get(20..end.min(segment.len()))?;
-    options(bytes).find_map(|option| match *option {
+    tcp_options(bytes).find_map(|option| match *option {
         [8, 10, a, b, c, d, ..] => Some(u32::from_be_bytes([a, b, c, d])),
         _ => None,
     })
@@ -257,7 +257,7 @@ pub(crate) fn ticks(segment: &[u8]) -> Option<u32> {
 
 /// The options of a TCP header, as far as they are captured; stops at what makes no sense.
 #[inline]
-fn options(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn tcp_options(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         while let [1, rest @ ..] = bytes {
             bytes = rest;

@@ -52,7 +52,7 @@ pub use arrivals::{Arrivals, By, Series, arrivals};
 pub use convert::{ConvertError, Format, convert};
 pub use counts::{Counts, Reason};
 pub use decode::{
-    ACK, Endpoint, FIN, Inside, RST, SYN, Skip, Skipped, SynOptions, TcpHeader, decode,
+    ACK, Endpoint, FIN, Inside, RST, SYN, Skip, Skipped, SynOptions, TcpHeader, decode, tcp_options,
 };
 pub use error::CaptureError;
 pub use extract::{Extractor, Options, Partial};
@@ -64,4 +64,4 @@ pub use report::{ConnectionReport, PacketReport, Report, VectorReport};
 pub use segments::{SegmentList, WORDS_OF_DATAGRAM, WORDS_OF_SEGMENT, segments};
 pub use sides::{Shown, Sides};
 pub use tidy::{Notes, Plan, Tidy};
-pub use writer::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};
+pub use writer::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport, checksum};

@@ -210,7 +210,7 @@ impl<W: Write> CaptureWriter<W> {
                 headers.extend(source.octets());
                 headers.extend(destination.octets());
                 if self.checksums == Checksums::Valid {
-                    let check = Sum::default().add(headers).fold();
+                    let check = checksum(headers);
                     headers[10..12].copy_from_slice(&check.to_be_bytes());
                 }
                 sum = sum.add(&headers[12..20]);
@@ -345,18 +345,24 @@ impl TcpImage<'_> {
     }
 }
 
-/// The internet checksum (RFC 1071).
+/// The internet checksum (RFC 1071) of at most 65,535 bytes.
+pub fn checksum(bytes: &[u8]) -> u16 {
+    Sum::default().add(bytes).fold()
+}
+
+/// The internet checksum in the making.
 #[derive(Clone, Copy, Default)]
 struct Sum(u32);
 
 impl Sum {
-    /// Adds an even number of bytes.
+    /// Adds bytes: an even number, or the last ones, which a zero follows.
     fn add(self, bytes: &[u8]) -> Self {
-        let (words, _) = bytes.as_chunks::<2>();
+        let (words, rest) = bytes.as_chunks::<2>();
         let words = words
             .iter()
             .map(|&word| u32::from(u16::from_be_bytes(word)));
-        Self(words.fold(self.0, |sum, word| sum + word))
+        let last = rest.iter().map(|&byte| u32::from(byte) << 8);
+        Self(words.chain(last).fold(self.0, |sum, word| sum + word))
     }
 
     const fn fold(self) -> u16 {

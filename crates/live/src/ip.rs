@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use aqmlab_aqm::{Ack, Details};
+use aqmlab_capture::tcp_options;
 use aqmlab_net::{Ecn, FNV_BASIS, FlowKey, Packet, fnv1a};
 
 use crate::routes::Side;
@@ -195,28 +196,15 @@ fn acknowledgement(tcp: &[u8]) -> Option<Ack> {
 }
 
 /// The SACK blocks among the options of a segment.
-fn sack_blocks(mut options: &[u8]) -> Vec<(u32, u32)> {
-    const END: u8 = 0;
-    const NOTHING: u8 = 1;
+fn sack_blocks(options: &[u8]) -> Vec<(u32, u32)> {
     const SACK: u8 = 5;
-    loop {
-        let (kind, length) = match *options {
-            [] | [END, ..] => return Vec::new(),
-            [NOTHING, ..] => (NOTHING, 1),
-            [kind, length, ..] => (kind, usize::from(length)),
-            [_] => return Vec::new(),
-        };
-        let Some(option) = options.get(..length).filter(|_| length > 0) else {
-            return Vec::new();
-        };
-        if kind == SACK && length > 2 {
-            let blocks = option[2..].chunks_exact(8);
-            return blocks
-                .map(|block| (double_word(block, 0), double_word(block, 4)))
-                .collect();
-        }
-        options = &options[length..];
-    }
+    let blocks = tcp_options(options).find_map(|option| option.strip_prefix(&[SACK]));
+    let blocks = blocks
+        .map_or(&[][..], |blocks| &blocks[1..])
+        .chunks_exact(8);
+    blocks
+        .map(|block| (double_word(block, 0), double_word(block, 4)))
+        .collect()
 }
 
 fn read_segment(tcp: &[u8]) -> Option<Segment> {
@@ -263,20 +251,9 @@ pub(crate) fn set_ce(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
 
-/// The Internet checksum (RFC 1071) of some bytes, which are followed by zeros.
-pub(crate) fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
-        .sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    use aqmlab_capture::checksum;
     use aqmlab_net::RandomStream;
 
     use super::*;

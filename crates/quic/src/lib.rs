@@ -14,7 +14,6 @@ mod congestion;
 mod connection;
 mod error;
 mod insight;
-mod ranges;
 mod rtt;
 mod send;
 mod space;

@@ -1,7 +1,7 @@
 //! The sending half of a stream. What it carries are bytes that nobody looks at: only how many there
 //! are, which were sent, lost and acknowledged.
 
-use crate::ranges::Ranges;
+use aqmlab_net::Ranges;
 
 /// A piece of a stream that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,13 +166,7 @@ impl Outgoing {
             self.lost.remove(from, to);
         }
         if from <= self.acked_below {
-            self.acked_below = self.acked_below.max(to);
-            while let Some((low, high)) = self.acked.first()
-                && low <= self.acked_below
-            {
-                self.acked_below = self.acked_below.max(high);
-                self.acked.forget_first();
-            }
+            self.acked_below = self.acked.absorb(self.acked_below.max(to));
         } else {
             self.acked.insert(from, to);
         }

@@ -3,10 +3,9 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_net::{Ecn, Time};
+use aqmlab_net::{Ecn, Ranges, Time};
 use aqmlab_tcp::Stamp;
 
-use crate::ranges::Ranges;
 use crate::send::Outgoing;
 use crate::streams::{Content, Contents};
 use crate::wire;

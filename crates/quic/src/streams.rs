@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_net::Role;
+use aqmlab_net::{Ranges, Role};
 
 use crate::error::Error;
-use crate::ranges::Ranges;
 use crate::send::{Blocked, Outgoing, Piece};
 use crate::table::Table;
 use crate::wire::{Frame, Writer, length, stream_head};

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use aqmlab_aqm::Discipline;
-use aqmlab_net::{Bytes, Time};
+use aqmlab_net::{Bytes, FNV_BASIS, Time, fnv1a};
 use aqmlab_parquet::recorder;
 use aqmlab_scenario::{FlowTrace, Record, Scenario};
 use aqmlab_tcp::Profile;
@@ -213,18 +213,15 @@ fn parses(case: &Case) -> bool {
     Scenario::parse(&text, &case.overrides, &mut read).is_ok()
 }
 
-/// FNV-1a, 64 bits.
 struct Hash(u64);
 
 impl Hash {
     const fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(FNV_BASIS)
     }
 
     fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0 = fnv1a(self.0, bytes.iter().copied());
     }
 }
 

@@ -4,6 +4,7 @@ use crate::common;
 
 use std::path::Path;
 
+use aqmlab_net::{FNV_BASIS, fnv1a};
 use aqmlab_parquet::recorder;
 use aqmlab_record::{Discard, RunError};
 use common::{parse, run};
@@ -518,11 +519,8 @@ fn a_run_can_be_stopped() {
     assert!(shares.is_sorted() && shares.len() > 10, "{shares:?}");
 }
 
-/// FNV-1a, 64 bits.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    fnv1a(FNV_BASIS, bytes.iter().copied())
 }
 
 #[test]

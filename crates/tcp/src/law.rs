@@ -263,7 +263,7 @@ impl Law {
             segments: report.marks,
         };
         let answers = self.answers_marks();
-        self.control.on_sample(&Sample {
+        let sample = Sample {
             now: report.now,
             profile: &self.profile,
             state: match report.recovering {
@@ -284,8 +284,8 @@ impl Law {
             in_flight_before: report.in_flight.0,
             in_flight: report.in_flight.1,
             window_limited: report.window_limited,
-        });
-        if self.control.limits_samples() {
+        };
+        if self.control.on_sample(&sample) {
             self.limit_by_application(report.in_flight.1);
         }
         self.losses.clear();
@@ -313,14 +313,6 @@ impl Law {
 
     /// In the first slow start HyStart++ opens the window, where it is wanted.
     fn open_by_hystart(&mut self, acked: u64, report: &Report) -> bool {
-        let profile = &self.profile;
-        let is_first = self.control.ssthresh() >= profile.initial_ssthresh.0;
-        if profile.slow_start_exit != SlowStartExit::HystartPlusPlus
-            || !is_first
-            || !self.control.in_slow_start(profile)
-        {
-            return false;
-        }
         let ack = Arrival {
             acked,
             rtt: report.rtt,
@@ -328,12 +320,8 @@ impl Law {
             max: self.max,
         };
         // Packets are paced: RFC 9406, section 4.3.
-        let (bytes, over) = self.hystart.on_ack(&ack, u64::MAX);
-        self.control.open_by(bytes);
-        if over {
-            self.control.set_ssthresh(self.control.window());
-        }
-        true
+        let (control, profile) = (&mut self.control, &self.profile);
+        self.hystart.opens(control, profile, &ack, u64::MAX)
     }
 }
 

@@ -27,13 +27,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::channel;
-use std::thread;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use aqmlab_net::Time;
 use aqmlab_record::{Flow, LinkStats, Metrics, Records, RunError, View};
-use aqmlab_scenario::Scenario;
+use aqmlab_scenario::{Dumbbell, Scenario};
+use rustix::process::Pid;
 
 use crate::bed::{Bed, DEVICE, FileLimit, Place};
 use crate::clock::Clock;
@@ -42,7 +43,8 @@ use crate::error::LiveError;
 use crate::gauge::{Gauge, LinkView};
 use crate::lane::Lane;
 use crate::ledger::Account;
-use crate::measure::{Health, LiveSummary, Meter};
+use crate::measure::{Health, LiveSummary, Meter, ThreadReport};
+use crate::outside::Outside;
 use crate::packet_log;
 use crate::path::Path;
 use crate::preflight;
@@ -53,7 +55,6 @@ use crate::tap::Tap;
 use crate::world::{GET_READY, ROUTER_PRIORITY, introduce};
 use crate::writing::Writing;
 
-use crate::outside::Outside;
 pub(crate) use addresses::NEAR;
 use addresses::{FAR, TEST};
 use broker::Broker;
@@ -113,6 +114,10 @@ pub enum Order {
     Kill,
 }
 
+/// Gets the time that has passed and what the directions to the program and from it are doing; says what
+/// to do with the program.
+type Tell<'a> = dyn FnMut(Time, [LinkView; 2]) -> Order + 'a;
+
 /// What a program's run showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShellSummary {
@@ -136,223 +141,407 @@ pub fn shell(
     settings: &ShellSettings,
     tell: &mut dyn FnMut(Time, [LinkView; 2]) -> Order,
 ) -> Result<ShellSummary, LiveError> {
-    let dumbbell = preflight::check_link(scenario)?;
-    if let Some(what) = preflight::missing() {
-        return Err(LiveError::Refused(what));
-    }
-    let has_users = users::are_in(scenario, dumbbell)?;
-    let file_limit = FileLimit::raise();
-    let routes = has_users.then(Arc::<Routes>::default);
-    let numbers = Arc::<Numbers>::default();
-    let mut paths = Side::BOTH.map(|from| {
-        let (routes, numbers) = (routes.clone(), numbers.clone());
-        Path::open(scenario, dumbbell, from, settings.jitter, routes, numbers)
-    });
-    let links = paths.iter().flat_map(Path::stats);
-    let mut metrics = Metrics::new(scenario, View::Sockets, links, records)?;
-    let packets = packet_log::start(scenario, &mut metrics, &mut paths, &numbers)?;
-    let capture = match &scenario.measure.capture {
-        Some(wanted) => match metrics.capture()? {
-            Some(out) => Some(tap_paths(&mut paths, out, wanted.snap_length.0)?),
-            None => None,
-        },
-        None => None,
-    };
-    let lanes = Lane::both(scenario, dumbbell.wifi.as_ref(), paths);
-    let gauges: [Gauge; 2] = Default::default();
-    let (bed, devices) = Bed::of(&places(settings, has_users))?;
-    let outside = Arc::new(Outside::default());
-    let (gate, errands) = match settings.reach.is_closed() {
-        true => (None, None),
-        false => {
-            let (gate, errands) = open_gate(&bed, &devices, settings.reach, has_users)?;
-            (Some(gate), Some(errands))
-        }
-    };
-    let has_far_end = settings.services || gate.is_some();
-    let clock = Clock::starting_in(match has_users {
-        true => GET_READY,
-        false => Duration::ZERO,
-    });
-    let start = scenario.measure.warm_up;
-    let end = AtomicU64::new((start + scenario.measure.duration).as_nanos());
-    let stop = AtomicBool::new(false);
-    let (introducing, introduced) = channel();
-    let run = users::Run {
-        scenario,
-        dumbbell,
-        bed: &bed,
-        clock,
-        end: &end,
-        stop: &stop,
-    };
-    // A table that cannot be written ends the run.
-    let tell = &mut |now: Time, links: [LinkView; 2]| match &packets {
+    let (session, parts, tables) = Session::prepare(scenario, records, settings)?;
+    let ran = session.run(parts, &mut |now, links| match &tables.packets {
+        // A table that cannot be written ends the run.
         Some(packets) if packets.is_over() => Order::Kill,
         _ => tell(now, links),
-    };
-    let ran = thread::scope(|scope| {
-        let gateway = gate.clone().zip(errands).map(|(gate, errands)| Gateway {
-            gate,
-            broker: Broker::start(scope, settings.reach),
-            has_services: settings.services,
-            errands,
-            outside: outside.clone(),
-        });
-        let served = match has_far_end {
-            true => {
-                let (introducing, outside) = (introducing.clone(), outside.clone());
-                let has_services = settings.services;
-                let started = far::start(scope, &bed, has_services, gateway, outside, introducing);
-                Some(started?)
-            }
-            false => None,
-        };
-        let users = match &routes {
-            Some(routes) => {
-                let shared = (routes, &numbers);
-                Ok(users::start(scope, run, shared, metrics, &introducing)?)
-            }
-            None => Err(metrics),
-        };
-        let routers = lanes.into_iter().zip(Side::BOTH).map(|(lane, from)| {
-            let (introducing, devices, end, stop) = (introducing.clone(), &devices, &end, &stop);
-            let gauges = &gauges;
-            let output: &dyn Output = match (&gate, from) {
-                (Some(gate), Side::Clients) => gate.as_ref(),
-                _ => &devices[from.other() as usize],
-            };
-            scope.spawn(move || {
-                let name = match from {
-                    Side::Servers => "router forward",
-                    Side::Clients => "router reverse",
-                };
-                introduce(name, ROUTER_PRIORITY, &introducing);
-                let direction = Direction {
-                    lane,
-                    input: &devices[from as usize],
-                    output,
-                    clock,
-                    start,
-                    end,
-                    stop,
-                    gauge: Some(&gauges[from as usize]),
-                };
-                direction.run()
-            })
-        });
-        let routers: Vec<_> = routers.collect();
-        let of_users = users.as_ref().map_or(0, |_| users::THREADS);
-        let threads = Side::BOTH.len() + usize::from(has_far_end) + of_users;
-        let threads = (0..threads).filter_map(|_| introduced.recv().ok());
-        let mut meter = Meter::new(threads.collect());
-        let warmed = warm_up((clock, start, &end), &gauges, tell);
-        meter.begin(clock.now());
-        let running = warmed
-            .and_then(|()| Running::start(scope, &bed, &settings.program, file_limit.of_caller()));
-        let outcome = running.and_then(|mut running| {
-            let status = watch(&mut running, &bed, &gauges, (clock, &end), tell);
-            meter.end(clock.now());
-            status.map(|status| (status, running.took()))
-        });
-        // Whatever happened, the threads end.
-        end.fetch_min(next_end(clock.now()), Relaxed);
-        stop.store(outcome.is_err(), Relaxed);
-        drop(served);
-        let routed: Vec<_> = routers
-            .into_iter()
-            .map(|router| router.join().expect("routers do not panic"))
-            .collect();
-        let mut load = match users {
-            Ok(users) => users.join().expect("users do not panic"),
-            Err(metrics) => users::Loaded::none(metrics),
-        };
-        if matches!(&outcome, Err(LiveError::Refused(what)) if what == NOT_WARM)
-            && !matches!(load.result, Err(LiveError::Run(RunError::Stopped)))
-        {
-            // The users failed first.
-            std::mem::replace(&mut load.result, Ok(()))?;
+    });
+    session.summarize(ran, tables)
+}
+
+/// Why there was no program.
+const NOT_WARM: &str = "the run was stopped in its warm-up: the program did not begin";
+
+/// The program's exit status, unless the time was over first, and what was done to the bed.
+type Watched = (Option<i32>, Vec<String>);
+
+/// What all threads of a run share. What is dropped first stands first.
+struct Session<'a> {
+    scenario: &'a Scenario,
+    dumbbell: &'a Dumbbell,
+    settings: &'a ShellSettings,
+    gate: Option<Arc<Gate>>,
+    outside: Arc<Outside>,
+    devices: [File; 2],
+    bed: Bed,
+    gauges: [Gauge; 2],
+    numbers: Arc<Numbers>,
+    /// Of the users beside the program, if there are any.
+    routes: Option<Arc<Routes>>,
+    file_limit: FileLimit,
+    clock: Clock,
+    /// When the measured span begins.
+    start: Time,
+    /// When it ends, and the run with it, in nanoseconds.
+    end: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// What single threads of a run have for themselves.
+struct Parts {
+    lanes: [Lane; 2],
+    metrics: Metrics,
+    errands: Option<tokio::sync::mpsc::Receiver<Errand>>,
+}
+
+/// What is written while it runs.
+struct Tables {
+    packets: Option<Writing<RunError>>,
+    capture: Option<Writing<io::Error>>,
+}
+
+/// What a run showed.
+struct Ran {
+    routed: [Routed; 2],
+    load: users::Loaded,
+    status: Option<i32>,
+    harm: Vec<String>,
+    /// How long the program ran.
+    took: Duration,
+    threads: BTreeMap<String, ThreadReport>,
+    machine_busy_share: f64,
+}
+
+impl<'a> Session<'a> {
+    /// Checks everything, and makes the bed.
+    fn prepare(
+        scenario: &'a Scenario,
+        records: Box<dyn Records>,
+        settings: &'a ShellSettings,
+    ) -> Result<(Self, Parts, Tables), LiveError> {
+        let dumbbell = preflight::check_link(scenario)?;
+        if let Some(what) = preflight::missing() {
+            return Err(LiveError::Refused(what));
         }
-        let ((status, harm), took) = outcome?;
-        let (threads, machine_busy_share) = meter.finish();
-        let health = Health {
-            valid: false,
-            reasons: Vec::new(),
-            router: Side::BOTH
-                .map(|from| from.direction().to_owned())
-                .into_iter()
-                .zip(routed.iter().map(|it| it.pacing.clone()))
-                .collect(),
-            load: load.report.clone(),
-            outside: None,
-            program: Some(ProgramReport {
-                time_s: took.as_secs_f64(),
-                controls: controls(&bed, &settings.tcp)?,
-                not_reached: Vec::new(),
+        let has_users = users::are_in(scenario, dumbbell)?;
+        let file_limit = FileLimit::raise();
+        let routes = has_users.then(Arc::<Routes>::default);
+        let numbers = Arc::<Numbers>::default();
+        let mut paths = Side::BOTH.map(|from| {
+            let (routes, numbers) = (routes.clone(), numbers.clone());
+            Path::open(scenario, dumbbell, from, settings.jitter, routes, numbers)
+        });
+        let links = paths.iter().flat_map(Path::stats);
+        let mut metrics = Metrics::new(scenario, View::Sockets, links, records)?;
+        let packets = packet_log::start(scenario, &mut metrics, &mut paths, &numbers)?;
+        let capture = match &scenario.measure.capture {
+            Some(wanted) => match metrics.capture()? {
+                Some(out) => Some(tap_paths(&mut paths, out, wanted.snap_length.0)?),
+                None => None,
+            },
+            None => None,
+        };
+        let lanes = Lane::both(scenario, dumbbell.wifi.as_ref(), paths);
+        let (bed, devices) = Bed::of(&places(settings, has_users))?;
+        let (gate, errands) = match settings.reach.is_closed() {
+            true => (None, None),
+            false => {
+                let (gate, errands) = open_gate(&bed, &devices, settings.reach, has_users)?;
+                (Some(gate), Some(errands))
+            }
+        };
+        let start = scenario.measure.warm_up;
+        let session = Self {
+            scenario,
+            dumbbell,
+            settings,
+            gate,
+            outside: Arc::default(),
+            devices,
+            bed,
+            gauges: Default::default(),
+            numbers,
+            routes,
+            file_limit,
+            clock: Clock::starting_in(match has_users {
+                true => GET_READY,
+                false => Duration::ZERO,
             }),
-            threads,
-            machine_busy_share,
-            device_drops: 0,
-            harm,
-            kernel: kernel_release(),
+            start,
+            end: AtomicU64::new((start + scenario.measure.duration).as_nanos()),
+            stop: AtomicBool::new(false),
         };
-        let account = match &routed[..] {
-            [
-                Routed {
-                    ledger: Some(down), ..
-                },
-                Routed {
-                    ledger: Some(up), ..
-                },
-            ] => Account::new(down, up),
-            _ => unreachable!("both directions keep a ledger of programs"),
+        let parts = Parts {
+            lanes,
+            metrics,
+            errands,
         };
+        Ok((session, parts, Tables { packets, capture }))
+    }
+
+    /// Runs the program, until it or the time ends.
+    fn run(&self, parts: Parts, tell: &mut Tell<'_>) -> Result<Ran, LiveError> {
+        let Parts {
+            lanes,
+            metrics,
+            errands,
+        } = parts;
+        let has_services = self.settings.services;
+        let (introducing, introduced) = channel();
+        thread::scope(|scope| {
+            let gateway = self
+                .gate
+                .clone()
+                .zip(errands)
+                .map(|(gate, errands)| Gateway {
+                    gate,
+                    broker: Broker::start(scope, self.settings.reach),
+                    has_services,
+                    errands,
+                    outside: self.outside.clone(),
+                });
+            let served = match has_services || gateway.is_some() {
+                true => {
+                    let (introducing, outside) = (introducing.clone(), self.outside.clone());
+                    let bed = &self.bed;
+                    let started =
+                        far::start(scope, bed, has_services, gateway, outside, introducing);
+                    Some(started?)
+                }
+                false => None,
+            };
+            let users = match &self.routes {
+                Some(routes) => {
+                    let run = users::Run {
+                        scenario: self.scenario,
+                        dumbbell: self.dumbbell,
+                        bed: &self.bed,
+                        clock: self.clock,
+                        end: &self.end,
+                        stop: &self.stop,
+                    };
+                    let shared = (routes, &self.numbers);
+                    Ok(users::start(scope, run, shared, metrics, &introducing)?)
+                }
+                None => Err(metrics),
+            };
+            let [down, up] = lanes;
+            let routers = [(down, Side::Servers), (up, Side::Clients)];
+            let routers =
+                routers.map(|(lane, from)| self.start_router(scope, lane, from, &introducing));
+            let of_users = users.as_ref().map_or(0, |_| users::THREADS);
+            let threads = Side::BOTH.len() + usize::from(served.is_some()) + of_users;
+            let threads = (0..threads).filter_map(|_| introduced.recv().ok());
+            let mut meter = Meter::new(threads.collect());
+            let warmed = self.warm_up(tell);
+            meter.begin(self.clock.now());
+            let running = warmed.and_then(|()| {
+                let limit = self.file_limit.of_caller();
+                Running::start(scope, &self.bed, &self.settings.program, limit)
+            });
+            let outcome = running.and_then(|mut running| {
+                let status = self.watch(&mut running, tell);
+                meter.end(self.clock.now());
+                status.map(|status| (status, running.took()))
+            });
+            // Whatever happened, the threads end.
+            self.end_now();
+            self.stop.store(outcome.is_err(), Relaxed);
+            drop(served);
+            let routed = routers.map(|router| router.join().expect("routers do not panic"));
+            let mut load = match users {
+                Ok(users) => users.join().expect("users do not panic"),
+                Err(metrics) => users::Loaded::none(metrics),
+            };
+            if matches!(&outcome, Err(LiveError::Refused(what)) if what == NOT_WARM)
+                && !matches!(load.result, Err(LiveError::Run(RunError::Stopped)))
+            {
+                // The users failed first.
+                std::mem::replace(&mut load.result, Ok(()))?;
+            }
+            let ((status, harm), took) = outcome?;
+            let (threads, machine_busy_share) = meter.finish();
+            Ok(Ran {
+                routed,
+                load,
+                status,
+                harm,
+                took,
+                threads,
+                machine_busy_share,
+            })
+        })
+    }
+
+    /// The direction of the link from a side.
+    fn start_router<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        lane: Lane,
+        from: Side,
+        introducing: &Sender<(&'static str, Pid)>,
+    ) -> ScopedJoinHandle<'scope, Routed> {
+        let introducing = introducing.clone();
+        let output: &dyn Output = match (&self.gate, from) {
+            (Some(gate), Side::Clients) => gate.as_ref(),
+            _ => &self.devices[from.other() as usize],
+        };
+        scope.spawn(move || {
+            let name = match from {
+                Side::Servers => "router forward",
+                Side::Clients => "router reverse",
+            };
+            introduce(name, ROUTER_PRIORITY, &introducing);
+            let direction = Direction {
+                lane,
+                input: &self.devices[from as usize],
+                output,
+                clock: self.clock,
+                start: self.start,
+                end: &self.end,
+                stop: &self.stop,
+                gauge: Some(&self.gauges[from as usize]),
+            };
+            direction.run()
+        })
+    }
+
+    /// Waits until the users beside the program have had the link for themselves. A signal ends the run.
+    fn warm_up(&self, tell: &mut Tell<'_>) -> Result<(), LiveError> {
+        loop {
+            thread::sleep(self.clock.until(self.start).min(LOOK_UP));
+            let now = self.clock.now();
+            if self.clock.until(self.start).is_zero() {
+                return Ok(());
+            }
+            let is_lost = now.as_nanos() >= self.end.load(Relaxed);
+            if is_lost || tell(now, self.views()) != Order::Continue {
+                return Err(LiveError::Refused(NOT_WARM.to_owned()));
+            }
+        }
+    }
+
+    /// Waits until the program or the time ends; then nothing of the program is left.
+    fn watch(&self, running: &mut Running, tell: &mut Tell<'_>) -> Result<Watched, LiveError> {
+        let mut harm = [const { None }; 2];
+        loop {
+            let last = Time::from_nanos(self.end.load(Relaxed));
+            let left = self.clock.until(last).min(LOOK_UP);
+            if let Some(status) = running.wait(left)? {
+                self.end_now();
+                return Ok((Some(status), harm.into_iter().flatten().collect()));
+            }
+            let now = self.clock.now();
+            for side in Side::BOTH {
+                let seen = &mut harm[side as usize];
+                if seen.is_none() {
+                    let name = side.name();
+                    *seen = self.bed.harm(side).map(|what| {
+                        let now = now.as_secs_f64();
+                        format!("bed: the device of the {name} {what} {now:.1} s into the run")
+                    });
+                }
+            }
+            if now >= last {
+                running.end(GRACE)?;
+                return Ok((None, harm.into_iter().flatten().collect()));
+            }
+            match tell(now, self.views()) {
+                Order::Continue => {}
+                Order::Signal(number) => running.signal(number),
+                Order::Kill => running.kill(),
+            }
+        }
+    }
+
+    /// The run ends as soon as it may: both directions have still to get there.
+    fn end_now(&self) {
+        let grain = GRAIN.as_nanos();
+        let end = (self.clock.now().as_nanos() / grain + 2) * grain;
+        self.end.fetch_min(end, Relaxed);
+    }
+
+    /// What both directions are doing.
+    fn views(&self) -> [LinkView; 2] {
+        self.gauges.each_ref().map(Gauge::read)
+    }
+
+    /// What the run showed.
+    fn summarize(
+        self,
+        ran: Result<Ran, LiveError>,
+        tables: Tables,
+    ) -> Result<ShellSummary, LiveError> {
+        let Tables { packets, capture } = tables;
+        let missing = packets.map(|it| it.finish("packets.parquet")).transpose()?;
+        let ran = ran?;
+        let mut health = self.health(&ran)?;
+        let Ran {
+            routed,
+            mut load,
+            status,
+            ..
+        } = ran;
+        load.result?;
+        let metrics = &mut load.metrics;
+        let ledgers = routed.each_ref().map(|it| it.ledger.as_ref());
+        let [Some(down), Some(up)] = ledgers else {
+            unreachable!("both directions keep a ledger of programs");
+        };
+        let account = Account::new(down, up);
+        health.harm.extend(missing.flatten());
+        if let Some(capture) = capture {
+            let harm = capture.finish("capture");
+            let harm = harm.unwrap_or_else(|error| Some(format!("capture: {error}")));
+            health.harm.extend(harm);
+        }
         let (links, stations): (Vec<_>, Vec<_>) =
             routed.into_iter().map(|it| (it.links, it.stations)).unzip();
-        load.metrics
-            .on_air(stations.into_iter().flatten().collect());
-        let links: Vec<LinkStats> = links.into_iter().flatten().collect();
-        Ok::<_, LiveError>((links, account, health, status, load))
-    });
-    let missing = packets.map(|it| it.finish("packets.parquet")).transpose()?;
-    let (mut links, account, mut health, status, mut load) = ran?;
-    load.result?;
-    let metrics = &mut load.metrics;
-    health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
-    health.harm.extend(missing.flatten());
-    if let Some(capture) = capture {
-        let harm = capture.finish("capture");
-        let harm = harm.unwrap_or_else(|error| Some(format!("capture: {error}")));
-        health.harm.extend(harm);
+        metrics.on_air(stations.into_iter().flatten().collect());
+        let mut links: Vec<LinkStats> = links.into_iter().flatten().collect();
+        let report = self.outside.report();
+        health.load.local_failures += report.local_failures;
+        let first = &mut health.load.first_failure;
+        *first = first.take().or(report.first_failure.clone());
+        health.outside = self.gate.is_some().then_some(report);
+        health.judge();
+        let end = Time::from_nanos(self.end.load(Relaxed));
+        let measured = end.saturating_sub(self.start);
+        metrics.bring_end_forward(end);
+        let bottleneck = &self.dumbbell.bottleneck;
+        let rtt = bottleneck.forward.delay + bottleneck.reverse.delay;
+        enter_account(metrics, &account, rtt);
+        if let Some(program) = &mut health.program {
+            program.not_reached = not_reached(&account, self.settings);
+        }
+        let mut scenario = self.scenario.clone();
+        scenario.measure.duration = measured;
+        let departures: u64 = health.router.values().map(|pacing| pacing.departures).sum();
+        let events = departures + load.events;
+        let summary = load.metrics.finish(&scenario, &mut links, events)?;
+        Ok(ShellSummary {
+            summary: LiveSummary {
+                summary,
+                live: health,
+            },
+            measured,
+            status,
+        })
     }
-    let report = outside.report();
-    health.load.local_failures += report.local_failures;
-    let first = &mut health.load.first_failure;
-    *first = first.take().or(report.first_failure.clone());
-    health.outside = gate.is_some().then_some(report);
-    health.judge();
-    let end = Time::from_nanos(end.load(Relaxed));
-    let measured = end.saturating_sub(start);
-    metrics.bring_end_forward(end);
-    let bottleneck = &dumbbell.bottleneck;
-    let rtt = bottleneck.forward.delay + bottleneck.reverse.delay;
-    enter_account(metrics, &account, rtt);
-    if let Some(program) = &mut health.program {
-        program.not_reached = not_reached(&account, settings);
+
+    /// How well the run went, as far as that is known before it is judged.
+    fn health(&self, ran: &Ran) -> Result<Health, LiveError> {
+        let pacing = ran.routed.iter().map(|it| it.pacing.clone());
+        let names = Side::BOTH.map(|from| from.direction().to_owned());
+        Ok(Health {
+            valid: false,
+            reasons: Vec::new(),
+            router: names.into_iter().zip(pacing).collect(),
+            load: ran.load.report.clone(),
+            outside: None,
+            program: Some(ProgramReport {
+                time_s: ran.took.as_secs_f64(),
+                controls: controls(&self.bed, &self.settings.tcp)?,
+                not_reached: Vec::new(),
+            }),
+            threads: ran.threads.clone(),
+            machine_busy_share: ran.machine_busy_share,
+            device_drops: Side::BOTH.iter().map(|it| self.bed.device_drops(*it)).sum(),
+            harm: ran.harm.clone(),
+            kernel: kernel_release(),
+        })
     }
-    let mut scenario = scenario.clone();
-    scenario.measure.duration = measured;
-    let departures: u64 = health.router.values().map(|pacing| pacing.departures).sum();
-    let events = departures + load.events;
-    let summary = load.metrics.finish(&scenario, &mut links, events)?;
-    Ok(ShellSummary {
-        summary: LiveSummary {
-            summary,
-            live: health,
-        },
-        measured,
-        status,
-    })
 }
 
 /// Places that a program asked for and that did not answer. Datagrams need no answer: of these only
@@ -431,76 +620,6 @@ fn enter_account(metrics: &mut Metrics, account: &Account, rtt: Time) {
     let [received, sent] = account.in_fragments;
     metrics.on_downloaded(CLASS, received);
     metrics.on_uploaded(CLASS, sent);
-}
-
-/// Why there was no program.
-const NOT_WARM: &str = "the run was stopped in its warm-up: the program did not begin";
-
-/// Waits until the users beside the program have had the link for themselves. A signal ends the run.
-fn warm_up(
-    (clock, start, end): (Clock, Time, &AtomicU64),
-    gauges: &[Gauge; 2],
-    tell: &mut dyn FnMut(Time, [LinkView; 2]) -> Order,
-) -> Result<(), LiveError> {
-    loop {
-        thread::sleep(clock.until(start).min(LOOK_UP));
-        let now = clock.now();
-        if clock.until(start).is_zero() {
-            return Ok(());
-        }
-        let is_lost = now.as_nanos() >= end.load(Relaxed);
-        if is_lost || tell(now, gauges.each_ref().map(Gauge::read)) != Order::Continue {
-            return Err(LiveError::Refused(NOT_WARM.to_owned()));
-        }
-    }
-}
-
-/// The program's exit status, unless the time was over first, and what was done to the bed.
-type Watched = (Option<i32>, Vec<String>);
-
-/// Waits until the program or the time ends; then nothing of the program is left.
-fn watch(
-    running: &mut Running,
-    bed: &Bed,
-    gauges: &[Gauge; 2],
-    (clock, end): (Clock, &AtomicU64),
-    tell: &mut dyn FnMut(Time, [LinkView; 2]) -> Order,
-) -> Result<Watched, LiveError> {
-    let mut harm = [const { None }; 2];
-    loop {
-        let last = Time::from_nanos(end.load(Relaxed));
-        let left = clock.until(last).min(LOOK_UP);
-        if let Some(status) = running.wait(left)? {
-            end.fetch_min(next_end(clock.now()), Relaxed);
-            return Ok((Some(status), harm.into_iter().flatten().collect()));
-        }
-        let now = clock.now();
-        for side in Side::BOTH {
-            let seen = &mut harm[side as usize];
-            if seen.is_none() {
-                let name = side.name();
-                *seen = bed.harm(side).map(|what| {
-                    let now = now.as_secs_f64();
-                    format!("bed: the device of the {name} {what} {now:.1} s into the run")
-                });
-            }
-        }
-        if now >= last {
-            running.end(GRACE)?;
-            return Ok((None, harm.into_iter().flatten().collect()));
-        }
-        match tell(now, gauges.each_ref().map(Gauge::read)) {
-            Order::Continue => {}
-            Order::Signal(number) => running.signal(number),
-            Order::Kill => running.kill(),
-        }
-    }
-}
-
-/// When a run ends that has to end now, in nanoseconds: both directions have still to get there.
-fn next_end(now: Time) -> u64 {
-    let grain = GRAIN.as_nanos();
-    (now.as_nanos() / grain + 2) * grain
 }
 
 /// Has a capture take what crosses the link; the thread that writes it.

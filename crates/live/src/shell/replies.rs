@@ -5,12 +5,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 
+use aqmlab_capture::checksum;
 use rustix::net::{
     AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, sendto, socket_with,
 };
 
 use super::addresses::FAR;
-use crate::ip::{checksum, double_word, payload};
+use crate::ip::{double_word, payload};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;

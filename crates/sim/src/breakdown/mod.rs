@@ -32,6 +32,8 @@ pub(crate) mod paths;
 mod story;
 #[cfg(all(test, feature = "breakdown"))]
 mod tests;
+#[cfg(feature = "breakdown")]
+mod waiting;
 
 use aqmlab_aqm::{Backlog, Reason};
 use aqmlab_link::{Served, Transmission};

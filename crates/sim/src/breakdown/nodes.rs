@@ -662,7 +662,7 @@ impl Nodes {
 
     /// The next event of its path.
     fn write(&mut self, vector: Vector, row: StoryRow) {
-        let last = self.story.say(self.last(vector), row);
+        let last = self.story.push(self.last(vector), row);
         self.marks[vector as usize].last = last;
     }
 
@@ -684,7 +684,8 @@ impl Nodes {
     fn write_at_port(&mut self, trip: Vector, now: Time) {
         let last = self.last(trip);
         if last > 0 {
-            self.story.say(last, StoryRow::new(StoryEvent::AtPort, now));
+            self.story
+                .push(last, StoryRow::new(StoryEvent::AtPort, now));
         }
     }
 
@@ -761,15 +762,15 @@ impl Nodes {
     }
 
     /// The segment of a trip was dropped.
-    pub(super) fn tell_drop(&mut self, trip: Vector, row: StoryRow) {
+    pub(super) fn note_drop(&mut self, trip: Vector, row: StoryRow) {
         let last = self.last(trip);
         if last > 0 {
-            self.story.say(last, row);
+            self.story.push(last, row);
         }
     }
 
     /// The exchange is over. The caller gives up its share of what was before.
-    pub(super) fn tell_end(&mut self, vector: Vector, now: Time) -> Vector {
+    pub(super) fn end(&mut self, vector: Vector, now: Time) -> Vector {
         let child = self.child(vector, Step::Nothing);
         self.write(child, StoryRow::new(StoryEvent::Answered, now));
         child

@@ -3,14 +3,11 @@
 #[cfg(feature = "quic")]
 mod quic;
 
-use std::collections::VecDeque;
-
 use aqmlab_aqm::Reason;
 use aqmlab_link::Served;
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{
-    Breakdown, Exchange, LossOnPath, LostSegment, Metrics, ON_WIRE, Part, PathCount, StoryEvent,
-    StoryRow,
+    Breakdown, Exchange, LossOnPath, LostSegment, Metrics, ON_WIRE, Part, StoryEvent, StoryRow,
 };
 #[cfg(feature = "quic")]
 use aqmlab_stacks::End as StackEnd;
@@ -20,18 +17,9 @@ use super::Causes;
 use super::label::Label;
 use super::loss::Place;
 use super::nodes::{NONE, Nodes, Vector};
+use super::waiting::{Course, Due, Firsts, Kind, Waiting};
 use crate::event::Event;
 use crate::options::Ticket;
-
-/// A segment that is not acknowledged: its first transmission.
-///
-/// Sequence numbers are cut to 32 bits: fewer are out at a time.
-#[derive(Debug)]
-struct First {
-    seq: u32,
-    end: u32,
-    trip: Vector,
-}
 
 /// What paths have to know of a segment that leaves.
 #[derive(Clone, Copy, Debug)]
@@ -40,25 +28,6 @@ struct Sent {
     ack: u64,
     len: u32,
     flags: Flags,
-}
-
-/// The timers that find losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Retransmission,
-    Probe,
-    Reordering,
-    /// QUIC's probe time-out.
-    #[cfg(feature = "quic")]
-    QuicProbe,
-}
-
-/// A timer that has expired: since when it ran, and until when.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    kind: Kind,
-    from: Time,
-    to: Time,
 }
 
 /// The timers of an end that has done nothing yet.
@@ -75,37 +44,21 @@ const NO_TIMERS: Timers = Timers {
 /// One end of a connection.
 #[derive(Debug)]
 struct End {
-    /// Behind the highest byte sent.
-    max: u64,
-    /// In the order of sequence numbers, without overlaps.
-    firsts: VecDeque<First>,
-    /// Timers that have expired since the oldest of them was sent; in the order of time, without
-    /// overlaps.
-    runs: Vec<Run>,
+    firsts: Firsts,
+    waiting: Waiting,
     /// Its timers, when it had last done something.
     timers: Timers,
     /// When each timer was set last.
     set_at: [Time; 3],
-    /// What set the timer that holds segments back, the delayed ACK, and the pause.
-    hold: (Vector, Label),
-    delayed: Vector,
+    /// What set its pause.
     pause: Vector,
-    /// It has sent something because of the event that is being handled.
-    has_sent: bool,
 }
 
 /// A connection, and the exchange on it.
 #[derive(Debug)]
 struct Connection {
     is_open: bool,
-    /// When the exchange began.
-    origin: Time,
-    /// The cause of what happens now.
-    current: Vector,
-    /// What the trips of segments waited for that leave now.
-    label: Label,
-    /// The cause is a timer of the end that acts.
-    by_timer: bool,
+    course: Course,
     ends: [End; 2],
 }
 
@@ -122,184 +75,55 @@ pub(crate) struct Paths {
     datagrams: quic::Datagrams,
 }
 
-/// The vector of what is sent again now, by that of its first transmission, whose trip it is; and what
-/// that waited for. `runs`: the timers of its end.
-fn detour(
-    (trip, runs): (Vector, &[Run]),
-    origin: Time,
-    now: Time,
-    nodes: &mut Nodes,
-) -> (Vector, Label) {
-    let first = nodes.departure(trip);
-    let mut vector = nodes.again(&first, origin);
-    let mut gap = Part::RecoveryFast;
-    for run in runs {
-        if run.to <= nodes.until(vector) || run.from >= now {
-            continue;
-        }
-        // RACK sets its timer for segments that have left before.
-        if run.kind == Kind::Reordering && run.from <= first.sent {
-            continue;
-        }
-        if run.from > nodes.until(vector) {
-            vector = nodes.charge(vector, Part::RecoveryBeforeTimer, run.from, None);
-        }
-        let (part, count) = run.kind.finds(first.segment);
-        vector = nodes.charge(vector, part, run.to.min(now), count);
-        gap = Part::RecoveryBehindTimer;
-    }
-    let has_arrived = first.lost.is_none() && !first.is_under_way;
-    let count = has_arrived.then_some(PathCount::FirstCopiesArrived);
-    vector = nodes.charge(vector, gap, now, count);
-    if let Some(place) = first.lost {
-        vector = nodes.note_loss(vector, now - first.sent, place.pack(first.segment));
-    }
-    (vector, first.label)
-}
-
-/// Timers that have expired before the oldest segment was sent, whose trip it is, are of no interest.
-#[cold]
-fn forget_runs(runs: &mut Vec<Run>, oldest: Option<Vector>, nodes: &Nodes) {
-    match oldest {
-        Some(oldest) => {
-            let sent = nodes.departure(oldest).sent;
-            runs.retain(|run| run.to > sent);
-        }
-        None => runs.clear(),
-    }
-}
-
-impl Kind {
-    /// What waiting for it is, if it finds the loss of such a segment.
-    const fn finds(self, segment: LostSegment) -> (Part, Option<PathCount>) {
-        match (self, segment) {
-            (Self::Retransmission, LostSegment::Syn) => {
-                (Part::SynTimeout, Some(PathCount::SynTimeouts))
-            }
-            (Self::Retransmission, _) => (Part::Timeout, Some(PathCount::Timeouts)),
-            (Self::Probe, _) => (Part::TailLossProbe, Some(PathCount::TailLossProbes)),
-            (Self::Reordering, _) => (Part::ReorderingTimer, None),
-            #[cfg(feature = "quic")]
-            (Self::QuicProbe, LostSegment::Handshake) => (
-                Part::HandshakeProbeTimeout,
-                Some(PathCount::HandshakeProbeTimeouts),
-            ),
-            #[cfg(feature = "quic")]
-            (Self::QuicProbe, _) => (Part::ProbeTimeout, Some(PathCount::ProbeTimeouts)),
-        }
-    }
-}
-
 impl End {
     fn new() -> Self {
         Self {
-            max: 0,
-            firsts: VecDeque::new(),
-            runs: Vec::new(),
+            firsts: Firsts::default(),
+            waiting: Waiting::NONE,
             timers: NO_TIMERS,
             set_at: [Time::ZERO; 3],
-            hold: (NONE, Label::Exchange),
-            delayed: NONE,
             pause: NONE,
-            has_sent: false,
         }
-    }
-
-    /// Number of the first transmission that has this byte.
-    fn find(&self, seq: u64) -> Option<usize> {
-        let is_up_to = |number: u32| (seq as u32).wrapping_sub(number) as i32 >= 0;
-        let behind = self.firsts.partition_point(|first| is_up_to(first.end));
-        let first = self.firsts.get(behind)?;
-        is_up_to(first.seq).then_some(behind)
     }
 
     /// As it was when it was new.
     fn clear(&mut self, nodes: &mut Nodes) {
-        for first in self.firsts.drain(..) {
-            nodes.release(first.trip);
-        }
-        for vector in [self.hold.0, self.delayed, self.pause] {
-            nodes.release(vector);
-        }
-        let (firsts, runs) = (&mut self.firsts, &mut self.runs);
-        runs.clear();
-        *self = Self {
-            firsts: std::mem::take(firsts),
-            runs: std::mem::take(runs),
-            ..Self::new()
-        };
-    }
-
-    /// Segments before `una` are acknowledged.
-    fn forget_acknowledged(&mut self, una: u64, nodes: &mut Nodes) {
-        while let Some(first) = self.firsts.front()
-            && (una as u32).wrapping_sub(first.end) as i32 >= 0
-        {
-            nodes.release_first(first.trip);
-            self.firsts.pop_front();
-        }
+        self.firsts.clear(nodes);
+        self.waiting.clear(nodes);
+        nodes.release(self.pause);
+        (self.timers, self.set_at, self.pause) = (NO_TIMERS, [Time::ZERO; 3], NONE);
     }
 }
 
 impl Connection {
-    /// Another vector is the current one, of which the caller gives up its share.
-    #[inline(always)]
-    fn set_current(&mut self, vector: Vector, nodes: &mut Nodes) {
-        let before = std::mem::replace(&mut self.current, vector);
-        nodes.release(before);
-    }
-
-    /// The current vector accounts up to now. Where the event said nothing of its cause, that is
-    /// the last one of this end.
-    #[inline(always)]
-    fn settle(&mut self, now: Time, nodes: &mut Nodes) {
-        if nodes.until(self.current) < now {
-            self.current = nodes.charge(self.current, Part::OtherTimer, now, None);
-        }
-    }
-
-    /// The vector of a moment at which something was set, which has ended now: its time is that
-    /// part's.
-    fn ended(
-        &self,
-        vector: Vector,
-        (part, count): (Part, Option<PathCount>),
-        now: Time,
-        nodes: &mut Nodes,
-    ) -> Vector {
-        let vector = nodes.rebased(vector, self.origin);
-        nodes.charge(vector, part, now, count)
-    }
-
-    /// The vector of a segment that is sent again now, by that of its first transmission; and what that
-    /// waited for.
-    fn detour(&self, role: Role, number: usize, now: Time, nodes: &mut Nodes) -> (Vector, Label) {
-        let end = &self.ends[role as usize];
-        let first = (end.firsts[number].trip, &end.runs[..]);
-        detour(first, self.origin, now, nodes)
-    }
-
     /// A segment leaves: its trip.
     #[inline(always)]
     fn leaves(&mut self, sender: Role, segment: &Sent, now: Time, nodes: &mut Nodes) -> Vector {
-        self.settle(now, nodes);
+        let Self { course, ends, .. } = self;
+        course.settle(now, nodes);
         let flags = segment.flags;
         let (is_syn, has_fin) = (flags.has(Flags::SYN), flags.has(Flags::FIN));
         let end_seq = segment.seq + u64::from(segment.len) + u64::from(is_syn) + u64::from(has_fin);
-        let label = if is_syn { Label::Handshake } else { self.label };
-        let end = &mut self.ends[sender as usize];
-        end.has_sent = true;
-        let (max, is_pure_ack) = (end.max, end_seq == segment.seq);
+        let label = if is_syn {
+            Label::Handshake
+        } else {
+            course.label
+        };
+        let End {
+            firsts, waiting, ..
+        } = &mut ends[sender as usize];
+        waiting.has_sent = true;
+        let (max, is_pure_ack) = (firsts.max, end_seq == segment.seq);
         let is_again = segment.seq < max && !is_pure_ack;
         // The peer's repeated SYN makes this end repeat its answer: that is the cause.
-        let answers_again = is_syn && flags.has(Flags::ACK) && !self.by_timer;
+        let answers_again = is_syn && flags.has(Flags::ACK) && !course.by_timer;
         let known = match is_again && !answers_again {
-            true => end.find(segment.seq),
+            true => firsts.find(segment.seq),
             false => None,
         };
         let (cause, label) = match known {
-            Some(number) => self.detour(sender, number, now, nodes),
-            None => (nodes.share(self.current), label),
+            Some(first) => waiting.detour(first, course.origin, now, nodes),
+            None => (nodes.share(course.current), label),
         };
         let kind = match segment.len {
             _ if is_syn => LostSegment::Syn,
@@ -309,13 +133,7 @@ impl Connection {
         let is_first = end_seq > max && !is_pure_ack;
         let trip = nodes.depart(cause, (label, kind), is_first);
         if is_first {
-            let end = &mut self.ends[sender as usize];
-            end.max = end_seq;
-            end.firsts.push_back(First {
-                seq: segment.seq.max(max) as u32,
-                end: end_seq as u32,
-                trip,
-            });
+            firsts.push(segment.seq, end_seq, trip);
         }
         if nodes.is_followed(trip) {
             let row = StoryRow {
@@ -408,9 +226,10 @@ impl Paths {
         if !connection.is_open {
             return None;
         }
-        connection.settle(now, nodes);
-        debug_assert_eq!(connection.origin, start, "it is another exchange");
-        let (parts, counts, (time, word)) = nodes.sums(connection.current);
+        let course = &mut connection.course;
+        course.settle(now, nodes);
+        debug_assert_eq!(course.origin, start, "it is another exchange");
+        let (parts, counts, (time, word)) = nodes.sums(course.current);
         debug_assert_eq!(
             parts.iter().sum::<u64>(),
             (now - start).as_nanos(),
@@ -434,10 +253,10 @@ impl Paths {
 
     /// The exchange of a connection is over: its events, if it is followed.
     fn end_story(&mut self, slot: u32, now: Time, metrics: &mut Metrics) {
-        if let Some((connection, nodes)) = self.at(slot)
-            && nodes.is_followed(connection.current)
+        if let Some((Connection { course, .. }, nodes)) = self.at(slot)
+            && nodes.is_followed(course.current)
         {
-            connection.current = nodes.tell_end(connection.current, now);
+            course.current = nodes.end(course.current, now);
             nodes.story.take().for_each(|row| metrics.on_story(&row));
         }
     }
@@ -475,33 +294,32 @@ impl Causes for Paths {
         if self.connections.len() <= slot {
             self.connections.resize_with(slot + 1, || Connection {
                 is_open: false,
-                origin: Time::ZERO,
-                current: NONE,
-                label: Label::Exchange,
-                by_timer: false,
+                course: Course::NONE,
                 ends: [End::new(), End::new()],
             });
         }
         let connection = &mut self.connections[slot];
-        (connection.is_open, connection.origin) = (true, now);
-        (connection.label, connection.by_timer) = (Label::Exchange, false);
-        connection.current = self.nodes.begin(now, is_followed);
+        connection.is_open = true;
+        connection.course = Course {
+            origin: now,
+            current: self.nodes.begin(now, is_followed),
+            ..Course::NONE
+        };
     }
 
     fn asks(&mut self, slot: u32, now: Time) {
-        if let Some((connection, nodes)) = self.at(slot) {
-            connection.origin = now;
-            connection.label = Label::Exchange;
-            let is_followed = nodes.is_followed(connection.current);
+        if let Some((Connection { course, .. }, nodes)) = self.at(slot) {
+            (course.origin, course.label) = (now, Label::Exchange);
+            let is_followed = nodes.is_followed(course.current);
             let vector = nodes.begin(now, is_followed);
-            connection.set_current(vector, nodes);
+            course.set_current(vector, nodes);
         }
     }
 
     fn closes(&mut self, slot: u32) {
         if let Some((connection, nodes)) = self.at(slot) {
             connection.is_open = false;
-            connection.set_current(NONE, nodes);
+            connection.course.set_current(NONE, nodes);
             for end in &mut connection.ends {
                 end.clear(nodes);
             }
@@ -526,79 +344,53 @@ impl Causes for Paths {
             true => limit().map(Label::from),
             false => None,
         };
-        connection.label = waited_for.unwrap_or(Label::Exchange);
-        connection.by_timer = false;
-        let label = is_pure_ack.then_some(connection.label);
-        let vector = nodes.arrives(trip, label, connection.origin, now);
-        connection.set_current(vector, nodes);
+        let what = (is_pure_ack, waited_for);
+        connection.course.arrives(trip, what, now, nodes);
     }
 
     fn expires(&mut self, slot: u32, role: Role, now: Time, paced: bool) {
         let Some((connection, nodes)) = self.at(slot) else {
             return;
         };
-        (connection.by_timer, connection.label) = (true, Label::Recovery);
-        let end = &mut connection.ends[role as usize];
+        let (course, end) = (&mut connection.course, &mut connection.ends[role as usize]);
+        (course.by_timer, course.label) = (true, Label::Recovery);
         let timers = end.timers;
-        let is_due = |time: Time| timers.outstanding && time <= now;
-        let kind = if is_due(timers.reordering) {
-            Some(Kind::Reordering)
-        } else if is_due(timers.probe) {
-            Some(Kind::Probe)
-        } else if is_due(timers.retransmission) {
-            Some(Kind::Retransmission)
-        } else {
-            None
+        let kinds = [
+            (timers.reordering, Kind::Reordering),
+            (timers.probe, Kind::Probe),
+            (timers.retransmission, Kind::Retransmission),
+        ];
+        let is_due = |&(time, _): &(Time, Kind)| timers.outstanding && time <= now;
+        let hold = match paced {
+            true => Part::Pacing,
+            false => Part::OtherTimer,
         };
-        let vector = if let Some(kind) = kind {
-            let before = end.runs.last().map_or(Time::ZERO, |run| run.to);
-            let from = end.set_at[kind as usize].max(before);
-            end.runs.push(Run {
-                kind,
-                from,
-                to: now,
-            });
-            let oldest = end.find(timers.una);
-            oldest.map(|number| connection.detour(role, number, now, nodes).0)
-        } else if timers.hold <= now && end.hold.0 != NONE {
-            let (vector, label) = std::mem::replace(&mut end.hold, (NONE, Label::Exchange));
-            connection.label = label;
-            let part = match paced {
-                true => Part::Pacing,
-                false => Part::OtherTimer,
-            };
-            Some(connection.ended(vector, (part, None), now, nodes))
-        } else if timers.delayed_ack <= now && end.delayed != NONE {
-            let vector = std::mem::replace(&mut end.delayed, NONE);
-            let what = (Part::DelayedAck, Some(PathCount::DelayedAcks));
-            Some(connection.ended(vector, what, now, nodes))
-        } else {
-            None
+        let due = Due {
+            finds: kinds
+                .into_iter()
+                .find(is_due)
+                .map(|(_, kind)| (kind, end.set_at[kind as usize])),
+            hold: (timers.hold <= now).then_some(hold),
+            delayed: timers.delayed_ack <= now,
         };
-        match vector {
-            Some(vector) => connection.set_current(vector, nodes),
-            None => connection.settle(now, nodes),
-        }
+        let oldest = end.firsts.find(timers.una);
+        end.waiting.expire(due, oldest, course, now, nodes);
     }
 
     fn pauses(&mut self, slot: u32, role: Role, now: Time) {
-        if let Some((connection, nodes)) = self.at(slot) {
-            connection.settle(now, nodes);
-            let vector = nodes.share(connection.current);
-            let pause = &mut connection.ends[role as usize].pause;
-            nodes.release(std::mem::replace(pause, vector));
+        if let Some((Connection { course, ends, .. }, nodes)) = self.at(slot) {
+            course.settle(now, nodes);
+            course.set(&mut ends[role as usize].pause, true, nodes);
         }
     }
 
     fn resumes(&mut self, slot: u32, role: Role, now: Time) {
-        if let Some((connection, nodes)) = self.at(slot)
-            && connection.ends[role as usize].pause != NONE
+        if let Some((Connection { course, ends, .. }, nodes)) = self.at(slot)
+            && ends[role as usize].pause != NONE
         {
-            (connection.by_timer, connection.label) = (false, Label::Exchange);
-            let pause = &mut connection.ends[role as usize].pause;
-            let vector = std::mem::replace(pause, NONE);
-            let vector = connection.ended(vector, (Part::Application, None), now, nodes);
-            connection.set_current(vector, nodes);
+            (course.by_timer, course.label) = (false, Label::Exchange);
+            let pause = &mut ends[role as usize].pause;
+            course.end(pause, (Part::Application, None), now, nodes);
         }
     }
 
@@ -606,8 +398,8 @@ impl Causes for Paths {
         if let Some(breakdown) = self.answered(slot, exchange.start, exchange.end) {
             metrics.on_breakdown(exchange, &breakdown);
             self.end_story(slot, exchange.end, metrics);
-            if let Some((connection, nodes)) = self.at(slot) {
-                connection.current = nodes.finished(connection.current);
+            if let Some((Connection { course, .. }, nodes)) = self.at(slot) {
+                course.current = nodes.finished(course.current);
             }
         }
     }
@@ -625,7 +417,7 @@ impl Causes for Paths {
             return;
         };
         let after = timers();
-        let end = &mut connection.ends[role as usize];
+        let (course, end) = (&connection.course, &mut connection.ends[role as usize]);
         let before = &end.timers;
         let has_moved = after.una > before.una;
         // A deadline on a clock with ticks often does not change when it is set again.
@@ -634,7 +426,7 @@ impl Causes for Paths {
         {
             end.set_at[Kind::Retransmission as usize] = now;
         }
-        let has_sent = std::mem::take(&mut end.has_sent);
+        let has_sent = std::mem::take(&mut end.waiting.has_sent);
         let is_set = after.delayed_ack < Time::NEVER;
         let is_set_again = after.delayed_ack != before.delayed_ack || (is_set && has_sent);
         if (after.probe, after.reordering, after.hold)
@@ -649,27 +441,20 @@ impl Causes for Paths {
                 }
             }
             if after.hold != before.hold {
-                let held = match after.hold < Time::NEVER {
-                    true => (nodes.share(connection.current), connection.label),
-                    false => (NONE, Label::Exchange),
-                };
-                nodes.release(std::mem::replace(&mut end.hold, held).0);
+                end.waiting
+                    .set_hold(after.hold < Time::NEVER, course, nodes);
             }
         }
         end.timers = after;
         if is_set_again {
-            let delayed = match is_set {
-                true => nodes.share(connection.current),
-                false => NONE,
-            };
-            nodes.release(std::mem::replace(&mut end.delayed, delayed));
+            course.set(&mut end.waiting.delayed, is_set, nodes);
         }
         if has_moved {
-            end.forget_acknowledged(after.una, nodes);
+            let give_up = |trip| nodes.release_first(trip);
+            end.firsts.forget_acknowledged(after.una, give_up);
         }
-        if !end.runs.is_empty() {
-            let oldest = end.firsts.front().map(|first| first.trip);
-            forget_runs(&mut end.runs, oldest, nodes);
+        if !end.waiting.runs.is_empty() {
+            end.waiting.forget_runs(end.firsts.oldest(), nodes);
         }
     }
 
@@ -777,7 +562,7 @@ impl Causes for Paths {
             reason,
             ..StoryRow::new(StoryEvent::Dropped, now)
         };
-        self.nodes.tell_drop(trip, row);
+        self.nodes.note_drop(trip, row);
         let place = self.place(port, reason);
         self.nodes.lose(trip, place);
     }

@@ -18,7 +18,7 @@ pub(super) struct Story {
 impl Story {
     /// An exchange of the connection begins; its number.
     pub(super) fn begin(&mut self, now: Time) -> u32 {
-        self.root = self.push(StoryRow::new(StoryEvent::Asked, now));
+        self.root = self.push(0, StoryRow::new(StoryEvent::Asked, now));
         self.root
     }
 
@@ -28,15 +28,11 @@ impl Story {
     }
 
     /// Something happens because of the event `cause`; its number.
-    pub(super) fn say(&mut self, cause: u32, row: StoryRow) -> u32 {
-        let cause = cause.into();
-        self.push(StoryRow { cause, ..row })
-    }
-
-    fn push(&mut self, row: StoryRow) -> u32 {
+    pub(super) fn push(&mut self, cause: u32, row: StoryRow) -> u32 {
         let number = self.taken + self.rows.len() as u32 + 1;
         self.rows.push(StoryRow {
             number: number.into(),
+            cause: cause.into(),
             ..row
         });
         number

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use aqmlab_net::{Ecn, Role, Time};
+use aqmlab_net::{Ecn, FNV_BASIS, Role, Time, fnv1a};
 use aqmlab_stacks::{Burst, Class, End, HEADER, Progress, Stack};
 
 /// Nanoseconds that a byte of the server takes: 10 Mbit/s.
@@ -35,7 +35,7 @@ pub(crate) struct Pair {
     pub(crate) connected: Option<Time>,
     pub(crate) first_byte: Option<Time>,
     pub(crate) finished: Option<Time>,
-    /// FNV-1a over everything that was sent.
+    /// The hash of everything that was sent.
     pub(crate) hash: u64,
     pub(crate) losses: u32,
     /// Bytes of answers that the client asks for on streams of their own, and their urgencies; when each
@@ -69,7 +69,7 @@ impl Pair {
             connected: None,
             first_byte: None,
             finished: None,
-            hash: 0xcbf2_9ce4_8422_2325,
+            hash: FNV_BASIS,
             losses: 0,
             answers: Vec::new(),
             arrived: Vec::new(),
@@ -183,9 +183,8 @@ impl Pair {
         let payload = (datagram.len() as isize + burst.left_out) as usize;
         self.log.push((self.now, role, payload));
         let time = self.now.as_nanos().to_be_bytes();
-        for byte in time.iter().chain(&[role as u8, ecn as u8]).chain(datagram) {
-            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        let bytes = time.into_iter().chain([role as u8, ecn as u8]);
+        self.hash = fnv1a(self.hash, bytes.chain(datagram.iter().copied()));
         self.sent[role as usize] += 1;
         let size = u64::from(HEADER) + payload as u64;
         let leaves = match role {

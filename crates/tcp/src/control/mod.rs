@@ -214,11 +214,12 @@ impl Control {
         self.window.cwnd = bytes as f64;
     }
 
-    /// All that an ACK tells.
-    pub(crate) fn on_sample(&mut self, sample: &Sample<'_>) {
+    /// All that an ACK shows; whether what is sent now says nothing about the path's bandwidth.
+    pub(crate) fn on_sample(&mut self, sample: &Sample<'_>) -> bool {
         with_control!(&mut self.state, sample.profile, control, params => {
             control.on_sample(params, &mut self.window, sample);
-        });
+            control.limits_samples()
+        })
     }
 
     /// Something is sent after nothing was out.
@@ -245,11 +246,6 @@ impl Control {
         with_control!(&mut self.state, profile, control, params => {
             control.on_undo(params, window);
         });
-    }
-
-    /// Whether what is sent now says nothing about the path's bandwidth.
-    pub(crate) fn limits_samples(&self) -> bool {
-        with_control!(&self.state, control => control.limits_samples())
     }
 
     /// How many segments of `len` bytes leave at once as Linux paces.

@@ -1,26 +1,18 @@
 //! Data that waits for what is missing before it, and its report: SACK blocks (RFC 2018) and D-SACK
 //! (RFC 2883).
 
+use aqmlab_net::Ranges;
+
 use crate::segment::Options;
 
 /// Data beyond the next sequence number expected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reassembly {
-    /// Disjoint, ascending, not adjacent.
-    islands: Vec<Island>,
-    /// Arrivals out of order so far.
-    arrivals: u64,
+    islands: Ranges,
+    /// A byte of each island, the one that an arrival touched last at the end.
+    touched: Vec<u64>,
     /// What arrived for the second time, for the next ACK to report (RFC 2883).
     duplicate: Option<(u64, u64)>,
-}
-
-/// A piece of data between two holes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Island {
-    from: u64,
-    to: u64,
-    /// Which arrival touched it last: the newest is reported first.
-    touched: u64,
 }
 
 impl Reassembly {
@@ -42,44 +34,25 @@ impl Reassembly {
             options.push_sack_block(from, to);
             most -= 1;
         }
-        let mut before = u64::MAX;
-        for _ in 0..most {
-            let older = self.islands.iter().filter(|island| island.touched < before);
-            let Some(island) = older.max_by_key(|island| island.touched) else {
-                return;
-            };
-            options.push_sack_block(island.from, island.to);
-            before = island.touched;
+        let newest = self.touched.iter().rev().take(most as usize);
+        for (from, to) in newest.filter_map(|byte| self.islands.around(*byte)) {
+            options.push_sack_block(from, to);
         }
     }
 
     pub(super) fn insert(&mut self, from: u64, to: u64) {
-        self.arrivals += 1;
-        let islands = &mut self.islands;
-        let first = islands.partition_point(|island| island.to < from);
-        let last = islands.partition_point(|island| island.from <= to);
-        let mut merged = Island {
-            from,
-            to,
-            touched: self.arrivals,
-        };
-        if first == last {
-            islands.insert(first, merged);
-        } else {
-            merged.from = from.min(islands[first].from);
-            merged.to = to.max(islands[last - 1].to);
-            islands.drain(first + 1..last);
-            islands[first] = merged;
-        }
+        self.islands.insert(from, to);
+        let (begin, end) = self.islands.around(from).unwrap_or((from, to));
+        self.touched.retain(|byte| !(begin..end).contains(byte));
+        self.touched.push(from);
     }
 
     /// Everything below `next` has arrived: drops the islands that this reaches, and returns the
     /// end of the last of them.
     pub(super) fn absorb(&mut self, next: u64) -> u64 {
-        let reached = self.islands.partition_point(|island| island.from <= next);
-        let end = self.islands[..reached].last().map_or(next, |last| last.to);
-        self.islands.drain(..reached);
-        next.max(end)
+        let end = self.islands.absorb(next);
+        self.touched.retain(|byte| *byte >= end);
+        end
     }
 
     /// A segment `[seq, end)` arrives while `next` is expected: RFC 2883, section 4, reports the part of
@@ -88,7 +61,7 @@ impl Reassembly {
         let duplicate = if seq < next {
             Some((seq, end.min(next)))
         } else {
-            let overlap = |island: &Island| (seq.max(island.from), end.min(island.to));
+            let overlap = |(from, to)| (seq.max(from), end.min(to));
             let mut overlaps = self.islands.iter().map(overlap);
             overlaps.find(|(from, to)| from < to)
         };

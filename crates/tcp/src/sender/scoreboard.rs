@@ -1,13 +1,15 @@
 //! What the peer has reported by SACK blocks, and what follows for recovery: RFC 6675, section 4.
 
+use aqmlab_net::Ranges;
+
 /// Segments that must be known to have arrived above a loss (RFC 6675: DupThresh).
 const DUP_THRESH: usize = 3;
 
 /// The sender's scoreboard. All sequence numbers are full; ends are exclusive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
-    /// Received beyond the cumulative acknowledgement: disjoint, ascending, not adjacent.
-    sacked: Vec<(u64, u64)>,
+    /// Received beyond the cumulative acknowledgement.
+    sacked: Ranges,
     /// Behind the highest byte resent in this recovery (HighRxt).
     pub(crate) high_rxt: u64,
     /// Behind the highest byte resent as a rescue (RescueRxt).
@@ -19,32 +21,14 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     /// Notes that `[from, to)` has arrived; whether any of it is news.
     pub(crate) fn insert(&mut self, from: u64, to: u64) -> bool {
-        let first = self.sacked.partition_point(|&(_, end)| end < from);
-        let last = self.sacked.partition_point(|&(begin, _)| begin <= to);
-        if first == last {
-            self.sacked.insert(first, (from, to));
-            return true;
-        }
-        let merged = (
-            from.min(self.sacked[first].0),
-            to.max(self.sacked[last - 1].1),
-        );
-        let news = last - first > 1 || self.sacked[first] != merged;
-        self.sacked.drain(first + 1..last);
-        self.sacked[first] = merged;
-        news
+        self.sacked.insert(from, to)
     }
 
     /// Everything below `una` is acknowledged.
     #[inline]
     pub(crate) fn advance(&mut self, una: u64) {
-        if self.sacked.is_empty() {
-            return; // Nearly always.
-        }
-        let gone = self.sacked.partition_point(|&(_, to)| to <= una);
-        self.sacked.drain(..gone);
-        if let Some((from, _)) = self.sacked.first_mut() {
-            *from = una.max(*from);
+        if !self.sacked.is_empty() {
+            self.sacked.forget_below(una); // Rarely.
         }
     }
 
@@ -63,23 +47,19 @@ impl Scoreboard {
 
     /// Behind the highest byte known to have arrived; `una` if there is none.
     pub(crate) fn highest(&self, una: u64) -> u64 {
-        self.sacked.last().map_or(una, |&(_, to)| to)
+        self.sacked.last().map_or(una, |(_, to)| to)
     }
 
     /// The first sequence number at or above `seq` that is not known to have arrived.
     pub(crate) fn skip(&self, seq: u64) -> u64 {
-        let index = self.sacked.partition_point(|&(_, to)| to <= seq);
-        match self.sacked.get(index) {
-            Some(&(from, to)) if from <= seq => to,
-            _ => seq,
-        }
+        self.sacked.around(seq).map_or(seq, |(_, to)| to)
     }
 
     /// The same for numbers that ascend from one call to the next: `island` is the first that may
     /// matter, at first 0.
     #[inline]
     pub(crate) fn skip_from(&self, island: &mut usize, seq: u64) -> u64 {
-        while let Some(&(from, to)) = self.sacked.get(*island) {
+        while let Some(&(from, to)) = self.sacked.as_slice().get(*island) {
             if to > seq {
                 return if from <= seq { to } else { seq };
             }
@@ -90,15 +70,14 @@ impl Scoreboard {
 
     /// Where the first island at or behind `seq` begins.
     pub(crate) fn begins_at_or_behind(&self, seq: u64) -> Option<u64> {
-        let index = self.sacked.partition_point(|&(from, _)| from < seq);
-        self.sacked.get(index).map(|&(from, _)| from)
+        self.sacked.next_from(seq).map(|(from, _)| from)
     }
 
     /// IsLost: what has not arrived below this is lost, because three separate blocks or more than
     /// two segments' worth of bytes lie above it.
     pub(crate) fn lost_below(&self, mss: u64) -> u64 {
         let mut bytes = 0;
-        for (count, &(from, to)) in self.sacked.iter().rev().enumerate() {
+        for (count, (from, to)) in self.sacked.iter().rev().enumerate() {
             bytes += to - from;
             if count + 1 >= DUP_THRESH || bytes > (DUP_THRESH as u64 - 1) * mss {
                 return from;
@@ -123,15 +102,14 @@ impl Scoreboard {
         let arrived = self
             .sacked
             .iter()
-            .map(|&(begin, end)| end.min(to).saturating_sub(begin.max(from)));
+            .map(|(begin, end)| end.min(to).saturating_sub(begin.max(from)));
         to.saturating_sub(from) - arrived.sum::<u64>()
     }
 
     /// The first hole at or above `seq` and below what has arrived: `[from, to)`.
     pub(crate) fn hole(&self, seq: u64) -> Option<(u64, u64)> {
         let from = self.skip(seq);
-        let index = self.sacked.partition_point(|&(begin, _)| begin <= from);
-        self.sacked.get(index).map(|&(to, _)| (from, to))
+        self.sacked.next_from(from).map(|(to, _)| (from, to))
     }
 }
 
@@ -149,16 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_unknown_is_news() {
-        let mut board = Scoreboard::default();
-        assert!(board.insert(10, 20));
-        assert!(!board.insert(12, 20));
-        assert!(board.insert(30, 40));
-        assert!(board.insert(20, 25));
-        assert_eq!(board.sacked, [(10, 25), (30, 40)]);
-        assert!(board.insert(25, 30));
-        assert_eq!(board.sacked, [(10, 40)]);
+    fn what_is_acknowledged_is_forgotten() {
+        let mut board = board(&[(10, 40)]);
         board.advance(15);
+        assert_eq!(board.bytes(), 25);
         assert_eq!((board.skip(15), board.highest(15)), (40, 40));
     }
 

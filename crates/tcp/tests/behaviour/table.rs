@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use aqmlab_net::{Ecn, RandomStream, Rate, Time};
+use aqmlab_net::{Ecn, FNV_BASIS, RandomStream, Rate, Time, fnv1a};
 use aqmlab_tcp::{CongestionControlKind, EcnEcho, Flags, Profile, Recovery, Segment};
 
 use crate::behaviour::pair::{Fate, Pair, Way};
@@ -86,12 +86,9 @@ impl Harm {
     }
 }
 
-/// FNV-1a of 64 bits.
 fn digest(numbers: impl IntoIterator<Item = u64>) -> u64 {
     let bytes = numbers.into_iter().flat_map(u64::to_le_bytes);
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
+    fnv1a(FNV_BASIS, bytes)
 }
 
 fn row(profile: &Profile, path: (&'static str, u64)) -> String {

@@ -5,17 +5,16 @@
 //! first. The timers are the probe time-out, which runs since something left that asks for an answer, the
 //! time threshold, the pacer's timer and the timer of a delayed acknowledgement.
 
-use std::collections::VecDeque;
-
 use aqmlab_net::{Role, Time};
-use aqmlab_record::{Frames, LostSegment, Part, PathCount, StoryEvent, StoryRow};
+use aqmlab_record::{Frames, LostSegment, Part, StoryEvent, StoryRow};
 use aqmlab_stacks::{
     Carried, Inspector, Numbered, PacketKind, QuicConnection, QuicTimers, Stated, Waits,
 };
 
-use super::{Connection, Kind, Paths, Run, detour, forget_runs};
+use super::{Connection, Paths};
 use crate::breakdown::label::Label;
 use crate::breakdown::nodes::{NONE, Nodes, Vector};
+use crate::breakdown::waiting::{Due, Firsts, Kind, Waiting};
 use crate::event::Event;
 use crate::options::Ticket;
 
@@ -31,32 +30,13 @@ impl From<Waits> for Label {
     }
 }
 
-/// Bytes that are not acknowledged, up to before `end`: the trip of the datagram that had them first.
-#[derive(Debug)]
-struct First {
-    from: u64,
-    end: u64,
-    trip: Vector,
-}
-
-/// Numbered bytes of an end, of which some are not acknowledged.
-#[derive(Debug)]
-struct Bytes {
-    of: Numbered,
-    /// Behind the highest that was sent.
-    max: u64,
-    /// In the order of their numbers, without overlaps.
-    firsts: VecDeque<First>,
-}
-
 /// One end of a connection.
 #[derive(Debug)]
 struct End {
-    bytes: Vec<Bytes>,
+    bytes: Vec<(Numbered, Firsts)>,
     /// Limits that were stated last, with the datagrams that did it first.
     stated: Vec<(Stated, u64, Vector)>,
-    /// Timers that have expired since the oldest of the bytes left.
-    runs: Vec<Run>,
+    waiting: Waiting,
     /// Its timers, when it had last done something.
     timers: QuicTimers,
     /// When the timer of the time threshold was set last.
@@ -65,12 +45,8 @@ struct End {
     probe_since: Time,
     /// When the probe is due that asks although no bytes are out.
     asks_at: Time,
-    /// What set the timers of the pacer, the delayed acknowledgement and the probe.
-    hold: (Vector, Label),
-    delayed: Vector,
+    /// What set the timer of the probe.
     probe: Vector,
-    /// It has sent bytes because of the event that is being handled.
-    has_sent: bool,
 }
 
 impl Default for End {
@@ -78,25 +54,13 @@ impl Default for End {
         Self {
             bytes: Vec::new(),
             stated: Vec::new(),
-            runs: Vec::new(),
+            waiting: Waiting::NONE,
             timers: QuicTimers::NONE,
             loss_set_at: Time::ZERO,
             probe_since: Time::ZERO,
             asks_at: Time::NEVER,
-            hold: (NONE, Label::Exchange),
-            delayed: NONE,
             probe: NONE,
-            has_sent: false,
         }
-    }
-}
-
-impl Bytes {
-    /// The datagram that had this one first.
-    fn find(&self, number: u64) -> Option<Vector> {
-        let behind = self.firsts.partition_point(|first| first.end <= number);
-        let first = self.firsts.get(behind)?;
-        (first.from <= number).then_some(first.trip)
     }
 }
 
@@ -104,7 +68,7 @@ impl End {
     /// The datagram that carried first what a datagram carries again.
     fn first_of(&self, contents: &Contents) -> Option<Vector> {
         for &(of, from, _) in &contents.bytes {
-            if let Some(bytes) = self.bytes.iter().find(|it| it.of == of)
+            if let Some((_, bytes)) = self.bytes.iter().find(|it| it.0 == of)
                 && from < bytes.max
             {
                 return bytes.find(from);
@@ -125,8 +89,8 @@ impl End {
         let mut bytes = contents.bytes.iter();
         let mut stated = contents.stated.iter();
         bytes.any(|(of, _, end)| {
-            let known = self.bytes.iter().find(|it| it.of == *of);
-            known.is_none_or(|it| *end > it.max)
+            let known = self.bytes.iter().find(|it| it.0 == *of);
+            known.is_none_or(|it| *end > it.1.max)
         }) || stated.any(|(of, value)| {
             let known = self.stated.iter().find(|it| it.0 == *of);
             known.is_none_or(|it| *value > it.1)
@@ -136,25 +100,15 @@ impl End {
     /// The datagram of a trip carries this: what of it is new is remembered.
     fn remember(&mut self, contents: &Contents, trip: Vector, nodes: &mut Nodes) {
         for &(of, from, end) in &contents.bytes {
-            let place = self.bytes.iter().position(|it| it.of == of);
+            let place = self.bytes.iter().position(|it| it.0 == of);
             let place = place.unwrap_or_else(|| {
-                self.bytes.push(Bytes {
-                    of,
-                    max: 0,
-                    firsts: VecDeque::new(),
-                });
+                self.bytes.push((of, Firsts::default()));
                 self.bytes.len() - 1
             });
-            let bytes = &mut self.bytes[place];
-            if end <= bytes.max {
-                continue;
+            let (_, bytes) = &mut self.bytes[place];
+            if end > bytes.max {
+                bytes.push(from, end, nodes.share(trip));
             }
-            bytes.firsts.push_back(First {
-                from: from.max(bytes.max),
-                end,
-                trip: nodes.share(trip),
-            });
-            bytes.max = end;
         }
         for &(of, value) in &contents.stated {
             let known = self.stated.iter_mut().find(|(other, ..)| *other == of);
@@ -177,43 +131,30 @@ impl End {
 
     /// The datagram with the oldest bytes that are not acknowledged.
     fn oldest(&self, nodes: &Nodes) -> Option<Vector> {
-        let fronts = self.bytes.iter().filter_map(|it| it.firsts.front());
-        let trips = fronts.map(|first| first.trip);
+        let trips = self.bytes.iter().filter_map(|it| it.1.oldest());
         trips.min_by_key(|trip| nodes.departure(*trip).sent)
     }
 
-    /// The pacer lets go what it has held.
-    fn release_hold(&mut self, connection: &mut Connection, now: Time, nodes: &mut Nodes) {
-        let (vector, label) = std::mem::replace(&mut self.hold, (NONE, Label::Exchange));
-        connection.label = label;
-        let vector = connection.ended(vector, (Part::Pacing, None), now, nodes);
-        connection.set_current(vector, nodes);
-    }
-
     fn forget_acknowledged(&mut self, inside: &QuicConnection, nodes: &mut Nodes) {
-        self.bytes.retain_mut(|bytes| {
-            if bytes.firsts.is_empty() {
+        self.bytes.retain_mut(|(of, bytes)| {
+            if bytes.oldest().is_none() {
                 return true;
             }
-            let acknowledged = inside.acknowledged(bytes.of);
-            while let Some(first) = bytes.firsts.front()
-                && first.end <= acknowledged
-            {
-                nodes.release(first.trip);
-                bytes.firsts.pop_front();
-            }
+            let acknowledged = inside.acknowledged(*of);
+            bytes.forget_acknowledged(acknowledged, |trip| nodes.release(trip));
             acknowledged < u64::MAX
         });
     }
 
     fn clear(&mut self, nodes: &mut Nodes) {
-        let firsts = self.bytes.drain(..).flat_map(|bytes| bytes.firsts);
-        let trips = firsts.map(|first| first.trip);
-        let stated = self.stated.drain(..).map(|(.., trip)| trip);
-        let set = [self.hold.0, self.delayed, self.probe];
-        for vector in trips.chain(stated).chain(set) {
-            nodes.release(vector);
+        for (_, mut bytes) in self.bytes.drain(..) {
+            bytes.clear(nodes);
         }
+        for (.., trip) in self.stated.drain(..) {
+            nodes.release(trip);
+        }
+        self.waiting.clear(nodes);
+        nodes.release(self.probe);
         *self = Self::default();
     }
 }
@@ -327,18 +268,19 @@ impl Paths {
         contents.look(inspector, datagram, inside.wastes_early_data());
         let end = &mut ends[slot as usize][sender as usize];
         // A wake that came too early for any timer may let a pacer go on that waits for a burst.
-        if nodes.until(connection.current) < now && end.hold.0 != NONE {
-            end.release_hold(connection, now, nodes);
+        let course = &mut connection.course;
+        if nodes.until(course.current) < now && end.waiting.hold != NONE {
+            end.waiting.let_go(Part::Pacing, course, now, nodes);
         }
-        connection.settle(now, nodes);
-        end.has_sent |= !contents.bytes.is_empty();
+        course.settle(now, nodes);
+        end.waiting.has_sent |= !contents.bytes.is_empty();
         let first = end.first_of(contents);
         let (cause, label) = match first {
-            Some(first) => detour((first, &end.runs), connection.origin, now, nodes),
+            Some(first) => end.waiting.detour(first, course.origin, now, nodes),
             None if contents.has_handshake && !contents.has_data => {
-                (nodes.share(connection.current), Label::Handshake)
+                (nodes.share(course.current), Label::Handshake)
             }
-            None => (nodes.share(connection.current), connection.label),
+            None => (nodes.share(course.current), course.label),
         };
         let is_first = end.has_news(contents);
         let trip = nodes.depart(cause, (label, contents.segment()), is_first);
@@ -373,11 +315,8 @@ impl Paths {
             true => inside.waits_for().map(Label::from),
             false => None,
         };
-        connection.label = waited_for.unwrap_or(Label::Exchange);
-        connection.by_timer = false;
-        let label = (is_pure && !is_of_handshake).then_some(connection.label);
-        let vector = nodes.arrives(trip, label, connection.origin, now);
-        connection.set_current(vector, nodes);
+        let what = (is_pure && !is_of_handshake, waited_for);
+        connection.course.arrives(trip, what, now, nodes);
     }
 
     /// A timer of an end expires.
@@ -385,56 +324,36 @@ impl Paths {
         let Some((connection, datagrams, nodes)) = self.open_quic(slot) else {
             return;
         };
+        let course = &mut connection.course;
         let end = &mut datagrams.ends(slot)[role as usize];
         let timers = end.timers;
-        (connection.by_timer, connection.label) = (true, Label::Recovery);
-        let run = if timers.loss <= now {
+        (course.by_timer, course.label) = (true, Label::Recovery);
+        let finds = if timers.loss <= now {
             Some((Kind::Reordering, end.loss_set_at))
         } else if timers.probe <= now {
             Some((Kind::QuicProbe, end.probe_since))
         } else {
             None
         };
-        let vector = if let Some((kind, since)) = run {
-            let before = end.runs.last().map_or(Time::ZERO, |run| run.to);
-            let from = since.max(before);
-            end.runs.push(Run {
-                kind,
-                from,
-                to: now,
+        let oldest = end.oldest(nodes);
+        if let Some((Kind::QuicProbe, since)) = finds
+            && oldest.is_none()
+            && end.probe != NONE
+        {
+            // It asks although nothing with bytes is out.
+            end.waiting.note_run((Kind::QuicProbe, since), now);
+            let what = Kind::QuicProbe.finds(match timers.is_of_handshake {
+                true => LostSegment::Handshake,
+                false => LostSegment::Data,
             });
-            match end.oldest(nodes) {
-                Some(oldest) => {
-                    let runs = (oldest, &end.runs[..]);
-                    Some(detour(runs, connection.origin, now, nodes).0)
-                }
-                // It asks although nothing with bytes is out.
-                None if kind == Kind::QuicProbe && end.probe != NONE => {
-                    let what = match timers.is_of_handshake {
-                        true => (
-                            Part::HandshakeProbeTimeout,
-                            Some(PathCount::HandshakeProbeTimeouts),
-                        ),
-                        false => (Part::ProbeTimeout, Some(PathCount::ProbeTimeouts)),
-                    };
-                    let vector = std::mem::replace(&mut end.probe, NONE);
-                    Some(connection.ended(vector, what, now, nodes))
-                }
-                None => None,
-            }
-        } else if timers.hold <= now && end.hold.0 != NONE {
-            return end.release_hold(connection, now, nodes);
-        } else if timers.ack <= now && end.delayed != NONE {
-            let vector = std::mem::replace(&mut end.delayed, NONE);
-            let what = (Part::DelayedAck, Some(PathCount::DelayedAcks));
-            Some(connection.ended(vector, what, now, nodes))
-        } else {
-            None
-        };
-        match vector {
-            Some(vector) => connection.set_current(vector, nodes),
-            None => connection.settle(now, nodes),
+            return course.end(&mut end.probe, what, now, nodes);
         }
+        let due = Due {
+            finds,
+            hold: (timers.hold <= now).then_some(Part::Pacing),
+            delayed: timers.ack <= now,
+        };
+        end.waiting.expire(due, oldest, course, now, nodes);
     }
 
     /// An end has done what the event made it do.
@@ -442,10 +361,11 @@ impl Paths {
         let Some((connection, datagrams, nodes)) = self.open_quic(slot) else {
             return;
         };
+        let course = &connection.course;
         let end = &mut datagrams.ends(slot)[role as usize];
         let after = inside.timers();
         let before = std::mem::replace(&mut end.timers, after);
-        let has_sent = std::mem::take(&mut end.has_sent);
+        let has_sent = std::mem::take(&mut end.waiting.has_sent);
         if after.loss != before.loss && after.loss < Time::NEVER {
             end.loss_set_at = now;
         }
@@ -457,36 +377,26 @@ impl Paths {
         }
         // An acknowledgement may change the pace of what is held already.
         let is_held = after.hold < Time::NEVER;
-        if !is_held || end.hold.0 == NONE || has_sent {
-            let held = match is_held {
-                true => (nodes.share(connection.current), connection.label),
-                false => (NONE, Label::Exchange),
-            };
-            nodes.release(std::mem::replace(&mut end.hold, held).0);
+        if !is_held || end.waiting.hold == NONE || has_sent {
+            end.waiting.set_hold(is_held, course, nodes);
         }
         end.forget_acknowledged(inside, nodes);
         // The bytes that are out know what the probe is for.
-        let has_bytes = end.bytes.iter().any(|bytes| !bytes.firsts.is_empty());
+        let has_bytes = end.bytes.iter().any(|it| it.1.oldest().is_some());
         let probe = match has_bytes {
             true => Time::NEVER,
             false => after.probe,
         };
         let asks = std::mem::replace(&mut end.asks_at, probe);
-        for (old, new, vector) in [
-            (before.ack, after.ack, &mut end.delayed),
-            (asks, probe, &mut end.probe),
-        ] {
-            if new != old {
-                let set = match new < Time::NEVER {
-                    true => nodes.share(connection.current),
-                    false => NONE,
-                };
-                nodes.release(std::mem::replace(vector, set));
-            }
+        if after.ack != before.ack {
+            course.set(&mut end.waiting.delayed, after.ack < Time::NEVER, nodes);
         }
-        if !end.runs.is_empty() {
+        if probe != asks {
+            course.set(&mut end.probe, probe < Time::NEVER, nodes);
+        }
+        if !end.waiting.runs.is_empty() {
             let oldest = end.oldest(nodes);
-            forget_runs(&mut end.runs, oldest, nodes);
+            end.waiting.forget_runs(oldest, nodes);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::rules::{self, DUP_THRESH};
 use crate::agreed::Agreed;
 use crate::context::Context;
 use crate::control::{Cause, CongestionControlKind, Marks, Sample};
-use crate::profile::{BackoffEnd, RackRules, RateReduction, RtoMinBounds, SlowStartExit};
+use crate::profile::{BackoffEnd, RackRules, RateReduction, RtoMinBounds};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, Segment, Stamps};
 use crate::sender::prr::Prr;
@@ -498,7 +498,7 @@ impl RackSender {
         let rate = self.log.rate(min_rtt);
         let rtt = self.sampled_rtt(una > before.una, cx);
         let log = &self.log;
-        space.control.on_sample(&Sample {
+        let sample = Sample {
             now: cx.now,
             profile: cx.profile,
             state,
@@ -516,8 +516,8 @@ impl RackSender {
             in_flight_before: before.pipe,
             in_flight,
             window_limited: before.window_limited,
-        });
-        if space.control.limits_samples() {
+        };
+        if space.control.on_sample(&sample) {
             self.log.delivery.limit_by_application(in_flight);
         }
     }
@@ -540,18 +540,9 @@ impl RackSender {
         acked: u64,
         cx: &Context<'_>,
     ) -> bool {
-        let profile = cx.profile;
-        // A later slow start has a threshold.
-        let is_first = space.control.ssthresh() >= profile.initial_ssthresh.0;
-        if profile.slow_start_exit != SlowStartExit::HystartPlusPlus
-            || !is_first
-            || !space.control.in_slow_start(profile)
-        {
-            return false;
-        }
         let most = match self.pace.is_set() {
             true => u64::MAX,
-            false => LIMIT * profile.mss.0,
+            false => LIMIT * cx.profile.mss.0,
         };
         let ack = Arrival {
             acked,
@@ -559,12 +550,8 @@ impl RackSender {
             una: space.una,
             max: space.max,
         };
-        let (bytes, over) = self.hystart.on_ack(&ack, most);
-        space.control.open_by(bytes);
-        if over {
-            space.control.set_ssthresh(space.control.window());
-        }
-        true
+        let control = &mut space.control;
+        self.hystart.opens(control, cx.profile, &ack, most)
     }
 }
 

@@ -3,6 +3,9 @@
 
 use aqmlab_net::Time;
 
+use crate::control::Control;
+use crate::profile::{Profile, SlowStartExit};
+
 /// The constants of section 4.3.
 const MIN_RTT_THRESH: Time = Time::from_millis(4);
 const MAX_RTT_THRESH: Time = Time::from_millis(16);
@@ -36,8 +39,34 @@ pub(crate) struct Arrival {
 }
 
 impl HyStart {
+    /// An ACK in the first slow start opens the window, for at most so many bytes; false if the
+    /// congestion control is to do so.
+    #[inline]
+    pub(crate) fn opens(
+        &mut self,
+        control: &mut Control,
+        profile: &Profile,
+        ack: &Arrival,
+        most: u64,
+    ) -> bool {
+        // A later slow start has a threshold.
+        let is_first = control.ssthresh() >= profile.initial_ssthresh.0;
+        if profile.slow_start_exit != SlowStartExit::HystartPlusPlus
+            || !is_first
+            || !control.in_slow_start(profile)
+        {
+            return false;
+        }
+        let (bytes, over) = self.on_ack(ack, most);
+        control.open_by(bytes);
+        if over {
+            control.set_ssthresh(control.window());
+        }
+        true
+    }
+
     /// Bytes by which the window opens, and whether slow start is over.
-    pub(crate) fn on_ack(&mut self, ack: &Arrival, most: u64) -> (f64, bool) {
+    fn on_ack(&mut self, ack: &Arrival, most: u64) -> (f64, bool) {
         let bytes = ack.acked.min(most) as f64;
         let grows = match self.css_baseline {
             Some(_) => bytes / CSS_GROWTH_DIVISOR,

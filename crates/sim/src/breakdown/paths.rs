@@ -1,6 +1,5 @@
 //! The critical paths of all exchanges under way.
 
-#[cfg(feature = "quic")]
 mod quic;
 
 use std::collections::VecDeque;
@@ -12,7 +11,6 @@ use aqmlab_record::{
     Breakdown, Exchange, LossOnPath, LostSegment, Metrics, ON_WIRE, Part, PathCount, StoryEvent,
     StoryRow,
 };
-#[cfg(feature = "quic")]
 use aqmlab_stacks::End as StackEnd;
 use aqmlab_tcp::{Flags, Segment, SendLimit, Timers};
 
@@ -49,7 +47,6 @@ enum Kind {
     Probe,
     Reordering,
     /// QUIC's probe time-out.
-    #[cfg(feature = "quic")]
     QuicProbe,
 }
 
@@ -118,7 +115,6 @@ pub(crate) struct Paths {
     /// By slot. Those that are over keep their room for the next one.
     connections: Vec<Connection>,
     reasons: Vec<&'static str>,
-    #[cfg(feature = "quic")]
     datagrams: quic::Datagrams,
 }
 
@@ -179,12 +175,10 @@ impl Kind {
             (Self::Retransmission, _) => (Part::Timeout, Some(PathCount::Timeouts)),
             (Self::Probe, _) => (Part::TailLossProbe, Some(PathCount::TailLossProbes)),
             (Self::Reordering, _) => (Part::ReorderingTimer, None),
-            #[cfg(feature = "quic")]
             (Self::QuicProbe, LostSegment::Handshake) => (
                 Part::HandshakeProbeTimeout,
                 Some(PathCount::HandshakeProbeTimeouts),
             ),
-            #[cfg(feature = "quic")]
             (Self::QuicProbe, _) => (Part::ProbeTimeout, Some(PathCount::ProbeTimeouts)),
         }
     }
@@ -459,7 +453,6 @@ impl Causes for Paths {
             trips: Vec::new(),
             connections: Vec::new(),
             reasons: Vec::new(),
-            #[cfg(feature = "quic")]
             datagrams: quic::Datagrams::default(),
         }
     }
@@ -506,7 +499,6 @@ impl Causes for Paths {
                 end.clear(nodes);
             }
         }
-        #[cfg(feature = "quic")]
         self.datagrams.close(slot, &mut self.nodes);
     }
 
@@ -685,7 +677,6 @@ impl Causes for Paths {
         self.sends((ticket, slot), sender, (seq, ack), (len, flags), now);
     }
 
-    #[cfg(feature = "quic")]
     fn datagram_leaves(
         &mut self,
         what: (Ticket, u32, Role),
@@ -699,19 +690,16 @@ impl Causes for Paths {
         }
     }
 
-    #[cfg(feature = "quic")]
     fn datagram_arrives(&mut self, event: &Event, now: Time, end: &StackEnd) {
         if let Some(inside) = end.inside() {
             self.quic_arrives(event, now, inside);
         }
     }
 
-    #[cfg(feature = "quic")]
     fn stack_expires(&mut self, slot: u32, role: Role, now: Time) {
         self.quic_expires(slot, role, now);
     }
 
-    #[cfg(feature = "quic")]
     fn stack_acted(&mut self, slot: u32, role: Role, now: Time, end: &StackEnd) {
         if let Some(inside) = end.inside() {
             self.quic_acted(slot, role, now, inside);

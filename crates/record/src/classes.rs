@@ -10,7 +10,6 @@ pub struct ClassMetrics {
     name: String,
     pub(crate) responses: ResponseStats,
     pub(crate) flows: FlowStats,
-    #[cfg(feature = "breakdown")]
     pub(crate) breakdowns: crate::breakdown::BreakdownStats,
     /// What its users got, if its source keeps account of that.
     pub(crate) quality: Option<Quality>,
@@ -23,7 +22,6 @@ impl ClassMetrics {
             name,
             responses: ResponseStats::default(),
             flows: FlowStats::new(view),
-            #[cfg(feature = "breakdown")]
             breakdowns: Default::default(),
             quality: None,
         }

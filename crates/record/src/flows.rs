@@ -47,7 +47,6 @@ pub struct FlowStats {
     /// Application bytes that clients received in the measured span.
     pub(crate) response_bytes: u64,
     /// Application bytes that servers received in it, where that is counted.
-    #[cfg(feature = "uploads")]
     pub(crate) request_bytes: Option<u64>,
     /// Goodput of connections, in bytes per second.
     goodput: Shares,
@@ -285,7 +284,6 @@ impl FlowStats {
             *count += more;
         }
         self.response_bytes += other.response_bytes;
-        #[cfg(feature = "uploads")]
         if let Some(bytes) = other.request_bytes {
             *self.request_bytes.get_or_insert(0) += bytes;
         }

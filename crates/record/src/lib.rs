@@ -5,7 +5,6 @@
 //! outside. Nothing here writes files. Memory does not depend on the length of the run.
 
 mod air;
-#[cfg(feature = "breakdown")]
 mod breakdown;
 mod classes;
 mod conservation;
@@ -29,7 +28,6 @@ mod schema;
 mod senders;
 mod sockets;
 mod span;
-#[cfg(feature = "breakdown")]
 mod story;
 mod summary;
 mod times;
@@ -37,7 +35,6 @@ mod unit;
 mod version;
 
 pub use air::{AirSummary, AirTally, StationsOnAir};
-#[cfg(feature = "breakdown")]
 pub use breakdown::{
     Breakdown, LinkPartsSummary, LossOnPath, LostSegment, ON_WIRE, PARTS_OF_PORT, Part,
     PartsSummary, PathCount, PortParts,
@@ -63,7 +60,6 @@ pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_sc
 pub use senders::SenderStats;
 pub use sockets::{SocketStats, SocketSummary};
 pub use span::MeasuredSpan;
-#[cfg(feature = "breakdown")]
 pub use story::{Frames, StoryEvent, StoryRow};
 pub use summary::{
     FlowSummary, LinkSummary, PartSummary, ResponseSummary, RetransmissionShares, Summary,

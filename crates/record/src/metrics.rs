@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use aqmlab_net::Time;
-use aqmlab_scenario::Scenario;
+use aqmlab_scenario::{HAS_BREAKDOWN, Scenario};
 use aqmlab_traffic::Quality;
 
-#[cfg(feature = "breakdown")]
 use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
     ClassMetrics, DatagramStats, Exchange, Flow, LinkDirection, LinkStats, MeasuredSpan,
@@ -28,7 +27,6 @@ pub struct Metrics {
     /// What stations sent and were sent, where there are any.
     stations: Vec<StationsOnAir>,
     /// The ports of breakdowns, if there are any.
-    #[cfg(feature = "breakdown")]
     ports: Option<Vec<PortParts>>,
 }
 
@@ -58,7 +56,6 @@ impl Metrics {
             packets: None,
             sockets: None,
             stations: Vec::new(),
-            #[cfg(feature = "breakdown")]
             ports: None,
         })
     }
@@ -93,7 +90,6 @@ impl Metrics {
     }
 
     /// The time of exchanges will be broken down; the ports have these names.
-    #[cfg(feature = "breakdown")]
     pub fn begin_breakdowns(&mut self, ports: Vec<PortParts>) -> Result<(), RunError> {
         self.records.begin_breakdowns(&ports)?;
         self.ports = Some(ports);
@@ -101,7 +97,6 @@ impl Metrics {
     }
 
     /// Where the time of an exchange went that has ended.
-    #[cfg(feature = "breakdown")]
     pub fn on_breakdown(&mut self, exchange: &Exchange, breakdown: &Breakdown<'_>) {
         if self.span.contains(exchange.end) {
             let breakdowns = &mut self.classes[exchange.class].breakdowns;
@@ -111,7 +106,6 @@ impl Metrics {
     }
 
     /// An event of the connection that is followed.
-    #[cfg(feature = "breakdown")]
     pub fn on_story(&mut self, row: &StoryRow) {
         self.records.story(row);
     }
@@ -150,20 +144,17 @@ impl Metrics {
     }
 
     /// The servers of a class received so many application bytes in the measured span.
-    #[cfg(feature = "uploads")]
     pub fn on_uploaded(&mut self, class: usize, bytes: u64) {
         *self.classes[class].flows.request_bytes.get_or_insert(0) += bytes;
     }
 
     /// The clients of a class received so many application bytes in the measured span, of no flow
     /// that is known.
-    #[cfg(feature = "uploads")]
     pub fn on_downloaded(&mut self, class: usize, bytes: u64) {
         self.classes[class].flows.response_bytes += bytes;
     }
 
     /// The measured span ends earlier than the scenario says.
-    #[cfg(feature = "uploads")]
     pub fn bring_end_forward(&mut self, end: Time) {
         self.span.end = self.span.end.min(end);
     }
@@ -277,8 +268,7 @@ impl Metrics {
             summary.add_sockets(sockets, scenario.measure.duration);
         }
         summary.add_stations(&self.stations, scenario.measure.duration);
-        #[cfg(feature = "breakdown")]
-        if let Some(ports) = &self.ports {
+        if HAS_BREAKDOWN && let Some(ports) = &self.ports {
             summary.add_breakdowns(&self.classes, ports);
         }
         if let Some(packets) = self.packets {

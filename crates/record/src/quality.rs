@@ -18,7 +18,6 @@ results! {
             of " of the page load times", names "page_load_p", each (digits 2);
         /// ObjectIndex (Bocchi et al. 2016): mean time from the start of a page to the arrival of
         /// each object, over completed pages.
-        #[cfg(feature = "http3")]
         object_index_mean_s: Option<f64> = "mean object index", SECONDS,
             digits 3, head "object index s", name "object_index";
         percentiles throughput_p(
@@ -93,7 +92,6 @@ impl QualitySummary {
         let values = QualitySummaryValues {
             page_load_p50_s,
             page_load_p: quality.page_loads.quantiles(Self::PAGE_LOAD_P),
-            #[cfg(feature = "http3")]
             object_index_mean_s: quality.object_index.mean(),
             throughput_p: quality.throughputs.quantiles(Self::THROUGHPUT_P),
             stall_ratio: share(video.stalled_s, watched_s),

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-#[cfg(feature = "breakdown")]
 use crate::{Breakdown, PortParts, StoryRow};
 use crate::{
     ClassMetrics, Exchange, Flow, LinkDirection, LinkStats, PacketRow, QueueSamples, RunError,
@@ -29,17 +28,14 @@ pub trait Records: Send {
     fn response(&mut self, row: &Exchange);
 
     /// The time of exchanges will be broken down, by parts of these ports among others.
-    #[cfg(feature = "breakdown")]
     fn begin_breakdowns(&mut self, _ports: &[PortParts]) -> Result<(), RunError> {
         Ok(())
     }
 
     /// Where the time of an exchange went that has ended.
-    #[cfg(feature = "breakdown")]
     fn breakdown(&mut self, _row: &Exchange, _breakdown: &Breakdown<'_>) {}
 
     /// An event of the connection that `measure.story` follows.
-    #[cfg(feature = "breakdown")]
     fn story(&mut self, _row: &StoryRow) {}
 
     /// A connection or a flow of datagrams has ended.

@@ -161,13 +161,11 @@ pub fn sections() -> Vec<Section> {
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
         part("quality.<class>", "quality.<class>.", "QualitySummary"),
         part("sockets.<side>", "sockets.<side>.", "SocketSummary"),
-        #[cfg(feature = "breakdown")]
         part(
             "breakdown.<class>.<band>",
             "breakdown.<class>.<band>.",
             "PartsSummary",
         ),
-        #[cfg(feature = "breakdown")]
         part(
             "breakdown.<class>.<band>.links.<link>.<direction>",
             "breakdown.<class>.<band>.links.<link>.<direction>.",

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
-use aqmlab_scenario::Scenario;
+use aqmlab_scenario::{HAS_BREAKDOWN, Scenario};
 
 use crate::air::{self, AirSummary, StationsOnAir};
-#[cfg(feature = "breakdown")]
 use crate::breakdown::{BreakdownStats, PartsSummary, PortParts};
 use crate::declaration::results;
 use crate::parts::{self, PartSum};
@@ -50,8 +49,7 @@ results! {
         sockets: BTreeMap<String, SocketSummary> = "sockets", NUMBER;
         /// Where the time of responses went, for each class of traffic and for `all` classes
         /// together, by band. Only with `measure.breakdown`.
-        #[cfg(feature = "breakdown")]
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        #[serde(skip_serializing_if = "has_no_parts")]
         breakdown: BTreeMap<String, BTreeMap<String, PartsSummary>> = "breakdown", NUMBER;
     }
 }
@@ -217,7 +215,6 @@ results! {
             digits 3, head "goodput Mbit/s", name "goodput", better "more";
         /// Application bits per second that servers received in the measured span. Only with
         /// `aqmlab shell`.
-        #[cfg(feature = "uploads")]
         #[serde(skip_serializing_if = "Option::is_none")]
         upload_goodput_bps: Option<f64> = "upload goodput", BIT_RATE,
             digits 3, head "upload Mbit/s", name "upload", better "more";
@@ -388,7 +385,6 @@ impl Summary {
             wifi: BTreeMap::new(),
             quality: quality.collect(),
             sockets: BTreeMap::new(),
-            #[cfg(feature = "breakdown")]
             breakdown: BTreeMap::new(),
         };
         values.into()
@@ -408,7 +404,6 @@ impl Summary {
     }
 
     /// Where the time of responses went; the ports have these names.
-    #[cfg(feature = "breakdown")]
     pub(crate) fn add_breakdowns(&mut self, classes: &[ClassMetrics], ports: &[PortParts]) {
         let mut all = BreakdownStats::default();
         for class in classes {
@@ -418,6 +413,12 @@ impl Summary {
         }
         self.breakdown.insert(ALL.to_owned(), all.bands(ports));
     }
+}
+
+/// Whether responses were not broken down: a build that never does so need not know how to write it.
+#[inline(always)]
+fn has_no_parts(breakdown: &BTreeMap<String, BTreeMap<String, PartsSummary>>) -> bool {
+    !HAS_BREAKDOWN || breakdown.is_empty()
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -556,7 +557,6 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         duration_mean_s: stats.durations.mean_s(),
         duration_p: FlowSummary::DURATION_P.map(|share| stats.durations.quantile_s(share)),
         goodput_bps: stats.response_bytes as f64 * 8.0 / measured.as_secs_f64(),
-        #[cfg(feature = "uploads")]
         upload_goodput_bps: stats
             .request_bytes
             .map(|bytes| bytes as f64 * 8.0 / measured.as_secs_f64()),

@@ -8,11 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-#[cfg(feature = "quic")]
-use crate::Quic;
-use crate::Quinn;
 use crate::traffic::Common;
 use crate::transport::ABOUT;
+use crate::{Quic, Quinn};
 use aqmlab_declare::About;
 use aqmlab_declare::schema::{Described, Kind, Parameter};
 
@@ -192,7 +190,6 @@ fn transports() -> Map<String, Value> {
         .map(|(kind, entry)| (format!("congestion_control.{kind}"), entry));
     let kinds = ABOUT.into_iter().map(|(word, summary)| {
         let parameters = match word {
-            #[cfg(feature = "quic")]
             "quic" => Described::of::<Quic>().parameters(),
             "quinn" => Described::of::<Quinn>().parameters(),
             _ => Vec::new(),

@@ -8,11 +8,9 @@ use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
 use aqmlab_traffic::{Model, Opening, Rtt, Starts};
 
-#[cfg(feature = "breakdown")]
-use crate::ResponseTime;
 use crate::{
-    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, limits,
-    variable,
+    DelayAt, HAS_BREAKDOWN, Hosts, MOST_HOPS, Measure, Network, Path, ResponseTime, Scenario,
+    ScenarioError, Traffic, limits, variable,
 };
 
 type Checked = Result<(), ScenarioError>;
@@ -102,7 +100,6 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         activity(&path, class, &scenario.measure)?;
         subset(&format!("{path}.subset"), class)?;
     }
-    #[cfg(feature = "breakdown")]
     breakdown(scenario)?;
     crate::changes::check(scenario)?;
     load(scenario)
@@ -146,7 +143,6 @@ fn sockets(scenario: &Scenario, hosts: &Hosts) -> Checked {
         let right = "leave it out, or expected tcp";
         return wrong("topology.hosts.sockets", format!("{why}; {right}"));
     }
-    #[cfg(feature = "breakdown")]
     if scenario.measure.breakdown {
         let why = format!("found {found}, but measure.breakdown knows no wait for a socket");
         return wrong(
@@ -183,8 +179,14 @@ fn wifi(scenario: &Scenario) -> Checked {
 }
 
 /// What response times cannot be broken down for.
-#[cfg(feature = "breakdown")]
 fn breakdown(scenario: &Scenario) -> Checked {
+    if !HAS_BREAKDOWN {
+        let message = "found true, which this build does not have; expected false";
+        return match scenario.measure.breakdown {
+            true => wrong("measure.breakdown", message),
+            false => Ok(()),
+        };
+    }
     let mut classes = scenario.traffic.iter();
     if let Some(class) = classes.find(|class| class.transport.quinn > 0.0)
         && scenario.measure.breakdown
@@ -287,7 +289,6 @@ fn transport(path: &str, class: &Traffic) -> Checked {
     if class.transport.is_tcp() {
         return Ok(());
     }
-    #[cfg(feature = "quic")]
     at(&format!("{path}.quic"), class.quic.check())?;
     at(&format!("{path}.quinn"), class.quinn.check())?;
     let found = class.transport.other();
@@ -308,7 +309,6 @@ fn transport(path: &str, class: &Traffic) -> Checked {
             format!("found {found}, but this model sends datagrams of its own; leave it out"),
         );
     }
-    #[cfg(feature = "quic")]
     if class.model.is_for_streams() && class.transport.quinn > 0.0 {
         let message = "found quinn, which has one stream each way here; expected quic, or tcp \
                        (HTTP/2), for this model";

@@ -34,9 +34,7 @@ mod watched;
 #[cfg(feature = "air")]
 mod wifi;
 
-#[cfg(feature = "quic")]
-pub use aqmlab_stacks::Quic;
-pub use aqmlab_stacks::Quinn;
+pub use aqmlab_stacks::{Quic, Quinn};
 pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;
 pub use capture::{Capture, Checksums};
@@ -48,9 +46,7 @@ pub use change::Change;
 pub use changes::{Changed, Changes, LinkChange};
 pub use error::ScenarioError;
 pub use link::{Input, Link, RateChange, Reordering};
-#[cfg(feature = "breakdown")]
-pub use model::ResponseTime;
-pub use model::{FlowTrace, Measure, Record, Scenario};
+pub use model::{FlowTrace, HAS_BREAKDOWN, Measure, Record, ResponseTime, Scenario};
 pub use parse::content;
 pub use sources::ClassError;
 pub use stacks::Stacks;

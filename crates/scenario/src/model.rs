@@ -63,17 +63,14 @@ pub struct Measure {
     pub record: Vec<Record>,
     /// If true, each response time is broken down into its parts, in `breakdown.parquet` and in the
     /// summary.
-    #[cfg(feature = "breakdown")]
     #[param(default, unwritten)]
     pub breakdown: bool,
     /// Number of a connection for which events are recorded in `story.parquet`. Needs `breakdown`.
     /// Not given: none.
-    #[cfg(feature = "breakdown")]
     #[param(unwritten)]
     pub story: Option<u64>,
     /// When the response time of a connection's first exchange starts. `connect` is what a user
     /// waits.
-    #[cfg(feature = "breakdown")]
     #[param(default, unwritten)]
     pub response_time: ResponseTime,
     /// Connections to record in `flow_trace.parquet`. Not given: none.
@@ -91,8 +88,10 @@ fn duration(key: &str, found: Time) -> Result<(), Problem> {
     limits::time(key, found)
 }
 
+/// Whether this build breaks down response times.
+pub const HAS_BREAKDOWN: bool = cfg!(feature = "breakdown");
+
 /// When the first exchange of a connection starts.
-#[cfg(feature = "breakdown")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseTime {

@@ -12,9 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::{Network, Path, Quinn, Stacks, Transport, limits};
-#[cfg(feature = "quic")]
-use crate::{Quic, transport::QUIC};
+use crate::transport::QUIC;
+use crate::{Network, Path, Quic, Quinn, Stacks, Transport, limits};
 
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,7 +44,6 @@ pub struct Traffic {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_size: Option<Bytes>,
     /// Those where they have QUIC of our own.
-    #[cfg(feature = "quic")]
     #[serde(skip_serializing_if = "is_default")]
     pub quic: Quic,
     /// Those where they have QUIC by quinn.
@@ -101,7 +99,6 @@ pub(crate) struct Common {
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
     /// Settings of aqmlab's own QUIC, for connections that use it.
-    #[cfg(feature = "quic")]
     #[param(default, table)]
     quic: Quic,
     /// Settings of quinn for connections that use it. Keys left out keep quinn's defaults.
@@ -221,7 +218,6 @@ impl Traffic {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        #[cfg(feature = "quic")]
         let has_transport = table.contains_key("transport");
         let (common, model): (Table, Table) = table
             .into_iter()
@@ -236,14 +232,11 @@ impl Traffic {
         })?;
         let common: Common = tagged::from_value(Value::Table(common))?;
         common.check_each()?;
-        let transport = common.transport;
-        #[cfg(feature = "quic")]
-        let mut transport = transport;
-        #[cfg(feature = "quic")]
+        let mut transport = common.transport;
         if model.is_for_streams() {
             match has_transport {
                 true => transport.is_tcp_by_choice = transport.is_tcp(),
-                false => transport = Transport::QUIC,
+                false => transport = Transport::of_streams()?,
             }
         }
         Ok(Self {
@@ -257,7 +250,6 @@ impl Traffic {
             transport,
             tcp: common.tcp,
             write_size: common.write_size,
-            #[cfg(feature = "quic")]
             quic: common.quic,
             quinn: common.quinn,
             dscp: common.dscp,
@@ -286,7 +278,6 @@ impl JsonSchema for Traffic {
         for model in models.iter_mut() {
             add_keys(model, &common);
         }
-        #[cfg(feature = "quic")]
         for (model, is_for_streams) in models.iter_mut().zip(Model::for_streams()) {
             if is_for_streams {
                 model["properties"]["transport"]["default"] = json!(QUIC);

@@ -43,7 +43,6 @@ pub struct Transport {
     /// The share of QUIC by quinn; the rest is TCP.
     pub quinn: f64,
     /// TCP for all is what the class says, of a model that has QUIC otherwise.
-    #[cfg(feature = "quic")]
     pub(crate) is_tcp_by_choice: bool,
 }
 
@@ -51,7 +50,6 @@ impl Transport {
     const TCP: Self = Self {
         quic: 0.0,
         quinn: 0.0,
-        #[cfg(feature = "quic")]
         is_tcp_by_choice: false,
     };
     pub(crate) const QUIC: Self = Self {
@@ -63,21 +61,19 @@ impl Transport {
         ..Self::TCP
     };
 
+    /// What a model that is made for streams has where its class names none.
+    pub(crate) fn of_streams() -> Result<Self, Located> {
+        read(Value::String(QUIC.to_owned())).map_err(|error| error.under("transport"))
+    }
+
     /// Whether all connections have TCP.
     pub fn is_tcp(&self) -> bool {
         !HAS_STACKS || self.quic + self.quinn == 0.0
     }
 
     /// Whether all connections have TCP because it is the model's default.
-    #[cfg(feature = "quic")]
     pub(crate) fn is_default(&self) -> bool {
         self.is_tcp() && !self.is_tcp_by_choice
-    }
-
-    /// Whether all connections have TCP, the default of every model without QUIC.
-    #[cfg(not(feature = "quic"))]
-    pub(crate) fn is_default(&self) -> bool {
-        self.is_tcp()
     }
 
     /// The word for what some connections have that is not TCP.

@@ -184,9 +184,8 @@ fn phases(class: &Traffic) -> Vec<&'static str> {
     if transport.quic < 1.0 {
         phases.extend(class.tcp.server.congestion_control.phases());
     }
-    #[cfg(feature = "quic")]
     if transport.quic > 0.0 {
-        let own = class.quic.congestion_control.phases().iter();
+        let own = class.quic.phases().iter();
         let new: Vec<_> = own.filter(|it| !phases.contains(*it)).collect();
         phases.extend(new);
     }

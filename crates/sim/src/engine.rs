@@ -22,20 +22,16 @@ impl<Q: EventQueue> Engine for Plain<Q> {
 }
 
 /// Logs every packet that reaches a port.
-#[cfg(feature = "packets")]
 pub(crate) struct Logged<Q>(PhantomData<Q>);
 
-#[cfg(feature = "packets")]
 impl<Q: EventQueue> Engine for Logged<Q> {
     type Queue = Q;
     type Causes = crate::packet_log::PacketLog;
 }
 
 /// Breaks down the time of each response.
-#[cfg(feature = "breakdown")]
 pub(crate) struct Explained<Q>(PhantomData<Q>);
 
-#[cfg(feature = "breakdown")]
 impl<Q: EventQueue> Engine for Explained<Q> {
     type Queue = Q;
     type Causes = crate::breakdown::paths::Paths;

@@ -2,7 +2,7 @@
 
 use aqmlab_net::{RandomStream, Role, Time};
 use aqmlab_scenario::Traffic;
-use aqmlab_stacks::{Class, End, HAS_STACKS, Stack};
+use aqmlab_stacks::{Class, End, HAS_QUIC, HAS_STACKS};
 use aqmlab_tcp::{ControlMetrics, Probe, RecoveryState, Retransmissions};
 
 use crate::connection::Application;
@@ -72,12 +72,9 @@ impl Guest {
         let end = &mut self.ends[role as usize];
         let timeout = end.deadline().saturating_sub(now);
         let state = end.state();
-        #[cfg(feature = "quic")]
         let (control_state, recovers) = end
             .inside()
             .map_or((None, false), |it| (Some(it.control()), it.is_recovering()));
-        #[cfg(not(feature = "quic"))]
-        let (control_state, recovers) = (None, false);
         Probe {
             cwnd: state.cwnd,
             ssthresh: state.ssthresh.unwrap_or(u64::MAX),
@@ -107,11 +104,8 @@ impl Wanted {
         let shares = class.transport;
         let quinn = Class::quinn(&class.quinn).filter(|_| shares.quinn > 0.0);
         let quinn = quinn.map(|kind| (shares.quinn, kind)).into_iter();
-        #[cfg(feature = "quic")]
-        let quic =
-            (shares.quic > 0.0).then(|| (shares.quinn + shares.quic, Class::quic(&class.quic)));
-        #[cfg(not(feature = "quic"))]
-        let quic = None;
+        let has_quic = HAS_QUIC && shares.quic > 0.0;
+        let quic = has_quic.then(|| (shares.quinn + shares.quic, Class::quic(&class.quic)));
         Self {
             draws: RandomStream::new(seed, &format!("transport {}", class.drawn_as()), 0),
             kinds: quinn.chain(quic).collect(),

@@ -6,9 +6,7 @@
 
 use aqmlab_net::Time;
 use aqmlab_record::{MeasuredSpan, Records, RunError, Summary};
-#[cfg(feature = "packets")]
-use aqmlab_scenario::Record;
-use aqmlab_scenario::{Change, Scenario, ScenarioError};
+use aqmlab_scenario::{Change, HAS_BREAKDOWN, Record, Scenario, ScenarioError};
 use aqmlab_traffic::Quality;
 
 mod air;
@@ -32,9 +30,8 @@ mod options;
 #[cfg(test)]
 mod oracle;
 mod outgoing;
-#[cfg(feature = "packets")]
 mod packet_log;
-#[cfg(all(test, feature = "quic"))]
+#[cfg(test)]
 mod pages;
 mod peer_cache;
 mod route;
@@ -45,69 +42,43 @@ mod watch;
 pub mod wheel;
 mod world;
 
-#[cfg(feature = "breakdown")]
-use engine::Explained;
-#[cfg(feature = "packets")]
-use engine::Logged;
-use engine::Plain;
+use engine::{Explained, Logged, Plain};
 use event_queue::WheelQueue;
 pub use memory::Memory;
 pub use world::{FlowState, Observation};
-use world::{Shortcuts, World};
+use world::{Shortcuts, Steps, World};
 
 /// The name of what the engine does: the same name, the same results. It changes when a hash of
 /// `tests/behaviour/hashes.txt` does, and is renewed by the test that compares them.
 pub const ENGINE: &str = include_str!("engine.txt").trim_ascii();
 
-/// A world, of the kind that a scenario needs.
-enum AnyWorld {
-    Plain(Box<World<Plain<WheelQueue>>>),
-    /// It breaks down response times.
-    #[cfg(feature = "breakdown")]
-    Explained(Box<World<Explained<WheelQueue>>>),
-    /// It logs packets.
-    #[cfg(feature = "packets")]
-    Logged(Box<World<Logged<WheelQueue>>>),
-}
-
-/// Does the same with a world of any kind.
-macro_rules! with_world {
-    ($any:expr, $world:ident => $does:expr) => {
-        match $any {
-            AnyWorld::Plain($world) => $does,
-            #[cfg(feature = "breakdown")]
-            AnyWorld::Explained($world) => $does,
-            #[cfg(feature = "packets")]
-            AnyWorld::Logged($world) => $does,
-        }
-    };
-}
-
-impl AnyWorld {
-    fn new(
-        scenario: &Scenario,
-        shortcuts: Shortcuts,
-        records: Box<dyn Records>,
-        memory: Memory,
-    ) -> Result<Self, RunError> {
-        #[cfg(feature = "breakdown")]
-        if scenario.measure.breakdown {
-            let world = World::new(scenario, shortcuts, records, memory)?;
-            return Ok(Self::Explained(Box::new(world)));
-        }
-        #[cfg(feature = "packets")]
-        if scenario.measure.record.contains(&Record::Packets) {
-            let world = World::new(scenario, shortcuts, records, memory)?;
-            return Ok(Self::Logged(Box::new(world)));
-        }
-        let world = World::new(scenario, shortcuts, records, memory)?;
-        Ok(Self::Plain(Box::new(world)))
-    }
+/// The world of a scenario, of the kind that it needs.
+fn world(
+    scenario: &Scenario,
+    shortcuts: Shortcuts,
+    records: Box<dyn Records>,
+    memory: Memory,
+) -> Result<Box<dyn Steps + Send>, RunError> {
+    let measure = &scenario.measure;
+    // What a build leaves out is no world of it, and the linker drops it.
+    Ok(if HAS_BREAKDOWN && measure.breakdown {
+        Box::new(World::<Explained<WheelQueue>>::new(
+            scenario, shortcuts, records, memory,
+        )?)
+    } else if cfg!(feature = "packets") && measure.record.contains(&Record::Packets) {
+        Box::new(World::<Logged<WheelQueue>>::new(
+            scenario, shortcuts, records, memory,
+        )?)
+    } else {
+        Box::new(World::<Plain<WheelQueue>>::new(
+            scenario, shortcuts, records, memory,
+        )?)
+    })
 }
 
 /// A run under way, one stretch of time after another: the same results as in one go.
 pub struct Simulation {
-    world: AnyWorld,
+    world: Box<dyn Steps + Send>,
     scenario: Scenario,
     /// All earlier events have happened, and nothing of this time.
     now: Time,
@@ -152,7 +123,7 @@ impl Simulation {
     ) -> Result<Self, RunError> {
         memory.check(scenario)?;
         Ok(Self {
-            world: AnyWorld::new(scenario, shortcuts, records, memory)?,
+            world: world(scenario, shortcuts, records, memory)?,
             scenario: scenario.clone(),
             now: Time::ZERO,
             end: MeasuredSpan::of(&scenario.measure).end,
@@ -163,7 +134,7 @@ impl Simulation {
     /// What happens at `time` is still to come.
     pub fn run_until(&mut self, time: Time) -> Result<(), RunError> {
         self.now = self.now.max(time.min(self.end));
-        with_world!(&mut self.world, world => world.run_until(self.now))
+        self.world.run_until(self.now)
     }
 
     /// Up to when it has been simulated.
@@ -196,41 +167,39 @@ impl Simulation {
             key: key.to_owned(),
             value: value.to_owned(),
         };
-        with_world!(&mut self.world, world => {
-            world.change_due(self.now)?;
-            world.change(change)
-        })
+        self.world.change_due(self.now)?;
+        self.world.change(change)
     }
 
     /// The keys that can change.
     pub fn changeable(&self) -> Vec<String> {
-        with_world!(&self.world, world => world.changeable())
+        self.world.changeable()
     }
 
     /// The scenario with all that was changed: it gives the same results in one go.
     pub fn scenario(&self) -> Scenario {
         Scenario {
-            changes: with_world!(&self.world, world => world.changes()),
+            changes: self.world.changes(),
             ..self.scenario.clone()
         }
     }
 
     /// What links and connections are doing now.
     pub fn observe(&mut self) -> Observation {
-        with_world!(&mut self.world, world => world.observe(self.now))
+        self.world.observe(self.now)
     }
 
     /// By class: what its users got so far in the measured span, where the class keeps an account of
     /// that. Calls are rated in windows of 10 s, 3 s after their end.
     pub fn quality(&self) -> Vec<Option<Quality>> {
-        with_world!(&self.world, world => world.quality(self.now))
+        self.world.quality(self.now)
     }
 
     /// Simulates what is left, writes what is left of the records, and sums up.
     pub fn end(mut self) -> Result<Summary, RunError> {
-        with_world!(&mut self.world, world => world.run_until(Time::NEVER))?;
+        self.world.run_until(Time::NEVER)?;
         let scenario = self.scenario();
-        with_world!(self.world, world => world.end(&scenario))
+        self.world.end(&scenario)
     }
 }
 

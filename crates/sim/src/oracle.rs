@@ -14,7 +14,7 @@ use crate::event_queue::{EventQueue, Next, WheelQueue};
 use crate::fingerprint::Fingerprint;
 use crate::memory::Memory;
 use crate::wheel::Wheel;
-use crate::world::{Shortcuts, World};
+use crate::world::{Shortcuts, Steps, World};
 
 /// A heap in which departures are entries like all others.
 pub(crate) struct HeapQueue {
@@ -393,7 +393,7 @@ fn computed_departures_count_as_the_events_that_they_stand_for() {
             Box::new(Discard),
             Memory::UNLIMITED,
         );
-        let mut world = world.expect("a world");
+        let mut world = Box::new(world.expect("a world"));
         world.run_until(Time::NEVER).expect("the run succeeds");
         world.end(&scenario).expect("nothing is written")
     };

@@ -12,7 +12,7 @@ use aqmlab_scenario::Scenario;
 use crate::engine::Plain;
 use crate::event_queue::WheelQueue;
 use crate::memory::Memory;
-use crate::world::{Shortcuts, World};
+use crate::world::{Shortcuts, Steps, World};
 
 const OBJECTS: u64 = 8;
 
@@ -34,13 +34,13 @@ fn page(transport: &str, lost: &[u32]) -> (u64, u64) {
     let scenario = Scenario::parse(&text, &[], &mut |name| panic!("it asks for {name}"))
         .unwrap_or_else(|error| panic!("{error}"));
     let records = Box::new(Discard);
-    let mut world = World::<Plain<WheelQueue>>::new(
+    let world = World::<Plain<WheelQueue>>::new(
         &scenario,
         Shortcuts::default(),
         records,
         Memory::UNLIMITED,
-    )
-    .unwrap();
+    );
+    let mut world = Box::new(world.unwrap());
     world.network_mut().doom(Role::Server, lost);
     world.run_until(Time::NEVER).unwrap();
     let quality = &world.end(&scenario).unwrap().quality["one"];

@@ -15,15 +15,10 @@
 
 use aqmlab_link::{AccessLinks, Dropped, Port};
 use aqmlab_net::{Rate, Role, Time};
-#[cfg(feature = "breakdown")]
-use aqmlab_record::PortParts;
 use aqmlab_record::{
-    Exchange, Flow, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, View,
+    Exchange, Flow, LinkDirection, MeasuredSpan, Metrics, PortParts, Records, RunError, View,
 };
-#[cfg(feature = "breakdown")]
-use aqmlab_scenario::ResponseTime;
-use aqmlab_scenario::{DelayAt, Link, Scenario};
-use aqmlab_stacks::Stack as _;
+use aqmlab_scenario::{DelayAt, Link, ResponseTime, Scenario};
 use aqmlab_tcp::{Delivered, Events};
 use aqmlab_traffic::{Action, Answered, AppAction, Received, Source};
 
@@ -52,6 +47,7 @@ mod sources;
 mod stepping;
 
 use stepping::Schedule;
+pub(crate) use stepping::Steps;
 pub use stepping::{FlowState, Observation};
 
 /// Housekeeping (writing out queue samples, checking the records) happens this many times a run.
@@ -144,7 +140,6 @@ pub(crate) struct World<E: Engine> {
     /// Where hosts may have only so many.
     sockets: Option<Box<Sockets>>,
     metrics: Metrics,
-    #[cfg(feature = "breakdown")]
     response_time: ResponseTime,
     tracer: Tracer,
     watch: Watch,
@@ -191,10 +186,6 @@ impl<E: Engine> World<E> {
             .map(|class| Stack::new(&class.tcp, class.write_size))
             .collect();
         let ports = links.iter().zip(&names);
-        #[cfg_attr(
-            not(feature = "breakdown"),
-            expect(unused_mut, reason = "nobody asks who held packets")
-        )]
         let mut ports: Vec<Port<Event>> = ports
             .map(|(link, name)| new_port(name, link, scenario.seed, &scenario.measure))
             .collect();
@@ -223,7 +214,6 @@ impl<E: Engine> World<E> {
         let wifi = Wifi::new(scenario);
         let of_ports = ports.iter().map(Port::stats);
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
-        #[cfg(feature = "breakdown")]
         if E::Causes::ON && !E::Causes::LOGS {
             let links = links.iter().zip(&names).zip(&mut ports);
             let parts = links.map(|((link, name), port)| PortParts {
@@ -289,7 +279,6 @@ impl<E: Engine> World<E> {
             flows_opened: 0,
             sockets: Sockets::new(&network.hosts, network.paths.len() as u32, span).map(Box::new),
             metrics,
-            #[cfg(feature = "breakdown")]
             response_time: scenario.measure.response_time,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), scenario.traffic.len()),
             watch,
@@ -300,7 +289,6 @@ impl<E: Engine> World<E> {
             period,
             actions: Vec::new(),
         };
-        #[cfg(feature = "breakdown")]
         if let Some(flow) = scenario.measure.story {
             world.network.causes_mut().follow(flow);
         }
@@ -310,20 +298,6 @@ impl<E: Engine> World<E> {
             world.memory.look()?;
         }
         Ok(world)
-    }
-
-    /// Handles everything that happens before `time`, and at most up to the end of the measured
-    /// span.
-    pub(crate) fn run_until(&mut self, time: Time) -> Result<(), RunError> {
-        let end = time.min(self.span.end);
-        while let Some(change) = self.schedule.next()
-            && change < end
-        {
-            self.advance(change)?;
-            self.change_next()?;
-        }
-        self.advance(end)?;
-        self.watch.check()
     }
 
     /// Handles everything that happens before `end`; nothing of the schedule changes until then.
@@ -382,17 +356,6 @@ impl<E: Engine> World<E> {
         if E::Causes::LOGS {
             self.network.write_packets(&mut self.metrics);
         }
-    }
-
-    /// Ends the run at the end of the measured span, which time has reached: writes what is left of
-    /// the records, and sums up.
-    pub(crate) fn end(mut self, scenario: &Scenario) -> Result<Summary, RunError> {
-        self.close()?;
-        // What is computed ahead of a queue that is short counts as what it stands for.
-        let computed = self.network.computed_departures();
-        let events = self.events + computed - self.schedule.uncounted();
-        let mut links = self.network.finish(&mut self.metrics)?;
-        self.metrics.finish(scenario, &mut links, events)
     }
 
     /// The measured span is over: everything is counted, and checked.
@@ -572,7 +535,6 @@ impl<E: Engine> World<E> {
         self.now = now;
         if timeouts > 0 {
             self.metrics.on_timeouts(class, now, timeouts);
-            #[cfg(feature = "breakdown")]
             if role == Role::Client && self.response_time == ResponseTime::LastSyn {
                 self.application(event.conn).player.begin(now);
             }
@@ -806,7 +768,6 @@ impl<E: Engine> World<E> {
 
     /// An application goes on in its program until it has to wait.
     fn play(&mut self, index: u32, role: Role) {
-        #[cfg(feature = "breakdown")]
         if role == Role::Client && self.response_time == ResponseTime::Request {
             let now = self.now;
             self.application(index).player.begin(now);
@@ -838,13 +799,11 @@ impl<E: Engine> World<E> {
                     }
                 }
                 AppAction::Withdraw => self.connections.withdraw(index, role),
-                #[cfg(feature = "quic")]
                 AppAction::Fetch { bytes, .. } => {
                     if let Some(guest) = self.guests.get_mut(index) {
                         guest.ends[role as usize].ask(now, bytes);
                     }
                 }
-                #[cfg(feature = "quic")]
                 AppAction::Answer {
                     number,
                     bytes,
@@ -854,9 +813,6 @@ impl<E: Engine> World<E> {
                         guest.ends[role as usize].answer(now, number, bytes, urgency);
                     }
                 }
-                #[cfg(not(feature = "quic"))]
-                AppAction::Fetch { .. } | AppAction::Answer { .. } | AppAction::Loaded => {}
-                #[cfg(feature = "quic")]
                 AppAction::Loaded => {
                     let token = self.application(index).token;
                     let class = self.class_of(index);
@@ -972,7 +928,7 @@ impl<E: Engine> World<E> {
     pub(crate) fn end_with_fingerprint(
         mut self,
         scenario: &Scenario,
-    ) -> (Summary, crate::fingerprint::Fingerprint) {
+    ) -> (aqmlab_record::Summary, crate::fingerprint::Fingerprint) {
         self.close().expect("everything balances");
         let fingerprint = self.network.fingerprint();
         let mut links = self

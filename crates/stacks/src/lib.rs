@@ -2,28 +2,27 @@
 //!
 //! A stack is sans-I/O: it is fed a datagram and the time, and gives datagrams, the next timer and
 //! what its application has to know. [`Stack`] is that interface, for one end of one connection;
-//! [`End`] is an end with one of the stacks that this build has. Nothing here reads a clock, and all
+//! [`End`] is an end with one of the stacks. Nothing here reads a clock, and all
 //! randomness comes from the seed: the same calls give the same bytes.
 
 mod end;
-#[cfg(feature = "quic")]
 mod http3;
 #[cfg(feature = "quic")]
 mod own;
-#[cfg(feature = "quic")]
+#[cfg(not(feature = "quic"))]
+#[path = "no_own.rs"]
+mod own;
 mod quic;
 #[cfg(feature = "quinn")]
 mod quinn;
 mod settings;
 mod stack;
 
-#[cfg(feature = "quic")]
 pub use aqmlab_quic::{
     Carried, Connection as QuicConnection, Inspector, Numbered, PacketKind, Stated,
     Timers as QuicTimers, Waits,
 };
 pub use end::{Class, End};
-#[cfg(feature = "quic")]
 pub use own::{EarlyData, Quic};
 pub use settings::{Control, HAS_QUIC, HAS_QUINN, HAS_STACKS, Quinn};
 pub use stack::{Burst, Progress, Stack, State};

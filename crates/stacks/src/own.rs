@@ -95,6 +95,11 @@ impl Quic {
         Law::check(&self.congestion_control, self.ecn)
     }
 
+    /// The phases of its congestion control.
+    pub const fn phases(&self) -> &'static [&'static str] {
+        self.congestion_control.phases()
+    }
+
     /// What connections with these settings have in common.
     pub(crate) fn config(&self) -> Arc<Config> {
         let standard = Config::standard_window(self.datagram.0);

@@ -10,7 +10,7 @@ use crate::stack::{Burst, Progress, Stack, State};
 
 /// An end of a connection. Closing is the end of the stream.
 #[derive(Debug)]
-pub struct QuicEnd {
+pub(crate) struct QuicEnd {
     connection: Connection,
     role: Role,
     /// The stream that this end writes to.
@@ -51,11 +51,6 @@ impl QuicEnd {
                 ..Progress::default()
             },
         }
-    }
-
-    /// Its connection.
-    pub(crate) const fn connection(&self) -> &Connection {
-        &self.connection
     }
 
     fn settle(&mut self, now: Time) {
@@ -251,6 +246,10 @@ impl Stack for QuicEnd {
             in_flight: self.connection.in_flight(),
             round_trip: self.connection.round_trip(),
         }
+    }
+
+    fn inside(&self) -> Option<&Connection> {
+        Some(&self.connection)
     }
 
     fn is_complete(&self) -> bool {

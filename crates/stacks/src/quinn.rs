@@ -41,7 +41,7 @@ const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 
 ///
 /// Each direction has a stream of its own, which its sender opens: either end may speak first, and
 /// closing is the end of the stream.
-pub struct QuinnEnd {
+pub(crate) struct QuinnEnd {
     endpoint: Endpoint,
     /// The connection; a server has none until the client's first datagram.
     connection: Option<(ConnectionHandle, Connection)>,

@@ -96,6 +96,11 @@ pub trait Stack: Debug {
     /// What its sender is doing.
     fn state(&self) -> State;
 
+    /// What our QUIC does at this end, if it has that: into other stacks nobody sees.
+    fn inside(&self) -> Option<&aqmlab_quic::Connection> {
+        None
+    }
+
     /// Both ends have closed, and this one knows that the other has everything.
     fn is_complete(&self) -> bool;
 

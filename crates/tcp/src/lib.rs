@@ -13,7 +13,6 @@ mod accecn;
 mod agreed;
 mod context;
 pub mod control;
-#[cfg(feature = "script")]
 mod counters;
 mod endpoint;
 mod filter;
@@ -25,14 +24,12 @@ mod rate;
 mod receiver;
 mod recovery;
 mod rto;
-#[cfg(feature = "script")]
 pub mod script;
 mod segment;
 mod sender;
 
 pub use context::Context;
 pub use control::{CongestionControlKind, ControlMetrics, ControlState};
-#[cfg(feature = "script")]
 pub use counters::Counters;
 pub use endpoint::{Endpoint, Events, SendLimit, Timers};
 pub use law::{Law, Report, Stamp};

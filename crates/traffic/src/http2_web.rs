@@ -145,7 +145,6 @@ struct User {
     /// When the page under way was asked for.
     asked_at: Time,
     /// How many of its objects have arrived, and after how long: the sum.
-    #[cfg(feature = "http3")]
     arrivals: (u32, Time),
 }
 
@@ -161,7 +160,6 @@ impl PageSource {
             pages: setting.stream("page", token),
             rtts: setting.stream("rtts", token),
             asked_at: Time::ZERO,
-            #[cfg(feature = "http3")]
             arrivals: (0, Time::ZERO),
         };
         Ok(Self {
@@ -277,10 +275,7 @@ impl ModelSource for PageSource {
     fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let user = &mut self.users[token as usize];
         user.asked_at = now;
-        #[cfg(feature = "http3")]
-        {
-            user.arrivals = (0, Time::ZERO);
-        }
+        user.arrivals = (0, Time::ZERO);
         let pair = user.pair;
         actions.push(Action::Connect(Connect {
             token,
@@ -298,7 +293,6 @@ impl ModelSource for PageSource {
         true
     }
 
-    #[cfg(feature = "http3")]
     fn on_object(&mut self, now: Time, token: u32) {
         let user = &mut self.users[token as usize];
         user.arrivals.0 += 1;
@@ -310,7 +304,6 @@ impl ModelSource for PageSource {
         if self.span.contains(&now) {
             let user = &self.users[token as usize];
             self.quality.page_loads.add_time(now - user.asked_at);
-            #[cfg(feature = "http3")]
             if let (objects @ 1.., sum) = user.arrivals {
                 let mean = sum.as_secs_f64() / f64::from(objects);
                 self.quality.object_index.add(mean);

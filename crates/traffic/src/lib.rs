@@ -21,7 +21,6 @@ mod game;
 mod gcc;
 pub mod general_tcp;
 mod http2_web;
-#[cfg(feature = "http3")]
 mod http3_web;
 pub mod ideal;
 mod long_memory;
@@ -32,7 +31,6 @@ mod normal;
 mod offered;
 mod on_off;
 pub mod packmime;
-#[cfg(feature = "http3")]
 mod page;
 mod player;
 mod poisson;
@@ -104,7 +102,7 @@ registry::models! {
     /// Closed loop: users who fetch pages of many objects over HTTP/2.
     Http2Web(http2_web),
     /// Closed loop: users who fetch pages of many objects over HTTP/3.
-    Http3Web(http3_web) if "http3",
+    Http3Web(http3_web),
     /// Closed loop: viewers of streamed video who choose the bit rate of each segment.
     AbrVideo(abr_video),
     /// Interactive video whose bit rate follows delay and loss (GCC).

@@ -55,7 +55,6 @@ pub trait ModelParameters {
     }
 
     /// Whether it is made for streams: its connections have QUIC where the class names no transport.
-    #[cfg(feature = "http3")]
     fn is_for_streams() -> bool
     where
         Self: Sized,
@@ -190,7 +189,6 @@ pub trait ModelSource: Send {
     fn on_answered(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
 
     /// The client of a connection with this token has an object of its page.
-    #[cfg(feature = "http3")]
     fn on_object(&mut self, _now: Time, _token: u32) {}
 
     /// A datagram of one of its flows has arrived.

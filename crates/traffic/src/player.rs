@@ -4,7 +4,6 @@ use std::borrow::BorrowMut;
 
 use aqmlab_net::{Role, Time};
 
-#[cfg(feature = "http3")]
 use crate::page::Next;
 use crate::script::{Exchange, Script, Step};
 use crate::sizes::ENDLESS;
@@ -211,12 +210,7 @@ impl<S: BorrowMut<Script>> Player<S> {
 
     /// An object has arrived on a stream of its own or, at the server, a request has. True if the end has
     /// waited for something like that.
-    #[cfg_attr(
-        not(feature = "http3"),
-        expect(unused_variables, reason = "no script has streams")
-    )]
     pub fn on_object(&mut self, end: Role, number: u32) -> bool {
-        #[cfg(feature = "http3")]
         if let Script::Page(page) = self.script.borrow_mut() {
             page.loading.on_arrival(number);
         }
@@ -277,7 +271,6 @@ impl<S: BorrowMut<Script>> Player<S> {
                         return action;
                     }
                 }
-                #[cfg(feature = "http3")]
                 Step::Load => {
                     if let Some(action) = load(script, (role, end), now) {
                         if let AppAction::Fetch { bytes, .. } | AppAction::Write { bytes, .. } =
@@ -324,7 +317,6 @@ fn produce(script: &mut Script, end: &mut Progress, now: Time) -> Option<AppActi
 }
 
 /// What an end of a page does next, and its step goes on; none if the page is complete.
-#[cfg(feature = "http3")]
 fn load(script: &mut Script, (role, end): (Role, &mut Progress), now: Time) -> Option<AppAction> {
     let Script::Page(played) = script else {
         return None;

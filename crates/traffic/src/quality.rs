@@ -9,7 +9,6 @@ pub struct Quality {
     /// Page load times in seconds, of pages that were complete in the span.
     pub page_loads: Samples,
     /// Mean time in seconds from the beginning of a page to each of its objects, of those pages.
-    #[cfg(feature = "http3")]
     pub object_index: Samples,
     /// Throughput of files in bits per second: size over time from the first SYN to the last byte.
     pub throughputs: Samples,

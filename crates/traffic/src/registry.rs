@@ -1,35 +1,33 @@
 //! The list of traffic models, and everything that follows from a line in it.
 
 /// Makes, from one line per model, the enum that a scenario reads. A line is a variant and the
-/// module that has the parameters under the variant's name; with `if`, a feature that it takes.
+/// module that has the parameters under the variant's name.
 macro_rules! models {
-    ($($(#[$doc:meta])* $model:ident($module:ident) $(if $feature:literal)?,)+) => {
+    ($($(#[$doc:meta])* $model:ident($module:ident),)+) => {
         aqmlab_declare::registry! {
             /// A traffic model and its parameters.
             #[derive(Clone, Debug, PartialEq)]
             pub enum Model {
-                $($(#[$doc])* $(#[cfg(feature = $feature)])? $model($module::$model),)+
+                $($(#[$doc])* $model($module::$model),)+
             }
         }
 
-        $($(#[cfg(feature = $feature)])? pub use $module::$model;)+
+        $(pub use $module::$model;)+
 
         impl Model {
             /// Small classes as a scenario file has them, one for each model, in the order of the
             /// enum.
             pub fn examples() -> Vec<&'static str> {
-                [$($(#[cfg(feature = $feature)])? <$module::$model as ModelParameters>::example(),)+].to_vec()
+                [$(<$module::$model as ModelParameters>::example(),)+].to_vec()
             }
 
             /// Which of them are made for streams, in the order of the enum.
-            #[cfg(feature = "http3")]
             pub fn for_streams() -> Vec<bool> {
                 vec![$(<$module::$model as ModelParameters>::is_for_streams(),)+]
             }
 
             /// Whether the model is made for streams: connections of QUIC, unless a class names
             /// another transport.
-            #[cfg(feature = "http3")]
             pub fn is_for_streams(&self) -> bool {
                 match self {
                     $(Self::$model(_) => <$module::$model as ModelParameters>::is_for_streams(),)+
@@ -39,14 +37,14 @@ macro_rules! models {
             /// The model's parameters.
             pub fn parameters(&self) -> &dyn ModelParameters {
                 match self {
-                    $($(#[cfg(feature = $feature)])? Self::$model(params) => params,)+
+                    $(Self::$model(params) => params,)+
                 }
             }
 
             /// The model's parameters, to be changed.
             pub fn parameters_mut(&mut self) -> &mut dyn ModelParameters {
                 match self {
-                    $($(#[cfg(feature = $feature)])? Self::$model(params) => params,)+
+                    $(Self::$model(params) => params,)+
                 }
             }
         }

@@ -10,7 +10,6 @@ use std::slice;
 
 use aqmlab_net::{Ecn, Role, Time};
 
-#[cfg(feature = "http3")]
 use crate::page::{Loading, Page};
 use crate::vector::{Adu, Body};
 use crate::written::Written;
@@ -32,7 +31,6 @@ pub enum Step {
     /// Only at the initiator, takes no time: the exchange is over. Its response time is over too.
     Answered,
     /// Of a [`Script::Page`]: fetch it, or answer what it asks for.
-    #[cfg(feature = "http3")]
     Load,
     /// Of a [`Script::Written`]: write what is due, until all is written.
     Produce,
@@ -88,7 +86,6 @@ pub enum Script {
     /// begin with. Nobody closes.
     Open(Vec<Exchange>),
     /// A page of objects, which may come over streams of their own.
-    #[cfg(feature = "http3")]
     Page(Box<Played>),
 }
 
@@ -125,7 +122,6 @@ impl Script {
             Self::Programs(programs) => return programs[party as usize].get(index).copied(),
             Self::Open(exchanges) => return open_step(exchanges, party, index),
             Self::Written(_) => return written_step(party, index),
-            #[cfg(feature = "http3")]
             Self::Page(page) => return page.step(party, index),
         };
         match party {
@@ -156,7 +152,6 @@ impl Script {
     /// then on.
     pub fn takes_streams(&mut self) -> bool {
         match self {
-            #[cfg(feature = "http3")]
             Self::Page(played) => {
                 played.page.has_streams = true;
                 true
@@ -176,14 +171,12 @@ impl Script {
             Self::Single(exchange) => slice::from_ref(exchange),
             Self::Exchanges { exchanges, .. } | Self::Open(exchanges) => exchanges,
             Self::Programs(_) | Self::Written(_) => &[],
-            #[cfg(feature = "http3")]
             Self::Page(_) => &[],
         }
     }
 
     /// Bytes that initiator and acceptor send.
     pub fn bytes(&self) -> [u64; 2] {
-        #[cfg(feature = "http3")]
         if let Self::Page(played) = self {
             return played.page.bytes();
         }
@@ -207,7 +200,6 @@ impl Script {
                 let is_mark = |step: &&Step| matches!(step, Step::Ask | Step::Answered);
                 programs[Role::Client as usize].iter().find(is_mark) == Some(&Step::Answered)
             }
-            #[cfg(feature = "http3")]
             Self::Page(_) => true,
         }
     }
@@ -263,7 +255,6 @@ fn open_step(exchanges: &[Exchange], party: Role, index: usize) -> Option<Step> 
 }
 
 /// A page, and how far it has come.
-#[cfg(feature = "http3")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
     pub(crate) page: Page,
@@ -272,7 +263,6 @@ pub struct Played {
     server: Vec<Step>,
 }
 
-#[cfg(feature = "http3")]
 impl Played {
     pub(crate) fn new(page: Page, server: Vec<Step>) -> Self {
         Self {

@@ -166,7 +166,6 @@ impl Source {
     }
 
     /// The client of a connection with this token has an object of its page.
-    #[cfg(feature = "http3")]
     pub fn on_object(&mut self, now: Time, token: u32) {
         self.model.on_object(now, token);
     }

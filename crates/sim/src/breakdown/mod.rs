@@ -18,19 +18,13 @@
 //! Times are those of the hosts. Where their clocks are shifted, the delay before the first port is
 //! added, and the delay behind the last one is not: it only undoes the shift.
 
-#[cfg(feature = "breakdown")]
 mod label;
-#[cfg(feature = "breakdown")]
 mod loss;
-#[cfg(feature = "breakdown")]
 mod node;
-#[cfg(feature = "breakdown")]
 mod nodes;
-#[cfg(feature = "breakdown")]
 pub(crate) mod paths;
-#[cfg(feature = "breakdown")]
 mod story;
-#[cfg(all(test, feature = "breakdown"))]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "breakdown")]
 mod waiting;
@@ -64,7 +58,6 @@ pub(crate) trait Causes {
     fn new(ports: usize) -> Self;
 
     /// The connection with this serial number is followed, event by event.
-    #[cfg(feature = "breakdown")]
     fn follow(&mut self, _flow: u64) {}
 
     // ---- connections ----

@@ -1,6 +1,5 @@
 //! The critical paths of all exchanges under way.
 
-#[cfg(feature = "quic")]
 mod quic;
 
 use aqmlab_aqm::Reason;
@@ -9,7 +8,6 @@ use aqmlab_net::{Role, Time};
 use aqmlab_record::{
     Breakdown, Exchange, LossOnPath, LostSegment, Metrics, ON_WIRE, Part, StoryEvent, StoryRow,
 };
-#[cfg(feature = "quic")]
 use aqmlab_stacks::End as StackEnd;
 use aqmlab_tcp::{Flags, Segment, SendLimit, Timers};
 
@@ -71,7 +69,6 @@ pub(crate) struct Paths {
     /// By slot. Those that are over keep their room for the next one.
     connections: Vec<Connection>,
     reasons: Vec<&'static str>,
-    #[cfg(feature = "quic")]
     datagrams: quic::Datagrams,
 }
 
@@ -278,7 +275,6 @@ impl Causes for Paths {
             trips: Vec::new(),
             connections: Vec::new(),
             reasons: Vec::new(),
-            #[cfg(feature = "quic")]
             datagrams: quic::Datagrams::default(),
         }
     }
@@ -324,7 +320,6 @@ impl Causes for Paths {
                 end.clear(nodes);
             }
         }
-        #[cfg(feature = "quic")]
         self.datagrams.close(slot, &mut self.nodes);
     }
 
@@ -470,7 +465,6 @@ impl Causes for Paths {
         self.sends((ticket, slot), sender, (seq, ack), (len, flags), now);
     }
 
-    #[cfg(feature = "quic")]
     fn datagram_leaves(
         &mut self,
         what: (Ticket, u32, Role),
@@ -484,19 +478,16 @@ impl Causes for Paths {
         }
     }
 
-    #[cfg(feature = "quic")]
     fn datagram_arrives(&mut self, event: &Event, now: Time, end: &StackEnd) {
         if let Some(inside) = end.inside() {
             self.quic_arrives(event, now, inside);
         }
     }
 
-    #[cfg(feature = "quic")]
     fn stack_expires(&mut self, slot: u32, role: Role, now: Time) {
         self.quic_expires(slot, role, now);
     }
 
-    #[cfg(feature = "quic")]
     fn stack_acted(&mut self, slot: u32, role: Role, now: Time, end: &StackEnd) {
         if let Some(inside) = end.inside() {
             self.quic_acted(slot, role, now, inside);

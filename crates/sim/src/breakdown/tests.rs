@@ -4,7 +4,6 @@
 //! ACK 40 us, a SYN 44, a request of 360 bytes 400. One connection on an idle network; some of its
 //! segments are dropped as they leave. Times below are in microseconds.
 
-#[cfg(feature = "quic")]
 mod quic;
 
 use std::fs;
@@ -25,7 +24,7 @@ use crate::engine::{Engine, Explained};
 use crate::event_queue::WheelQueue;
 use crate::memory::Memory;
 use crate::oracle::HeapQueue;
-use crate::world::{Shortcuts, World};
+use crate::world::{Shortcuts, Steps, World};
 
 /// A response, and where its time went.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,7 +134,8 @@ fn run_with<E: Engine<Causes = Paths>>(
 ) -> Vec<Row> {
     let rows = Rows::default();
     let records = Box::new(rows.clone());
-    let mut world = World::<E>::new(scenario, shortcuts, records, Memory::UNLIMITED).unwrap();
+    let world = World::<E>::new(scenario, shortcuts, records, Memory::UNLIMITED);
+    let mut world = Box::new(world.unwrap());
     for (sender, numbers) in Role::BOTH.into_iter().zip(doomed) {
         world.network_mut().doom(sender, numbers);
     }

@@ -48,7 +48,6 @@ pub(super) enum Kind {
     Probe,
     Reordering,
     /// QUIC's probe time-out.
-    #[cfg(feature = "quic")]
     QuicProbe,
 }
 
@@ -96,12 +95,10 @@ impl Kind {
             (Self::Retransmission, _) => (Part::Timeout, Some(PathCount::Timeouts)),
             (Self::Probe, _) => (Part::TailLossProbe, Some(PathCount::TailLossProbes)),
             (Self::Reordering, _) => (Part::ReorderingTimer, None),
-            #[cfg(feature = "quic")]
             (Self::QuicProbe, LostSegment::Handshake) => (
                 Part::HandshakeProbeTimeout,
                 Some(PathCount::HandshakeProbeTimeouts),
             ),
-            #[cfg(feature = "quic")]
             (Self::QuicProbe, _) => (Part::ProbeTimeout, Some(PathCount::ProbeTimeouts)),
         }
     }

@@ -2,7 +2,7 @@
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::Flow;
-use aqmlab_stacks::{End, HEADER, Progress, Stack};
+use aqmlab_stacks::{End, HEADER, Progress};
 use aqmlab_tcp::{Events, Options, RoundTrip, SegmentKind};
 use aqmlab_traffic::{Connect, Script};
 

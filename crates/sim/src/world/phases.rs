@@ -6,7 +6,7 @@ use aqmlab_scenario::{Change, Effect};
 use aqmlab_tcp::Probe;
 use aqmlab_traffic::Connect;
 
-use super::World;
+use super::{Steps, World};
 use crate::engine::Engine;
 use crate::event::Event;
 

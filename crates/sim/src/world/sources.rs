@@ -1,7 +1,6 @@
 //! What sources of traffic do: connections and flows of datagrams that begin.
 
 use aqmlab_net::{Role, Time};
-use aqmlab_stacks::Stack as _;
 use aqmlab_tcp::{Events, InitialRecover};
 use aqmlab_traffic::{Action, Connect, Exchange, OpenDatagrams, Script};
 
@@ -100,15 +99,6 @@ impl<E: Engine> World<E> {
         }
     }
 
-    #[cfg_attr(
-        not(any(feature = "quic", feature = "quinn")),
-        expect(
-            unreachable_code,
-            unused_mut,
-            unused_variables,
-            reason = "there are no guests"
-        )
-    )]
     pub(super) fn open(&mut self, class: usize, mut connect: Connect) {
         if connect.script.asks_at_once() {
             self.metrics.on_exchange_start(class, self.now);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use aqmlab_link::PortState;
 use aqmlab_net::{Role, Time};
-use aqmlab_record::{LinkDirection, RunError};
+use aqmlab_record::{LinkDirection, RunError, Summary};
 use aqmlab_scenario::{Change, Changed, Changes, Scenario, ScenarioError};
 use aqmlab_tcp::Probe;
 use aqmlab_traffic::Quality;
@@ -89,17 +89,49 @@ pub struct Observation {
     pub received: Vec<u64>,
 }
 
-impl<E: Engine> World<E> {
-    /// Makes the next change of the schedule, whose time has come.
-    pub(super) fn change_next(&mut self) -> Result<(), RunError> {
-        let Some(change) = self.schedule.due.pop_front() else {
-            return Ok(());
-        };
-        self.change(change).map_err(|error| wrong(&error))
-    }
+/// A world of any kind, one stretch of time after another.
+pub(crate) trait Steps {
+    /// Handles everything that happens before `time`, and at most up to the end of the measured
+    /// span.
+    fn run_until(&mut self, time: Time) -> Result<(), RunError>;
 
     /// Makes the changes of the schedule whose time is now: they come before others of this time.
-    pub(crate) fn change_due(&mut self, now: Time) -> Result<(), ScenarioError> {
+    fn change_due(&mut self, now: Time) -> Result<(), ScenarioError>;
+
+    /// Changes something, at a time before which everything has happened, and nothing of it.
+    fn change(&mut self, change: Change) -> Result<(), ScenarioError>;
+
+    /// What has changed, and what is still to change.
+    fn changes(&self) -> Vec<Change>;
+
+    /// The keys that can change.
+    fn changeable(&self) -> Vec<String>;
+
+    /// What the world does at `time`, before which everything has happened, and nothing of it.
+    fn observe(&mut self, time: Time) -> Observation;
+
+    /// By class: what its users got so far, where it keeps an account of that.
+    fn quality(&self, time: Time) -> Vec<Option<Quality>>;
+
+    /// Ends the run at the end of the measured span, which time has reached: writes what is left of
+    /// the records, and sums up.
+    fn end(self: Box<Self>, scenario: &Scenario) -> Result<Summary, RunError>;
+}
+
+impl<E: Engine> Steps for World<E> {
+    fn run_until(&mut self, time: Time) -> Result<(), RunError> {
+        let end = time.min(self.span.end);
+        while let Some(change) = self.schedule.next()
+            && change < end
+        {
+            self.advance(change)?;
+            self.change_next()?;
+        }
+        self.advance(end)?;
+        self.watch.check()
+    }
+
+    fn change_due(&mut self, now: Time) -> Result<(), ScenarioError> {
         while self.schedule.next() == Some(now) {
             if let Some(change) = self.schedule.due.pop_front() {
                 self.change(change)?;
@@ -108,8 +140,7 @@ impl<E: Engine> World<E> {
         Ok(())
     }
 
-    /// Changes something, at a time before which everything has happened, and nothing of it.
-    pub(crate) fn change(&mut self, mut change: Change) -> Result<(), ScenarioError> {
+    fn change(&mut self, mut change: Change) -> Result<(), ScenarioError> {
         let state = &mut self.schedule.state;
         let mut changed = state.change(&change.key, &change.value);
         if changed.as_ref().is_err_and(|error| error.path.is_empty())
@@ -148,24 +179,76 @@ impl<E: Engine> World<E> {
         Ok(())
     }
 
+    fn changes(&self) -> Vec<Change> {
+        let Schedule { done, due, .. } = &self.schedule;
+        let stated = done.iter().chain(due).chain(self.watch.changes());
+        stated.cloned().collect()
+    }
+
+    fn changeable(&self) -> Vec<String> {
+        self.schedule.state.keys()
+    }
+
+    fn observe(&mut self, time: Time) -> Observation {
+        self.record_samples_before(time);
+        let flows = self.connections.iter().filter_map(|(index, connection)| {
+            let (class, probe) = self.connections.probe(index, Role::Server)?;
+            Some(FlowState {
+                flow: self.network.routes(index).flow(),
+                class,
+                received: connection.app.received().0,
+                retransmitted: connection.retransmissions().data.into(),
+                probe,
+            })
+        });
+        let mut flows: Vec<FlowState> = flows.collect();
+        for (index, guest) in self.guests.iter_mut() {
+            flows.push(FlowState {
+                flow: self.network.routes(index).flow(),
+                class: guest.class.into(),
+                received: guest.app.received().0,
+                retransmitted: guest.lost.into(),
+                probe: guest.probe(Role::Server, time),
+            });
+        }
+        Observation {
+            time,
+            links: self.network.observe(time),
+            flows,
+            received: self.received(),
+        }
+    }
+
+    fn quality(&self, time: Time) -> Vec<Option<Quality>> {
+        let classes = self.classes.iter();
+        classes.map(|class| class.source.quality(time)).collect()
+    }
+
+    fn end(mut self: Box<Self>, scenario: &Scenario) -> Result<Summary, RunError> {
+        self.close()?;
+        // What is computed ahead of a queue that is short counts as what it stands for.
+        let computed = self.network.computed_departures();
+        let events = self.events + computed - self.schedule.uncounted();
+        let mut links = self.network.finish(&mut self.metrics)?;
+        self.metrics.finish(scenario, &mut links, events)
+    }
+}
+
+impl<E: Engine> World<E> {
+    /// Makes the next change of the schedule, whose time has come.
+    pub(super) fn change_next(&mut self) -> Result<(), RunError> {
+        let Some(change) = self.schedule.due.pop_front() else {
+            return Ok(());
+        };
+        self.change(change).map_err(|error| wrong(&error))
+    }
+
     /// Ports that are looked at take their samples up to then: those of earlier checkpoints are
     /// written out before, so that rows have the order that they would have had.
     pub(super) fn record_samples_before(&mut self, time: Time) {
         while self.checkpoint < time {
             self.record_samples();
         }
-    }
-
-    /// What has changed, and what is still to change.
-    pub(crate) fn changes(&self) -> Vec<Change> {
-        let Schedule { done, due, .. } = &self.schedule;
-        let stated = done.iter().chain(due).chain(self.watch.changes());
-        stated.cloned().collect()
-    }
-
-    /// The keys that can change.
-    pub(crate) fn changeable(&self) -> Vec<String> {
-        self.schedule.state.keys()
     }
 
     /// The connection of a class with this token ends at `now`, at both ends.
@@ -197,43 +280,6 @@ impl<E: Engine> World<E> {
         } else {
             self.guest_stops(time, event);
         }
-    }
-
-    /// What the world does at `time`, before which everything has happened, and nothing of it.
-    pub(crate) fn observe(&mut self, time: Time) -> Observation {
-        self.record_samples_before(time);
-        let flows = self.connections.iter().filter_map(|(index, connection)| {
-            let (class, probe) = self.connections.probe(index, Role::Server)?;
-            Some(FlowState {
-                flow: self.network.routes(index).flow(),
-                class,
-                received: connection.app.received().0,
-                retransmitted: connection.retransmissions().data.into(),
-                probe,
-            })
-        });
-        let mut flows: Vec<FlowState> = flows.collect();
-        for (index, guest) in self.guests.iter_mut() {
-            flows.push(FlowState {
-                flow: self.network.routes(index).flow(),
-                class: guest.class.into(),
-                received: guest.app.received().0,
-                retransmitted: guest.lost.into(),
-                probe: guest.probe(Role::Server, time),
-            });
-        }
-        Observation {
-            time,
-            links: self.network.observe(time),
-            flows,
-            received: self.received(),
-        }
-    }
-
-    /// By class: what its users got so far, where it keeps an account of that.
-    pub(crate) fn quality(&self, time: Time) -> Vec<Option<Quality>> {
-        let classes = self.classes.iter();
-        classes.map(|class| class.source.quality(time)).collect()
     }
 
     /// By class, of connections that have ended, of open ones, and of flows of datagrams.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use aqmlab_net::{Ecn, FNV_BASIS, Role, Time, fnv1a};
-use aqmlab_stacks::{Burst, Class, End, HEADER, Progress, Stack};
+use aqmlab_stacks::{Burst, Class, End, HEADER, Progress};
 
 /// Nanoseconds that a byte of the server takes: 10 Mbit/s.
 pub(crate) const BYTE: u64 = 800;

@@ -256,7 +256,6 @@ impl Endpoint {
     }
 
     /// What its sender counts, if that one keeps a log of its segments.
-    #[cfg(feature = "script")]
     pub(crate) fn counters(&self) -> Option<crate::counters::Counters> {
         self.sender.counters()
     }

@@ -275,7 +275,6 @@ impl Sender {
     }
 
     /// What a sender with a log counts, as Linux counts it.
-    #[cfg(feature = "script")]
     pub(crate) fn counters(&self) -> Option<crate::counters::Counters> {
         match &self.kind {
             Kind::Classic(_) => None,

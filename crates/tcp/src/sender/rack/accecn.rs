@@ -89,7 +89,6 @@ impl MarkReader {
     }
 
     /// Marked packets that the peer has reported.
-    #[cfg(any(test, feature = "script"))]
     pub(super) fn reported(&self) -> u64 {
         self.cep - FIRST_CEP
     }

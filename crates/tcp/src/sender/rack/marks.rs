@@ -63,7 +63,6 @@ impl RackSender {
     }
 
     /// Marked packets that the peer has reported.
-    #[cfg(any(test, feature = "script"))]
     pub(crate) fn reported_marks(&self) -> u64 {
         self.marks.reported()
     }

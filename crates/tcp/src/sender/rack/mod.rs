@@ -116,7 +116,6 @@ impl RackSender {
     }
 
     /// What is out, as Linux counts it. Without SACK each duplicate ACK stands for a segment that has arrived.
-    #[cfg(feature = "script")]
     pub(super) fn counters(&self, space: &Space) -> crate::counters::Counters {
         let has = |which| space.agreed.has(which);
         crate::counters::Counters {

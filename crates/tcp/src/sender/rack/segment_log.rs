@@ -170,7 +170,6 @@ impl SegmentLog {
     }
 
     /// Segments that are under way once more.
-    #[cfg(feature = "script")]
     pub(crate) fn under_way_again(&self) -> usize {
         let again = |sent: &&Sent| sent.resent && !sent.sacked && !sent.is_hole();
         self.sent.iter().filter(again).count()

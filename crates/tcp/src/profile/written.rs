@@ -108,7 +108,7 @@ mod tests {
             ..Profile::named("linux").unwrap()
         };
         let written = Table::try_from(linux).unwrap();
-        let last = written.keys().last().unwrap();
+        let last = written.keys().next_back().unwrap();
         assert_eq!(
             (last.as_str(), written.contains_key("dsack")),
             ("tail_loss_probe", true)

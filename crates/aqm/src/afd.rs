@@ -92,7 +92,13 @@ impl AqmParameters for Params {
 /// The AQM of AFD. Lengths and shares are in packets of the mean size.
 #[derive(Clone, Debug)]
 pub struct Afd {
-    settings: Settings,
+    params: Params,
+    /// `q_ref` in packets.
+    q_ref: f64,
+    /// Share of the arrivals that is copied.
+    sampled: f64,
+    /// What a header of the mean size weighs, in the unit.
+    mean: f64,
     shadow: Shadow,
     /// Fair share, in headers of the shadow buffer.
     m_fair: f64,
@@ -103,21 +109,6 @@ pub struct Afd {
     m_i: f64,
     /// Probability at the last arrival.
     p: f64,
-}
-
-/// The parameters in the units of the arithmetic.
-#[derive(Clone, Debug)]
-struct Settings {
-    q_ref: f64,
-    alpha: f64,
-    beta: f64,
-    interval: Time,
-    /// Share of the arrivals that is copied.
-    sampled: f64,
-    unit: Unit,
-    counts_arrival: bool,
-    /// What a header of the mean size weighs, in the unit.
-    mean: f64,
 }
 
 /// The shadow buffer: a random sample of the headers that came.
@@ -172,20 +163,12 @@ impl Shadow {
 impl Afd {
     /// AFD with an empty queue and an empty shadow buffer.
     pub fn new(params: &Params) -> Self {
-        let Params {
-            unit, mean_packet, ..
-        } = *params;
+        let mean_packet = params.mean_packet;
         Self {
-            settings: Settings {
-                q_ref: Unit::Packets.threshold(params.q_ref, mean_packet),
-                alpha: params.alpha,
-                beta: params.beta,
-                interval: params.interval,
-                sampled: 1.0 / params.s,
-                unit,
-                counts_arrival: params.counts_arrival,
-                mean: unit.threshold(QueueSize::Packets(1.0), mean_packet),
-            },
+            params: params.clone(),
+            q_ref: Unit::Packets.threshold(params.q_ref, mean_packet),
+            sampled: 1.0 / params.s,
+            mean: params.unit.threshold(QueueSize::Packets(1.0), mean_packet),
             shadow: Shadow::new(params.shadow as usize),
             m_fair: f64::from(params.shadow),
             q_old: 0.0,
@@ -197,10 +180,8 @@ impl Afd {
 
     /// The fair share moves against the queue's distance from its reference.
     fn control(&mut self, queue: Backlog) {
-        let Settings {
-            q_ref, alpha, beta, ..
-        } = self.settings;
-        let q = self.settings.unit.length(queue) / self.settings.mean;
+        let Params { alpha, beta, .. } = self.params;
+        let (q_ref, q) = (self.q_ref, self.params.unit.length(queue) / self.mean);
         let m_fair = self.m_fair + alpha * (self.q_old - q_ref) - beta * (q - q_ref);
         self.m_fair = m_fair.clamp(0.0, self.shadow.capacity as f64);
         self.q_old = q;
@@ -216,24 +197,24 @@ impl Aqm for Afd {
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        let weight = match self.settings.unit {
+        let weight = match self.params.unit {
             Unit::Packets => 1,
             Unit::Bytes => packet.size,
         };
-        let own = if self.settings.counts_arrival {
+        let own = if self.params.counts_arrival {
             weight
         } else {
             0
         };
         let headers = self.shadow.weight(packet.flow) + u64::from(own);
-        self.m_i = headers as f64 / self.settings.mean;
+        self.m_i = headers as f64 / self.mean;
         self.p = if self.m_i > self.m_fair {
             1.0 - self.m_fair / self.m_i
         } else {
             0.0
         };
         let signal = happens(self.p, draw);
-        if happens(self.settings.sampled, draw) {
+        if happens(self.sampled, draw) {
             let flow = packet.flow;
             self.shadow.insert(Header { flow, weight }, draw);
         }
@@ -250,7 +231,7 @@ impl Aqm for Afd {
 
     fn on_tick(&mut self, _now: Time, queue: Backlog) {
         self.control(queue);
-        self.next_sample += self.settings.interval;
+        self.next_sample += self.params.interval;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -98,17 +98,10 @@ impl SchedulerParameters for Params {
 
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Choke<T> {
         Choke {
-            settings: Settings {
-                min_th: self.in_packets(self.min_th),
-                max_th: self.in_packets(self.max_th),
-                limit: Limit::new(self.limit),
-                candidates: self.candidates,
-                regions: self.regions,
-                max_p: self.max_p,
-                gap: self.gap,
-                mean_packet: self.mean_packet,
-                ecn: self.ecn,
-            },
+            params: self.clone(),
+            min_th: self.in_packets(self.min_th),
+            max_th: self.in_packets(self.max_th),
+            limit: Limit::new(self.limit),
             average: Average::new(self.w_q, packets_per_second(link, self.mean_packet)),
             state: State {
                 count: -1,
@@ -119,20 +112,6 @@ impl SchedulerParameters for Params {
             line: PacketQueue::default(),
         }
     }
-}
-
-/// The parameters, lengths in packets.
-#[derive(Clone, Debug)]
-struct Settings {
-    min_th: f64,
-    max_th: f64,
-    limit: Limit,
-    candidates: u32,
-    regions: u32,
-    max_p: f64,
-    gap: Gap,
-    mean_packet: Bytes,
-    ecn: bool,
 }
 
 /// What CHOKe remembers of RED's state beside the average.
@@ -150,7 +129,11 @@ struct State {
 /// CHOKe: RED, and a look at who else waits.
 #[derive(Debug)]
 pub struct Choke<T> {
-    settings: Settings,
+    params: Params,
+    /// `min_th` and `max_th` in packets.
+    min_th: f64,
+    max_th: f64,
+    limit: Limit,
     average: Average,
     state: State,
     line: PacketQueue<T>,
@@ -160,8 +143,7 @@ impl<T> Choke<T> {
     /// How far the average has come from `min_th` (0) to `max_th` (1).
     #[inline]
     fn progress(&self) -> f64 {
-        let Settings { min_th, max_th, .. } = self.settings;
-        (self.average.avg - min_th) / (max_th - min_th)
+        (self.average.avg - self.min_th) / (self.max_th - self.min_th)
     }
 
     /// Drops those of the candidates that are of the arrival's flow; whether there were any.
@@ -171,10 +153,10 @@ impl<T> Choke<T> {
         stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
     ) -> bool {
-        let regions = f64::from(self.settings.regions);
+        let regions = f64::from(self.params.regions);
         let passed = libm::floor(regions * self.progress()).min(regions) as u32;
         let mut matched = false;
-        for _ in 0..self.settings.candidates + passed {
+        for _ in 0..self.params.candidates + passed {
             let waiting = self.line.backlog().packets;
             if waiting == 0 {
                 break;
@@ -199,21 +181,21 @@ impl<T> Choke<T> {
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
         (self.state.p_b, self.state.p_a) = (0.0, 0.0);
-        if self.average.avg <= self.settings.min_th {
+        if self.average.avg <= self.min_th {
             self.state.count = -1;
             return Decision::Admit;
         }
         if self.drop_matches(packet, stats, draw) {
             return Decision::Drop(MATCH);
         }
-        if self.average.avg > self.settings.max_th {
+        if self.average.avg > self.max_th {
             self.state.count = 0;
             (self.state.p_b, self.state.p_a) = (1.0, 1.0);
             return Decision::Drop(Reason::FORCED);
         }
         self.state.count += 1;
-        let (gap, count) = (self.settings.gap, self.state.count);
-        self.state.p_b = self.settings.max_p * self.progress();
+        let (gap, count) = (self.params.gap, self.state.count);
+        self.state.p_b = self.params.max_p * self.progress();
         self.state.p_a = gap.signal_probability(self.state.p_b, count);
         if !happens(self.state.p_a, draw) {
             return Decision::Admit;
@@ -237,8 +219,8 @@ impl<T> Scheduler<T> for Choke<T> {
         self.average.sample(now, f64::from(before.packets));
         self.state.last_arrival = now;
         let decision = self.judge(&packet, stats, &mut || context.draw());
-        let fits = self.settings.limit.admits(before, packet.size);
-        let outcome = decision.outcome(&packet, self.settings.ecn, fits);
+        let fits = self.limit.admits(before, packet.size);
+        let outcome = decision.outcome(&packet, self.params.ecn, fits);
         if outcome == Outcome::Drop(Reason::OVERFLOW) {
             self.state.count = 0;
         }
@@ -263,7 +245,7 @@ impl<T> Scheduler<T> for Choke<T> {
     }
 
     fn set_link(&mut self, link: LinkFacts) {
-        self.average.packets_per_second = packets_per_second(link, self.settings.mean_packet);
+        self.average.packets_per_second = packets_per_second(link, self.params.mean_packet);
     }
 
     #[inline]
@@ -272,7 +254,8 @@ impl<T> Scheduler<T> for Choke<T> {
     }
 
     fn adopt(&mut self, fresh: Self) {
-        self.settings = fresh.settings;
+        (self.params, self.limit) = (fresh.params, fresh.limit);
+        (self.min_th, self.max_th) = (fresh.min_th, fresh.max_th);
         self.average.w_q = fresh.average.w_q;
     }
 

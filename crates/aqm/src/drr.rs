@@ -66,13 +66,9 @@ impl SchedulerParameters for Params {
 
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Drr<T> {
         Drr {
-            settings: Settings {
-                flows: self.flows,
-                hash_seed: seed,
-                quantum: self.quantum.0,
-                limit: Limit::new(self.limit),
-                overflow: self.overflow,
-            },
+            params: self.clone(),
+            hash_seed: seed,
+            limit: Limit::new(self.limit),
             lines: FlowQueues::new(self.flows),
             sizes: Sizes::new(self.flows),
             links: Links::new(self.flows),
@@ -83,19 +79,12 @@ impl SchedulerParameters for Params {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Settings {
-    flows: u32,
-    hash_seed: u64,
-    quantum: u64,
-    limit: Limit,
-    overflow: Overflow,
-}
-
 /// DRR: flows that take turns and save up for their large packets.
 #[derive(Debug)]
 pub struct Drr<T> {
-    settings: Settings,
+    params: Params,
+    hash_seed: u64,
+    limit: Limit,
     /// A line per flow.
     lines: FlowQueues<T>,
     /// Bytes that wait of each flow.
@@ -127,7 +116,7 @@ impl<T> Drr<T> {
     /// A packet of the flow with most bytes.
     fn steal(&mut self) -> Option<Queued<T>> {
         let flow = self.sizes.largest();
-        let queued = match self.settings.overflow {
+        let queued = match self.params.overflow {
             Overflow::Tail => self.lines.pop_tail(flow),
             Overflow::Head => self.lines.pop(flow),
         };
@@ -146,13 +135,13 @@ impl<T> Scheduler<T> for Drr<T> {
         stats: &mut Stats<T>,
         _context: &mut impl Context,
     ) {
-        let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        let flow = queue_of(packet.flow, self.hash_seed, self.params.flows);
         if self.lines.backlog(flow).packets == 0 {
             self.links.push_back(&mut self.active, flow);
         }
         self.lines.push(flow, Queued::new(now, packet, item));
         self.sizes.set(flow, self.lines.backlog(flow).bytes);
-        while self.settings.limit.is_exceeded(self.lines.total()) {
+        while self.limit.is_exceeded(self.lines.total()) {
             if let Some(queued) = self.steal() {
                 stats.drop(queued, Reason::OVERFLOW);
             }
@@ -172,7 +161,7 @@ impl<T> Scheduler<T> for Drr<T> {
             let deficit = &mut self.deficits[flow as usize];
             if !self.in_turn {
                 self.in_turn = true;
-                *deficit += self.settings.quantum;
+                *deficit += self.params.quantum.0;
             }
             if size <= *deficit {
                 *deficit -= size;
@@ -191,7 +180,7 @@ impl<T> Scheduler<T> for Drr<T> {
     }
 
     fn adopt(&mut self, fresh: Self) {
-        self.settings = fresh.settings;
+        (self.params, self.limit) = (fresh.params, fresh.limit);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -260,15 +260,14 @@ impl SchedulerParameters for Params {
 
     fn scheduler<T>(&self, _link: LinkFacts, _seed: u64) -> DualPi2<T> {
         let gains = self.gains();
-        let protection = i64::from(self.classic_protection);
-        let fresh_credit = self.mtu.0 as i64 * (2 * protection - 100);
+        let fresh_credit = self.mtu.0 as i64 * (2 * i64::from(self.classic_protection) - 100);
         DualPi2 {
+            params: self.clone(),
             settings: Settings {
                 l4s_bits: match self.l4s {
                     L4sPackets::Ect1 => Ecn::Ect1 as u8,
                     L4sPackets::AnyEct => Ecn::Ce as u8,
                 },
-                rules: self.rules,
                 native: match (self.native, self.step_packets) {
                     (Native::Step, None) => NativeLaw::Step(self.step),
                     (Native::Step, Some(packets)) => NativeLaw::StepPackets(packets),
@@ -276,18 +275,13 @@ impl SchedulerParameters for Params {
                         NativeLaw::ramp(self.ramp_min, self.ramp_range, self.ramp_packets)
                     }
                 },
-                min_qlen_step: self.min_qlen_step,
                 time_shift: match self.service {
                     Service::Wrr => None,
                     Service::TimeShifted => Some(self.time_shift.unwrap_or(gains.target * 2)),
                 },
-                classic_weight: protection,
                 fresh_credit,
-                drop_early: self.drop_early,
                 limit: Limit::new(self.limit),
                 memory: self.memory(),
-                two_packets: 2 * self.mtu.0,
-                ecn: self.ecn,
             },
             controller: Controller::new(gains, self.coupling, self.overload, self.rules),
             l4s: PacketQueue::default(),
@@ -299,24 +293,18 @@ impl SchedulerParameters for Params {
     }
 }
 
+/// What follows from the parameters.
 #[derive(Clone, Debug)]
 struct Settings {
     /// A packet with one of these bits in its ECN field is L4S.
     l4s_bits: u8,
-    rules: Rules,
     native: NativeLaw,
-    min_qlen_step: u32,
     /// Of time-shifted service.
     time_shift: Option<Time>,
-    /// Of weighted round robin, in percent.
-    classic_weight: i64,
     /// The credit of empty queues.
     fresh_credit: i64,
-    drop_early: bool,
     limit: Limit,
     memory: Limit,
-    two_packets: u64,
-    ecn: bool,
 }
 
 /// One of the two queues.
@@ -329,6 +317,7 @@ enum Side {
 /// DualPI2: two queues, one controller.
 #[derive(Debug)]
 pub struct DualPi2<T> {
+    params: Params,
     settings: Settings,
     controller: Controller,
     l4s: PacketQueue<T>,
@@ -370,14 +359,14 @@ impl<T> DualPi2<T> {
             (Some(_), None) => Some((Side::L4s, 0)),
             (None, Some(_)) => Some((Side::Classic, 0)),
             (Some(l4s), Some(classic)) => {
-                let settings = &self.settings;
-                let l4s_first = match settings.time_shift {
+                let classic_weight = i64::from(self.params.classic_protection);
+                let l4s_first = match self.settings.time_shift {
                     None => self.credit <= 0,
                     Some(shift) => l4s.arrived <= classic.arrived + shift,
                 };
                 Some(match l4s_first {
-                    true => (Side::L4s, settings.classic_weight),
-                    false => (Side::Classic, settings.classic_weight - 100),
+                    true => (Side::L4s, classic_weight),
+                    false => (Side::Classic, classic_weight - 100),
                 })
             }
         }
@@ -391,7 +380,7 @@ impl<T> DualPi2<T> {
         bytes_waiting: u64,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        if bytes_waiting < self.settings.two_packets {
+        if bytes_waiting < 2 * self.params.mtu.0 {
             return Decision::Admit;
         }
         let control = &self.controller;
@@ -438,7 +427,7 @@ impl<T> DualPi2<T> {
         decision: Decision,
         stats: &mut Stats<T>,
     ) -> Option<Queued<T>> {
-        let ecn = self.settings.ecn;
+        let ecn = self.params.ecn;
         match decision {
             Decision::Admit => Some(queued),
             Decision::Signal(_) if ecn && queued.packet.ecn == Ecn::Ce => Some(queued),
@@ -471,11 +460,11 @@ impl<T> DualPi2<T> {
             }
             _ => 0.0,
         };
-        if self.settings.rules == Rules::Rfc {
+        if self.params.rules == Rules::Rfc {
             let decision = self.judge_rfc(side, native);
             return self.settle(queued, decision, stats);
         }
-        let decision = match self.settings.drop_early {
+        let decision = match self.params.drop_early {
             true => Decision::Admit,
             false => self.judge_coupled(side, self.total().bytes, draw),
         };
@@ -490,10 +479,10 @@ impl<T> DualPi2<T> {
 impl<T> Scheduler<T> for DualPi2<T> {
     /// Another share begins with its own credit, as in Linux.
     fn adopt(&mut self, fresh: Self) {
-        if self.settings.classic_weight != fresh.settings.classic_weight {
+        if self.params.classic_protection != fresh.params.classic_protection {
             self.credit = fresh.credit;
         }
-        self.settings = fresh.settings;
+        (self.params, self.settings) = (fresh.params, fresh.settings);
         self.controller.adopt(&fresh.controller);
     }
 
@@ -514,7 +503,7 @@ impl<T> Scheduler<T> for DualPi2<T> {
         }
         let side = self.side_of(&packet);
         let mut kept = Some(queued);
-        if self.settings.drop_early {
+        if self.params.drop_early {
             let mut draw = || context.draw();
             let decision = self.judge_coupled(side, total.bytes, &mut draw);
             kept = kept.and_then(|queued| self.settle(queued, decision, stats));
@@ -525,9 +514,9 @@ impl<T> Scheduler<T> for DualPi2<T> {
         match side {
             Side::Classic => self.classic.push(queued),
             Side::L4s => {
-                if self.settings.min_qlen_step > 0 {
+                if self.params.min_qlen_step > 0 {
                     let found = self.l4s.backlog().packets;
-                    self.spared.push_back(found < self.settings.min_qlen_step);
+                    self.spared.push_back(found < self.params.min_qlen_step);
                 }
                 self.l4s.push(queued);
             }

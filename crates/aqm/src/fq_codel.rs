@@ -133,17 +133,10 @@ impl SchedulerParameters for Params {
         let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link)
             .with_step(self.step(), self.root);
         FqCodel {
-            settings: Settings {
-                flows: self.flows,
-                hash_seed: seed,
-                quantum: self.quantum,
-                limit: Limit::new(self.limit),
-                memory: Limit::Bytes(self.memory.0),
-                batch: self.batch,
-                one_packet: self.one_packet,
-                overflow_counts: self.overflow_counts,
-                codel,
-            },
+            params: self.clone(),
+            hash_seed: seed,
+            limit: Limit::new(self.limit),
+            codel,
             lines: FlowQueues::new(self.flows),
             sizes: Sizes::new(self.flows),
             drr: DrrScheduler::new(self.flows, quantum),
@@ -152,24 +145,13 @@ impl SchedulerParameters for Params {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Settings {
-    flows: u32,
-    hash_seed: u64,
-    /// What the user wants, if not the rule.
-    quantum: Option<Bytes>,
-    limit: Limit,
-    memory: Limit,
-    batch: u32,
-    one_packet: OnePacket,
-    overflow_counts: bool,
-    codel: codel::Settings,
-}
-
 /// FQ-CoDel: flows that take turns, each behind a CoDel of its own.
 #[derive(Debug)]
 pub struct FqCodel<T> {
-    settings: Settings,
+    params: Params,
+    hash_seed: u64,
+    limit: Limit,
+    codel: codel::Settings,
     /// A line per flow.
     lines: FlowQueues<T>,
     /// Bytes that wait of each flow.
@@ -184,7 +166,7 @@ impl<T> FqCodel<T> {
     #[inline]
     fn is_over(&self) -> bool {
         let total = self.lines.total();
-        self.settings.limit.is_exceeded(total) || self.settings.memory.is_exceeded(total)
+        self.limit.is_exceeded(total) || total.bytes > self.params.memory.0
     }
 
     /// Drops from the head of the flow with most bytes until half of them or a batch are gone.
@@ -192,7 +174,7 @@ impl<T> FqCodel<T> {
         let flow = self.sizes.largest();
         let keep = self.lines.backlog(flow).bytes.div_ceil(2);
         let before = self.lines.backlog(flow).packets;
-        for _ in 0..self.settings.batch {
+        for _ in 0..self.params.batch {
             let Some(queued) = self.lines.pop(flow) else {
                 break;
             };
@@ -203,7 +185,7 @@ impl<T> FqCodel<T> {
         }
         let left = self.lines.backlog(flow);
         self.sizes.set(flow, left.bytes);
-        if self.settings.overflow_counts {
+        if self.params.overflow_counts {
             self.controls[flow as usize].add(before - left.packets);
         }
     }
@@ -219,7 +201,7 @@ impl<T> Scheduler<T> for FqCodel<T> {
         stats: &mut Stats<T>,
         _context: &mut impl Context,
     ) {
-        let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        let flow = queue_of(packet.flow, self.hash_seed, self.params.flows);
         self.lines.push(flow, Queued::new(now, packet, item));
         self.sizes.set(flow, self.lines.backlog(flow).bytes);
         self.drr.woken(flow);
@@ -238,19 +220,19 @@ impl<T> Scheduler<T> for FqCodel<T> {
         loop {
             let flow = self.drr.next()?;
             let lines = &mut self.lines;
-            let (control, settings) = (&mut self.controls[flow as usize], &self.settings.codel);
+            let (control, codel) = (&mut self.controls[flow as usize], &self.codel);
             if lines.backlog(flow).packets == 0 {
                 control.rest();
                 self.drr.found_empty(flow);
                 continue;
             }
             let mut waiting = lines.backlog(flow);
-            let others = match self.settings.one_packet {
+            let others = match self.params.one_packet {
                 OnePacket::All => lines.total().bytes - waiting.bytes,
                 OnePacket::Flow => 0,
             };
             waiting.bytes += others;
-            let passes = |head| control.lets_pass(settings, now, head, waiting);
+            let passes = |head| control.lets_pass(codel, now, head, waiting);
             let next = if lines.head(flow).is_some_and(passes) {
                 lines.pop(flow)
             } else {
@@ -258,7 +240,7 @@ impl<T> Scheduler<T> for FqCodel<T> {
                     let queued = lines.pop(flow)?;
                     Some((queued, lines.backlog(flow).bytes + others))
                 };
-                control.dequeue(settings, now, take, stats)
+                control.dequeue(codel, now, take, stats)
             };
             self.sizes.set(flow, self.lines.backlog(flow).bytes);
             if let Some(queued) = next {
@@ -270,8 +252,8 @@ impl<T> Scheduler<T> for FqCodel<T> {
     }
 
     fn set_link(&mut self, link: LinkFacts) {
-        self.settings.codel.set_link(link);
-        if self.settings.quantum.is_none() {
+        self.codel.set_link(link);
+        if self.params.quantum.is_none() {
             self.drr.set_quantum(fq::default_quantum(link));
         }
     }
@@ -282,7 +264,7 @@ impl<T> Scheduler<T> for FqCodel<T> {
     }
 
     fn adopt(&mut self, fresh: Self) {
-        self.settings = fresh.settings;
+        (self.params, self.limit, self.codel) = (fresh.params, fresh.limit, fresh.codel);
         self.drr.set_quantum(fresh.drr.quantum());
     }
 

@@ -115,28 +115,14 @@ impl SchedulerParameters for Params {
             controls: vec![control; self.flows as usize],
             updates: 0,
             next_tick: self.t_update,
-            settings: Settings {
-                flows: self.flows,
-                hash_seed: seed,
-                limit: Limit::new(self.limit),
-                memory: Limit::Bytes(self.memory.0),
-                ecn: self.ecn,
-                pie,
-            },
+            params: self.clone(),
+            hash_seed: seed,
+            limit: Limit::new(self.limit),
+            pie,
             lines: FlowQueues::new(self.flows),
             drr: DrrScheduler::new(self.flows, self.quantum),
         }
     }
-}
-
-#[derive(Clone, Debug)]
-struct Settings {
-    flows: u32,
-    hash_seed: u64,
-    limit: Limit,
-    memory: Limit,
-    ecn: bool,
-    pie: pie::Settings,
 }
 
 /// The state of PIE for one flow, which makes up for missed updates when it is looked at.
@@ -165,7 +151,10 @@ impl Late {
 /// FQ-PIE: flows that take turns, each behind a PIE of its own.
 #[derive(Debug)]
 pub struct FqPie<T> {
-    settings: Settings,
+    params: Params,
+    hash_seed: u64,
+    limit: Limit,
+    pie: pie::Settings,
     /// A line per flow.
     lines: FlowQueues<T>,
     drr: DrrScheduler,
@@ -179,7 +168,7 @@ impl<T> FqPie<T> {
     #[inline]
     fn fits(&self, size: u32) -> bool {
         let total = self.lines.total();
-        self.settings.limit.admits(total, size) && self.settings.memory.admits(total, size)
+        self.limit.admits(total, size) && total.bytes + u64::from(size) <= self.params.memory.0
     }
 }
 
@@ -193,14 +182,14 @@ impl<T> Scheduler<T> for FqPie<T> {
         stats: &mut Stats<T>,
         context: &mut impl Context,
     ) {
-        let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        let flow = queue_of(packet.flow, self.hash_seed, self.params.flows);
         let waiting = self.lines.backlog(flow);
         let fits = self.fits(packet.size);
-        let pie = &self.settings.pie;
+        let pie = &self.pie;
         let control = self.controls[flow as usize].at(self.updates, pie, waiting.packets > 0);
         let mut draw = || context.draw();
         let decision = control.judge(pie, packet.size, waiting, fits, &mut draw);
-        let outcome = decision.outcome(&packet, self.settings.ecn, fits);
+        let outcome = decision.outcome(&packet, self.params.ecn, fits);
         if let Some(queued) = stats.settle(Queued::new(now, packet, item), outcome) {
             self.lines.push(flow, queued);
             self.drr.woken(flow);
@@ -219,7 +208,7 @@ impl<T> Scheduler<T> for FqPie<T> {
             if let Some(queued) = self.lines.pop(flow) {
                 self.drr.sent(flow, queued.packet.size);
                 let left = self.lines.backlog(flow);
-                let pie = &self.settings.pie;
+                let pie = &self.pie;
                 let control = self.controls[flow as usize].at(self.updates, pie, true);
                 control.departed(pie, now, now - queued.arrived, left);
                 return Some(queued);
@@ -234,7 +223,7 @@ impl<T> Scheduler<T> for FqPie<T> {
 
     fn on_tick(&mut self, now: Time) {
         self.updates += 1;
-        self.next_tick = now.saturating_add(self.settings.pie.t_update);
+        self.next_tick = now.saturating_add(self.pie.t_update);
     }
 
     #[inline]
@@ -244,9 +233,9 @@ impl<T> Scheduler<T> for FqPie<T> {
 
     fn adopt(&mut self, fresh: Self) {
         for late in &mut self.controls {
-            late.control.adopt(&self.settings.pie, &fresh.settings.pie);
+            late.control.adopt(&self.pie, &fresh.pie);
         }
-        self.settings = fresh.settings;
+        (self.params, self.limit, self.pie) = (fresh.params, fresh.limit, fresh.pie);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {
@@ -302,14 +291,14 @@ mod tests {
             let step = row.step();
             let FqPie {
                 controls,
-                settings,
+                pie,
                 lines,
                 updates,
                 ..
             } = &played.scheduler;
             let [a, b] = [0, 1].map(|flow: usize| {
                 let mut late = controls[flow].clone();
-                late.at(*updates, &settings.pie, true).clone()
+                late.at(*updates, pie, true).clone()
             });
             assert_close(a.p, row.number("p_a"), step);
             assert_close(b.p, row.number("p_b"), step);
@@ -386,8 +375,8 @@ mod tests {
 
     fn updates_made_up_for(rules: &str) {
         let mut fq_pie = params("").scheduler::<()>(LINK, SEED);
-        fq_pie.settings.pie.rules = toml::Value::from(rules).try_into().unwrap();
-        let settings = fq_pie.settings.pie;
+        fq_pie.pie.rules = toml::Value::from(rules).try_into().unwrap();
+        let settings = fq_pie.pie;
         let mut late = fq_pie.controls[0].clone();
         let mut eager = late.control.clone();
         let mut stream = RandomStream::new(1, "late", 0);

@@ -56,13 +56,8 @@ impl SchedulerParameters for Params {
 
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Sfq<T> {
         Sfq {
-            settings: Settings {
-                buckets: self.buckets,
-                limit: Limit::new(self.limit),
-                depth: self.depth,
-                quantum: self.quantum.map(|quantum| quantum.0 as i64),
-                perturb: self.perturb,
-            },
+            params: self.clone(),
+            limit: Limit::new(self.limit),
             hash_seed: seed,
             next_perturbation: self.perturb.unwrap_or(Time::NEVER),
             lines: FlowQueues::new(self.buckets),
@@ -74,19 +69,11 @@ impl SchedulerParameters for Params {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Settings {
-    buckets: u32,
-    limit: Limit,
-    depth: u32,
-    quantum: Option<i64>,
-    perturb: Option<Time>,
-}
-
 /// SFQ: buckets that take turns.
 #[derive(Debug)]
 pub struct Sfq<T> {
-    settings: Settings,
+    params: Params,
+    limit: Limit,
     hash_seed: u64,
     next_perturbation: Time,
     /// A line per bucket.
@@ -104,13 +91,13 @@ impl<T> Sfq<T> {
     /// What a packet takes of its bucket's credit.
     #[inline]
     fn cost(&self, size: u32) -> i64 {
-        self.settings.quantum.map_or(1, |_| i64::from(size))
+        self.params.quantum.map_or(1, |_| i64::from(size))
     }
 
     /// What a turn adds to a bucket's credit.
     #[inline]
     fn turn(&self) -> i64 {
-        self.settings.quantum.unwrap_or(1)
+        self.params.quantum.map_or(1, |quantum| quantum.0 as i64)
     }
 
     /// The bucket's turn is over.
@@ -143,9 +130,9 @@ impl<T> Scheduler<T> for Sfq<T> {
         _context: &mut impl Context,
     ) {
         let queued = Queued::new(now, packet, item);
-        let bucket = queue_of(packet.flow, self.hash_seed, self.settings.buckets);
+        let bucket = queue_of(packet.flow, self.hash_seed, self.params.buckets);
         let length = self.lines.backlog(bucket).packets;
-        if length >= self.settings.depth {
+        if length >= self.params.depth {
             stats.drop(queued, Reason::OVERFLOW);
             return;
         }
@@ -155,7 +142,7 @@ impl<T> Scheduler<T> for Sfq<T> {
         }
         self.lines.push(bucket, queued);
         self.sizes.set(bucket, u64::from(length + 1));
-        while self.settings.limit.is_exceeded(self.lines.total()) {
+        while self.limit.is_exceeded(self.lines.total()) {
             let longest = self.sizes.largest();
             if let Some(queued) = self.lines.pop_tail(longest) {
                 stats.drop(queued, Reason::OVERFLOW);
@@ -191,7 +178,7 @@ impl<T> Scheduler<T> for Sfq<T> {
     }
 
     fn on_tick(&mut self, now: Time) {
-        let span = self.settings.perturb.unwrap_or(Time::NEVER);
+        let span = self.params.perturb.unwrap_or(Time::NEVER);
         self.next_perturbation = now.saturating_add(span);
         self.hash_seed = FlowKey(now.as_nanos()).hash(self.hash_seed);
     }
@@ -202,7 +189,7 @@ impl<T> Scheduler<T> for Sfq<T> {
     }
 
     fn adopt(&mut self, fresh: Self) {
-        self.settings = fresh.settings;
+        (self.params, self.limit) = (fresh.params, fresh.limit);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

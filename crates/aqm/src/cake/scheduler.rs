@@ -83,27 +83,24 @@ struct Tin {
     delays: [f64; 3],
 }
 
-/// What packets do not change.
+/// What follows from the parameters.
 #[derive(Clone, Debug)]
 struct Settings {
     tin_of: [u8; 64],
-    isolation: Isolation,
     /// Whether flows weigh less where their sender, their receiver has many.
     weighs: [bool; 2],
     weighs_any: bool,
     charge: Charge,
-    ack_filter: AckFilter,
     memory: Limit,
     /// Nanoseconds that a byte takes; 0 without a shaper.
     ns_per_byte: f64,
-    ingress: bool,
-    flows: u32,
     hash_seed: u64,
 }
 
 /// CAKE.
 #[derive(Debug)]
 pub struct Cake<T> {
+    params: Params,
     settings: Settings,
     tins: Vec<Tin>,
     /// The packets: those of a queue in the line of its number, counted through all tins.
@@ -150,20 +147,17 @@ impl<T> Cake<T> {
         let queues = tins.len() as u32 * params.flows;
         let weighs = params.isolation.weighs();
         Self {
+            params: params.clone(),
             settings: Settings {
                 tin_of: params.tins.map(),
-                isolation: params.isolation,
                 weighs,
                 weighs_any: weighs != [false, false],
                 charge: params.charge(),
-                ack_filter: params.ack_filter,
                 memory: Limit::Bytes(params.memory().0),
                 ns_per_byte: match params.rate() {
                     0 => 0.0,
                     rate => 1e9 / rate as f64,
                 },
-                ingress: params.ingress,
-                flows: params.flows,
                 hash_seed: seed,
             },
             tins,
@@ -195,14 +189,14 @@ impl<T> Cake<T> {
     /// The tin of a queue.
     #[inline]
     fn tin_of(&self, queue: u32) -> usize {
-        (queue / self.settings.flows) as usize
+        (queue / self.params.flows) as usize
     }
 
     /// The queue of a packet.
     #[inline]
     fn classify(&mut self, tin: usize, packet: &Packet, context: &impl Context) -> u32 {
-        let first = tin as u32 * self.settings.flows;
-        let hash = match self.settings.isolation {
+        let first = tin as u32 * self.params.flows;
+        let hash = match self.params.isolation {
             Isolation::Flowblind => 0,
             Isolation::Srchost | Isolation::Dsthost | Isolation::Hosts => {
                 self.hash_of_hosts(packet, context)
@@ -227,7 +221,7 @@ impl<T> Cake<T> {
         let [sender, receiver] = hosts_of(packet, context);
         let seed = self.settings.hash_seed;
         let [sender, receiver] = [sender, receiver].map(|host| FlowKey(host).hash(seed));
-        let hash = match self.settings.isolation {
+        let hash = match self.params.isolation {
             Isolation::Srchost => sender,
             Isolation::Dsthost => receiver,
             _ => FlowKey(sender.rotate_left(1) ^ receiver).hash(seed),
@@ -341,7 +335,7 @@ impl<T> Cake<T> {
             };
             let control = &mut self.flows[queue as usize].control;
             control.on_overflow(&self.tins[tin].settings, now);
-            if self.settings.ingress {
+            if self.params.ingress {
                 let charged = self.settings.charge.of(queued.packet.size);
                 self.advance(now, tin, charged, true);
             }
@@ -362,7 +356,7 @@ impl<T> Cake<T> {
             let ack = queued.item.ack.as_deref();
             (place, queued.packet.flow == flow, ack)
         });
-        let Some(place) = superfluous(self.settings.ack_filter, newcomer, waiting) else {
+        let Some(place) = superfluous(self.params.ack_filter, newcomer, waiting) else {
             return;
         };
         if let Some(queued) = self.lines.remove(queue, place) {
@@ -460,7 +454,7 @@ impl<T> Cake<T> {
     ) -> Taken<T> {
         let mut dropped = false;
         while let Some(queued) = self.pop(tin, queue) {
-            let bulk = match self.settings.ingress {
+            let bulk = match self.params.ingress {
                 true => self.tins[tin].bulk,
                 false => 0,
             };
@@ -475,7 +469,7 @@ impl<T> Cake<T> {
                 Outcome::Drop(reason) => {
                     let charged = self.settings.charge.of(queued.packet.size);
                     stats.drop(uncarried(queued), reason);
-                    if self.settings.ingress {
+                    if self.params.ingress {
                         self.advance(now, tin, charged, true);
                         self.flows[queue as usize].deficit -= f64::from(charged);
                         self.tins[tin].deficit -= i64::from(charged);
@@ -555,7 +549,7 @@ fn uncarried<T>(queued: Queued<Carried<T>>) -> Queued<T> {
 impl<T> Scheduler<T> for Cake<T> {
     /// Queues, tins and the flows' deficits stay; what is due at the old rate goes then.
     fn adopt(&mut self, fresh: Self) {
-        self.settings = fresh.settings;
+        (self.params, self.settings) = (fresh.params, fresh.settings);
         for (tin, fresh) in self.tins.iter_mut().zip(fresh.tins) {
             (tin.shape, tin.settings) = (fresh.shape, fresh.settings);
         }
@@ -579,7 +573,7 @@ impl<T> Scheduler<T> for Cake<T> {
                 (self.time_next, self.failsafe_next) = (now, now);
             }
         }
-        let filters = self.settings.ack_filter != AckFilter::Off;
+        let filters = self.params.ack_filter != AckFilter::Off;
         let ack = filters.then(|| context.details().and_then(|details| details.ack));
         let ack = ack.flatten().map(Box::new);
         self.lines

@@ -34,6 +34,7 @@ use crate::segment::{MAX_SACK_BLOCKS, Stamps};
 // below calls once the named profile has filled the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
+#[schemars(transform = written::without_defaults)]
 pub struct Profile {
     /// Name of the profile whose values are the defaults.
     pub profile: String,
@@ -105,7 +106,7 @@ pub struct Profile {
     /// Whether later time-outs of the same segment reduce ssthresh again.
     pub ssthresh_at_repeated_timeout: RepeatedTimeout,
     /// ssthresh after the client's SYN timed out. Not given: unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub syn_timeout_ssthresh: Option<Bytes>,
     /// Which packets are sent as ECN-capable.
     pub ect_on: EctOn,
@@ -152,99 +153,85 @@ pub struct Profile {
     pub random_send_delay: Time,
     /// If true, a sender sends all that the window allows after that delay (ns's `send_much`). If
     /// false, each segment has its own.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub delayed_send_fills_window: bool,
     /// If true, idle time counts from the last ACK (ns's one-way TCP). If false, from the last
     /// segment of any kind, such as a request (BSD).
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub idle_since_ack: bool,
     /// If true, Nagle's rule delays a small segment only while another small segment is outstanding
     /// (G. Minshall, draft-minshall-nagle, 1999; Linux). Needs `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub minshall: bool,
     /// If true, Nagle's rule applies to each segment and delays a FIN until earlier data is
     /// acknowledged (ns's two-way TCP). If false, once to segments sent in a row (BSD).
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub strict_nagle: bool,
     /// If true, Reno's fast retransmit sets the window to ssthresh in whole segments and sends
     /// nothing new before the next duplicate ACK; a time-out in fast recovery halves the inflated
     /// window (ns's two-way TCP).
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub lone_fast_retransmit: bool,
     /// If true, SACK counts in fast recovery only: the ACK that ends it grows the window, and a
     /// time-out sends received data again (ns's two-way TCP).
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub sack_in_recovery_only: bool,
     /// If true, an application closes with its last write (ns's `MSG_EOF`), so that data can carry
     /// the FIN.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub closes_with_write: bool,
     /// Probe for a lost tail: a word, or a table with its `kind` and times. Needs `recovery =
     /// "rack-tlp"`.
-    #[serde(
-        default,
-        deserialize_with = "tagged::word_or_table",
-        skip_serializing_if = "is_default"
-    )]
+    #[serde(default, deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<TailLossProbe>")]
     pub tail_loss_probe: TailLossProbe,
     /// How the sender detects a spurious time-out (F-RTO). Needs `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub frto: Frto,
     /// If true, the window is restored when D-SACK or time stamps show that nothing was lost. Needs
     /// `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub undo: bool,
     /// If true, the receiver reports duplicate data (D-SACK, RFC 2883).
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub dsack: bool,
     /// What sets the pacing rate. Needs `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub pacing: Pacing,
     /// How much a paced sender sends at once. Needs `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub pacing_burst: PacingBurst,
     /// What ends the first slow start besides congestion. Needs `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub slow_start_exit: SlowStartExit,
     /// How the receiver echoes marks. Not given: as the congestion control needs, else until CWR.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub ecn_echo: EcnEcho,
     /// If true, ACKs also count marked bytes in the Accurate ECN option. Needs `ecn_echo =
     /// "accurate"`.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "yes")]
     pub accecn_option: bool,
     /// Code point of ECN-capable data. Not given: the code point of the congestion control, else
     /// ECT(0).
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub ect: Ect,
     /// Which rules RACK follows where Linux and RFC 8985 differ. Needs `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub rack_rules: RackRules,
     /// What the congestion window counts. Needs `recovery = "rack-tlp"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub window_counts: WindowCounts,
     /// How long the receiver may delay SACK reports (Linux: `tcp_comp_sack_delay_ns`; its timer
     /// adds up to 0.1 ms). The first three reports of a gap go at once; later ones wait for at most
     /// 1/20 of the round trip. Not given: every report goes at once (RFC 5681), and the kernel of a
     /// live run keeps its own 1 ms.
     #[cfg(feature = "linux")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub sack_compression: Option<Time>,
-}
-
-/// Keys that a stack of before 2010 lacks are not written where they have no effect.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 const fn yes() -> bool {
     true
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-const fn is_yes(value: &bool) -> bool {
-    *value
 }
 
 /// The profiles that ship: name and text.
@@ -304,6 +291,13 @@ impl Profile {
             .iter()
             .find(|(shipped, _)| *shipped == name)
             .map(|(_, text)| *text)
+    }
+
+    /// What the profile of that name states.
+    fn stated(name: &str) -> Option<Table> {
+        let text = Self::text(name)?;
+        let stated = text.parse();
+        Some(stated.expect("shipped profiles are TOML: a test reads them"))
     }
 
     /// Refuses values that mean nothing or contradict each other. The error is the field and the
@@ -496,14 +490,11 @@ impl Profile {
                 return Err(error.allow(&Self::NAMES).under("profile"));
             }
         };
-        let Some(text) = Self::text(name) else {
+        let Some(stated) = Self::stated(name) else {
             return Err(Located::unknown_word(name, &Self::NAMES).under("profile"));
         };
         let mut table = Table::from_iter([("profile".to_owned(), Value::from(name))]);
-        table.extend(
-            text.parse::<Table>()
-                .expect("shipped profiles are TOML: a test reads them"),
-        );
+        table.extend(stated);
         let states_ect_on = overlay.contains_key("ect_on");
         table.extend(overlay);
         let states = |key| table.contains_key(key);

@@ -1,11 +1,12 @@
 //! Which sender has which rule: a stack is refused a rule that its sender lacks.
 
 use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::is_default;
 use aqmlab_declare::tagged::shown;
 use serde::Serialize;
 use toml::Value;
 
-use super::{Profile, is_default};
+use super::Profile;
 
 /// Refuses the first of some rules that is not the one of the named profile. A rule behind the
 /// semicolon can be turned off.

@@ -1,142 +1,119 @@
 //! A profile as a scenario writes it: keys that have their default are left out.
 
+use std::sync::OnceLock;
+
+use schemars::Schema;
 use serde::{Serialize, Serializer};
-use toml::{Table, Value};
+use toml::Table;
 
-use super::{
-    EcnEcho, Ect, Frto, Pacing, PacingBurst, Profile, RackRules, SlowStartExit, TailLossProbe,
-    WindowCounts,
-};
+use super::Profile;
 
-/// As it is written.
-fn value(value: impl Serialize) -> Value {
-    Value::try_from(value).expect("a word, a flag or a table")
-}
+/// What the derive writes of a profile: every key.
+struct Whole<'a>(&'a Profile);
 
-impl Profile {
-    /// Keys that are not written where they have their default, but must be, because the profile that
-    /// is named, or the congestion control, gives another value.
-    fn defaults_to_write(&self) -> Table {
-        let mut defaults = Table::new();
-        let Some(named) = Self::shipped(&self.profile) else {
-            return defaults;
-        };
-        let mut compare = |key: &str, own: Value, given: Value, default: Value| {
-            if own != given && own == default {
-                defaults.insert(key.to_owned(), own);
-            }
-        };
-        macro_rules! compare {
-            ($($key:ident: $default:expr),+) => {
-                $(compare(
-                    stringify!($key),
-                    value(self.$key),
-                    value(named.$key),
-                    value($default),
-                );)+
-            };
-        }
-        compare!(
-            delayed_send_fills_window: false,
-            idle_since_ack: false,
-            minshall: false,
-            strict_nagle: false,
-            lone_fast_retransmit: false,
-            sack_in_recovery_only: false,
-            closes_with_write: false,
-            tail_loss_probe: TailLossProbe::default(),
-            frto: Frto::default(),
-            undo: false,
-            dsack: false,
-            pacing: Pacing::default(),
-            pacing_burst: PacingBurst::default(),
-            slow_start_exit: SlowStartExit::default(),
-            accecn_option: true,
-            rack_rules: RackRules::default(),
-            window_counts: WindowCounts::default()
-        );
-        let control = &self.congestion_control;
-        let (echo, ect) = (value(self.ecn_echo), value(self.ect));
-        compare(
-            "ecn_echo",
-            echo,
-            value(control.echo()),
-            value(EcnEcho::default()),
-        );
-        compare("ect", ect, value(control.ect()), value(Ect::default()));
-        defaults
-    }
-}
-
-/// What the derive writes of a profile: without the keys that have their default.
-struct Derived<'a>(&'a Profile);
-
-impl Serialize for Derived<'_> {
+impl Serialize for Whole<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Profile::serialize(self.0, serializer)
     }
 }
 
-/// The same, and keys with their default where reading would take another value.
-#[derive(Serialize)]
-struct Written<'a> {
-    #[serde(flatten)]
-    derived: Derived<'a>,
-    #[serde(flatten)]
-    defaults: Table,
+fn every_key(profile: &Profile) -> Table {
+    Table::try_from(Whole(profile)).expect("a profile holds only what TOML can say")
+}
+
+/// The keys that a file may leave out, with their defaults: the keys that the first profile does
+/// not state. Keys that follow the congestion control are the last.
+fn defaults() -> &'static Table {
+    static DEFAULTS: OnceLock<Table> = OnceLock::new();
+    DEFAULTS.get_or_init(|| {
+        let plain = Profile::NAMES[0];
+        let stated = Profile::stated(plain).unwrap_or_default();
+        let mut defaults = Profile::shipped(plain).map_or_else(Table::new, every_key);
+        defaults.retain(|key, _| key != "profile" && !stated.contains_key(key));
+        for key in ["ecn_echo", "ect"] {
+            let entry = defaults.remove_entry(key);
+            defaults.extend(entry);
+        }
+        defaults
+    })
 }
 
 impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let defaults = self.defaults_to_write();
-        if defaults.is_empty() {
-            return Self::serialize(self, serializer);
+        // What a reader has for a key that is left out.
+        let given = Self::shipped(&self.profile).map(|named| {
+            every_key(&Self {
+                ecn_echo: self.congestion_control.echo(),
+                ect: self.congestion_control.ect(),
+                ..named.clone()
+            })
+        });
+        let mut keys = every_key(self);
+        for (key, default) in defaults() {
+            if keys.get(key) == Some(default) {
+                keys.remove(key);
+                if given
+                    .as_ref()
+                    .is_some_and(|given| given.get(key) != Some(default))
+                {
+                    keys.insert(key.clone(), default.clone());
+                }
+            }
         }
-        let derived = Derived(self);
-        Serialize::serialize(&Written { derived, defaults }, serializer)
+        keys.serialize(serializer)
+    }
+}
+
+/// The named profile has what a table leaves out, so the schema shows no default.
+pub(super) fn without_defaults(schema: &mut Schema) {
+    let properties = schema
+        .get_mut("properties")
+        .and_then(|it| it.as_object_mut());
+    for property in properties.into_iter().flat_map(|it| it.values_mut()) {
+        property.as_object_mut().map(|it| it.remove("default"));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use aqmlab_declare::tagged;
+    use toml::Value;
 
+    use super::super::{EcnEcho, Ect, TailLossProbe};
     use super::*;
 
     #[test]
     fn a_default_survives_writing_where_the_named_profile_has_another_value() {
+        assert!(defaults().contains_key("tail_loss_probe"));
         for name in Profile::NAMES {
-            let profile = Profile {
-                delayed_send_fills_window: false,
-                idle_since_ack: false,
-                minshall: false,
-                strict_nagle: false,
-                lone_fast_retransmit: false,
-                sack_in_recovery_only: false,
-                closes_with_write: false,
-                tail_loss_probe: TailLossProbe::Off,
-                frto: Frto::Off,
-                undo: false,
-                dsack: false,
-                pacing: Pacing::default(),
-                pacing_burst: PacingBurst::default(),
-                slow_start_exit: SlowStartExit::default(),
-                ecn_echo: EcnEcho::default(),
-                accecn_option: true,
-                rack_rules: RackRules::default(),
-                window_counts: WindowCounts::default(),
-                ect: Ect::default(),
-                ..Profile::named(name).unwrap()
-            };
+            let mut stated = defaults().clone();
+            stated.insert("profile".to_owned(), name.into());
+            let profile: Profile = tagged::from_value(Value::Table(stated)).unwrap();
             let written = toml::to_string(&profile).unwrap();
-            let table: Value = Value::Table(written.parse().unwrap());
-            assert_eq!(tagged::from_value(table), Ok(profile), "{name}");
+            let table: Table = written.parse().unwrap();
+            for (key, default) in defaults() {
+                assert!(
+                    table.get(key).is_none_or(|value| value == default),
+                    "{name}: {key}"
+                );
+            }
+            assert_eq!(
+                tagged::from_value(Value::Table(table)),
+                Ok(profile),
+                "{name}"
+            );
         }
         let linux = Profile {
             tail_loss_probe: TailLossProbe::Off,
             ..Profile::named("linux").unwrap()
         };
-        assert_eq!(linux.defaults_to_write().len(), 1);
+        let written = Table::try_from(linux).unwrap();
+        let last = written.keys().next_back().unwrap();
+        assert_eq!(
+            (last.as_str(), written.contains_key("dsack")),
+            ("tail_loss_probe", true)
+        );
+        assert!(!written.contains_key("strict_nagle"), "{written}");
     }
 
     /// A stack of that control, with these keys beside it.

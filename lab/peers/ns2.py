@@ -1,4 +1,4 @@
-"""ns-2 for the comparison: input and output of our program for it."""
+"""ns-2: how a program of ours is run in it, and what it calls a scenario's parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aqmlab.scenario.scenario import Scenario
 
 from lab.peers.simulators import called, parsed, plain
 
-__all__ = ["NOTES", "PROGRAM", "options", "prepare", "run"]
+__all__ = ["NOTES", "PROGRAM", "answer", "discipline", "options", "prepare", "run", "stack_of"]
 
 
 PROGRAM = Path("lab/peers/fidelity_ns2.tcl")
@@ -36,19 +36,23 @@ NOTES = (
 """What is equal, and what is not."""
 
 
-def prepare(_: Path) -> None:
+def prepare(_: Path | None = None) -> None:
     """Refuses to begin without ns-2."""
     if shutil.which("ns") is None:
         raise AqmlabError(
-            "ns-2 is not installed: there is no ns on the PATH, so nothing was compared; "
-            "on Debian: apt-get install ns2"
+            "ns-2 is not installed: there is no ns on the PATH; on Debian: apt-get install ns2"
         )
 
 
 def run(scenario: Scenario, _: Path) -> tuple[dict[str, float], str]:
     """ns-2's numbers for a scenario, by metric, and its version."""
-    words = [str(word) for pair in options(scenario.data).items() for word in pair]
-    return parsed("ns-2", called("ns-2", ["ns", PROGRAM, *words], scenario.name))
+    return parsed("ns-2", answer(PROGRAM, options(scenario.data), scenario.name))
+
+
+def answer(program: Path, options: Mapping[str, object], what: str, limit_s: float = 3600) -> str:
+    """What a program prints with some options; `what` names the run in messages."""
+    words = [str(word) for pair in options.items() for word in pair]
+    return called("ns-2", ["ns", program, *words], what, limit_s)
 
 
 def options(scenario: Mapping[str, Any]) -> dict[str, object]:
@@ -59,7 +63,7 @@ def options(scenario: Mapping[str, Any]) -> dict[str, object]:
         traffic["tcp"],
         traffic["flows"],
     )
-    kind, settings, limit = _discipline(link["discipline"])
+    kind, settings, limit = discipline(link["discipline"])
     # Its dumbbell puts host i of n at (i + 1/2)/n of the range, ours puts flow i at i/(n - 1).
     low, high = plain(traffic["rtt"]["min"]), plain(traffic["rtt"]["max"])
     step = (high - low) / (flows - 1)
@@ -73,23 +77,30 @@ def options(scenario: Mapping[str, Any]) -> dict[str, object]:
         "shortest": low - step / 2,
         "longest": high + step / 2,
         "start_within": plain(traffic["start_within"]),
-        "segment": int(plain(stack["mss"])),
-        "window": int(plain(stack["send_buffer"])),
-        "initial_window": stack["initial_window"],
-        "tick": plain(stack["clock"]["period"]),
-        "rto_initial": plain(stack["rto_initial"]),
-        "rto_min": plain(stack["rto_min"]),
-        "rto_max": plain(stack["rto_max"]),
+        **stack_of(stack),
         "limited_transmit": int(stack["limited_transmit"]),
-        "sack": int(stack["recovery"] == "sack-pipe"),
-        "ecn": int(stack["ecn"]),
         "two_way": int(traffic["direction"] == "both"),
         "discipline": kind,
         "settings": " ".join(f"{name} {value}" for name, value in settings.items()),
     }
 
 
-def _discipline(ours: Mapping[str, Any]) -> tuple[str, dict[str, object], int]:
+def stack_of(ours: Mapping[str, Any]) -> dict[str, object]:
+    """The options that say how senders are, from a table of TCP's parameters."""
+    return {
+        "segment": int(plain(ours["mss"])),
+        "window": int(plain(ours["send_buffer"])),
+        "initial_window": ours["initial_window"],
+        "tick": plain(ours["clock"]["period"]),
+        "rto_initial": plain(ours["rto_initial"]),
+        "rto_min": plain(ours["rto_min"]),
+        "rto_max": plain(ours["rto_max"]),
+        "sack": int(ours["recovery"] == "sack-pipe"),
+        "ecn": int(ours["ecn"]),
+    }
+
+
+def discipline(ours: Mapping[str, Any]) -> tuple[str, dict[str, object], int]:
     """ns-2's name of a discipline, its settings and its limit.
 
     ns-2's drop-tail and REM keep one packet less waiting than their limit says.

@@ -1,4 +1,4 @@
-"""ns-3 for the comparison: input and output of our program for it."""
+"""ns-3: how a program of ours is compiled and run, and what it calls a scenario's parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aqmlab.scenario.scenario import Scenario
 
 from lab.peers.simulators import called, parsed, plain
 
-__all__ = ["NOTES", "PROGRAM", "options", "prepare", "printed", "run"]
+__all__ = ["NOTES", "PROGRAM", "answer", "compiled", "options", "prepare", "printed", "run"]
 
 
 PROGRAM = Path("lab/peers/fidelity_ns3.cc")
@@ -55,30 +55,29 @@ _ECN_KINDS = ("red", "codel", "fq-codel", "pie")
 
 
 def prepare(folder: Path) -> None:
-    """Compiles our program into a folder, or refuses to begin."""
+    """Compiles the program of the comparison into a folder, or refuses to begin."""
+    compiled(PROGRAM, folder)
+
+
+def compiled(source: Path, folder: Path) -> Path:
+    """The program of a file, made in a folder; refuses to begin without ns-3."""
+    program = folder / source.stem
     folder.mkdir(parents=True, exist_ok=True)
     libraries = [f"-lns3-{name}" for name in _LIBRARIES]
-    command: list[str | Path] = [
-        "g++",
-        "-O2",
-        "-std=c++17",
-        PROGRAM,
-        "-o",
-        folder / PROGRAM.stem,
-        *libraries,
-    ]
+    # The libraries by name: the list that Debian's pkg-config gives names files it lacks.
+    command: list[str | Path] = ["g++", "-O2", "-std=c++17", source, "-o", program, *libraries]
     try:
-        compiled = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = compiled.stderr if compiled.returncode else ""
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = made.stderr if made.returncode else ""
     except OSError as error:
         said = f"error: {error}"
     if said:
         errors = [line for line in said.splitlines() if "error" in line or "cannot find" in line]
         raise AqmlabError(
-            f"ns-3 is not installed: {PROGRAM} does not compile "
-            f"({(errors or [said.strip()])[0]}), so nothing was compared; "
-            "on Debian: apt-get install libns3-dev g++"
+            f"ns-3 is not installed: {source} does not compile "
+            f"({(errors or [said.strip()])[0]}); on Debian: apt-get install libns3-dev g++"
         )
+    return program
 
 
 def run(scenario: Scenario, folder: Path) -> tuple[dict[str, float], str]:
@@ -94,9 +93,14 @@ def printed(scenario: Scenario, folder: Path) -> dict[str, float]:
 
 
 def _called(scenario: Scenario, folder: Path) -> str:
-    """What the program prints."""
-    words = [f"--{name}={value}" for name, value in options(scenario.data).items()]
-    return called("ns-3", [folder / PROGRAM.stem, *words], scenario.name)
+    """What the program of the comparison prints for a scenario."""
+    return answer(folder / PROGRAM.stem, options(scenario.data), scenario.name)
+
+
+def answer(program: Path, options: Mapping[str, object], what: str, limit_s: float = 3600) -> str:
+    """What a program prints with some options; `what` names the run in messages."""
+    words = [f"--{name}={value}" for name, value in options.items()]
+    return called("ns-3", [program, *words], what, limit_s)
 
 
 def _version(linked: str) -> str:

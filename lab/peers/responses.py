@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from lab.peers import ns2
+
 HERE = Path(__file__).resolve().parent
 SCENARIO = HERE / "responses.toml"
 ROUND_TRIPS = HERE / "responses_rtt.csv"
@@ -161,13 +163,8 @@ def there(folder: Path, setting: Setting) -> tuple[list[float], float, float]:
         "kind": setting.kind,
         "ecn": int(setting.ecn),
     }
-    command = [
-        "ns",
-        str(HERE / "responses_ns2.tcl"),
-        *(str(w) for pair in words.items() for w in pair),
-    ]
-    process = subprocess.run(command, check=True, capture_output=True, text=True)
-    ways = [[float(word) for word in line.split()] for line in process.stdout.splitlines()]
+    printed = ns2.answer(HERE / "responses_ns2.tcl", words, setting.name)
+    ways = [[float(word) for word in line.split()] for line in printed.splitlines()]
     rows = [[float(word) for word in line.split()] for line in responses.open()]
     times = [time for start, time, _ in rows if WARM_UP <= start < WARM_UP + SECONDS - SETTLED]
     loss = sum(dropped for _, dropped, _ in ways) / sum(arrived for arrived, *_ in ways)

@@ -28,7 +28,8 @@ from aqmlab.papers.rule import decide, rows_of
 from aqmlab.results.terms import total
 from aqmlab.scenario.scenario import Scenario
 
-from lab.peers.simulators import called, plain
+from lab.peers import ns2
+from lab.peers.simulators import plain
 
 HERE = Path(__file__).resolve().parent
 PAPER = "zhangqiu2000"
@@ -109,7 +110,8 @@ def words(scenario: Mapping[str, Any], way: Way) -> dict[str, object]:
     link, hosts = scenario["topology"]["bottleneck"]["forward"], scenario["topology"]["hosts"]
     first = scenario["traffic"][0]
     stack = first["tcp"]
-    kind, settings, queue = discipline(link["discipline"], way)
+    kind, settings, queue = ns2.discipline(link["discipline"])
+    settings |= way.red if kind == "RED" else {}
     numbers = {"ftp": 0, "web": 0, "reverse": 0}
     for source in scenario["traffic"]:
         numbers[class_of(source)] = source.get("sessions", source.get("flows"))
@@ -128,18 +130,10 @@ def words(scenario: Mapping[str, Any], way: Way) -> dict[str, object]:
         "host_rate": f"{plain(hosts['rate']):.0f}",
         "rtt": plain(first["rtt"]["rtt"]),
         "queue": queue,
-        "segment": int(plain(stack["mss"])),
-        "window": int(plain(stack["send_buffer"])),
-        "initial_window": stack["initial_window"],
-        "tick": plain(stack["clock"]["period"]),
-        "rto_initial": plain(stack["rto_initial"]),
-        "rto_min": plain(stack["rto_min"]),
-        "rto_max": plain(stack["rto_max"]),
+        **ns2.stack_of(stack),
         "send_delay": plain(stack["random_send_delay"]),
-        "sack": int(stack["recovery"] == "sack-pipe"),
-        "ecn": int(stack["ecn"]),
         "discipline": kind,
-        "settings": settings,
+        "settings": " ".join(f"{name} {value}" for name, value in settings.items()),
         **own,
         "agents": way.agents,
     }
@@ -152,35 +146,13 @@ def class_of(source: Mapping[str, Any]) -> str:
     return "reverse" if source["direction"] == "reverse" else "ftp"
 
 
-def discipline(ours: Mapping[str, Any], way: Way) -> tuple[str, str, int]:
-    """ns-2's name of a discipline, its settings and its limit: its drop-tail keeps one less."""
-    limit = int(plain(ours["limit"]))
-    if ours["kind"] == "droptail":
-        return "DropTail", "", limit + 1
-    settings = {
-        "thresh_": plain(ours["min_th"]),
-        "maxthresh_": plain(ours["max_th"]),
-        "linterm_": 1 / ours["max_p"],
-        "q_weight_": ours["w_q"],
-        "gentle_": "true",
-        "wait_": "true",
-        "setbit_": "true" if ours["ecn"] else "false",
-        "mean_pktsize_": int(plain(ours["mean_packet"])),
-        "bytes_": "false",
-        "queue_in_bytes_": "false",
-        **way.red,
-    }
-    return "RED", " ".join(f"{name} {value}" for name, value in settings.items()), limit
-
-
 def printed(folder: Path, options: Mapping[str, object]) -> list[str]:
     """What ns-2's program prints with some options."""
     program = HERE / "sessions_ns2.tcl"
-    command = ["ns", str(program), *(str(word) for pair in options.items() for word in pair)]
-    key = hashlib.sha256(program.read_bytes() + "\0".join(command).encode()).hexdigest()
+    key = hashlib.sha256(program.read_bytes() + repr(options).encode()).hexdigest()
     path = folder / "ns-2" / key[:20]
     if not path.exists():
-        text = called("ns-2", command, str(options))
+        text = ns2.answer(program, options, str(options))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return path.read_text().splitlines()

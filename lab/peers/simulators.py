@@ -11,31 +11,29 @@ from aqmlab.errors import RunError
 __all__ = ["called", "parsed", "plain"]
 
 
-_TIME_LIMIT_S = 3600
-"""A run that takes longer is given up."""
 _UNITS = (
     {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
     | {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
-    | {"bytes": 1, "kB": 1e3, "MiB": 2**20, "packets": 1}
+    | {"bytes": 1, "kB": 1e3, "MB": 1e6, "MiB": 2**20, "packets": 1, "/s": 1}
 )
 _COUNTS = {"goodput_bps", "arrived_packets", "dropped_packets", "queue_mean_packets"}
 """The numbers that a program prints; beside them its simulator's version, if that knows it."""
 
 
 def plain(quantity: str) -> float:
-    """A quantity of a scenario in seconds, bits per second, bytes or packets."""
+    """A quantity of a scenario in seconds, bits per second, bytes, packets or 1/s."""
     number, _, unit = quantity.partition(" ")
     return float(number) * _UNITS[unit]
 
 
-def called(simulator: str, command: Sequence[str | Path], what: str) -> str:
-    """What a program prints for a scenario, whose name is `what`."""
+def called(simulator: str, command: Sequence[str | Path], what: str, limit_s: float = 3600) -> str:
+    """What a program prints for a scenario, whose name is `what`, within a time."""
     try:
         process = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT_S
+            command, capture_output=True, text=True, check=False, timeout=limit_s
         )
     except subprocess.TimeoutExpired:
-        raise RunError(f"{simulator}: {what} took more than {_TIME_LIMIT_S} s") from None
+        raise RunError(f"{simulator}: {what} took more than {limit_s} s") from None
     if process.returncode != 0:
         last = (process.stderr.strip().splitlines() or ["no message"])[-1]
         raise RunError(f"{simulator}: {what} ended with status {process.returncode}: {last}")

@@ -12,42 +12,32 @@ medians.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import signal
+import resource
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab._util.fields import toml_table
+from aqmlab.errors import AqmlabError
+from aqmlab.scenario.scenario import Scenario
 
 from lab import bench
+from lab.peers import ns2, ns3
+from lab.peers.simulators import plain
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # Where the table is kept.
 TABLE = ROOT / "out" / "bench-peers.md"
 # A peer whose run takes longer is left out.
-TIME_LIMIT_S = 120
+TIME_LIMIT_S = 600
 # Every packet has the same size everywhere: ns-2 knows no framing.
 NO_FRAMING = "topology.bottleneck.framing=none"
-NS3_LIBRARIES = ("applications", "internet", "point-to-point", "network", "core")
 # Rows of the table of response sizes that ns-2 reads: neighbours differ by less than 1 %.
 SIZE_ROWS = 1000
-UNITS = (
-    {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60}
-    | {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
-    | {"bytes": 1, "kB": 1e3, "MB": 1e6, "packets": 1, "/s": 1}
-)
-
-
-class UnavailableError(Exception):
-    """A peer that cannot run here; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -89,53 +79,47 @@ class Marginal:
         return self.user_s / self.arrived * 1e9
 
 
-def quantity(text: str) -> float:
-    """A quantity of a scenario in its base unit: seconds, bits per second, bytes, packets, 1/s."""
-    number, _, unit = text.partition(" ")
-    return float(number) * UNITS[unit]
-
-
-def common_options(scenario: dict[str, Any]) -> dict[str, Any]:
-    """The options that all programs of the peers share, from a scenario and its TCP profile."""
-    bottleneck = scenario["topology"]["bottleneck"]
+def common_options(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that all programs of the peers share, from an effective scenario."""
+    link = scenario["topology"]["bottleneck"]["forward"]
     [traffic] = scenario["traffic"]
-    profile = toml_table(ROOT / "crates" / "tcp" / "profiles" / f"{traffic['tcp']}.toml", "profile")
+    stack = traffic["tcp"]
     return {
         "seed": scenario["seed"],
-        "rate": f"{quantity(bottleneck['rate']):.0f}",
-        "queue": int(quantity(bottleneck["discipline"]["limit"])),
-        "shortest": quantity(traffic["rtt"]["min"]),
-        "longest": quantity(traffic["rtt"]["max"]),
-        "segment": int(quantity(profile["mss"])),
-        "window": int(quantity(profile["receive_buffer"])),
-        "initial_window": profile["initial_window"],
+        "rate": f"{plain(link['rate']):.0f}",
+        "queue": int(plain(link["discipline"]["limit"])),
+        "shortest": plain(traffic["rtt"]["min"]),
+        "longest": plain(traffic["rtt"]["max"]),
+        "segment": int(plain(stack["mss"])),
+        "window": int(plain(stack["receive_buffer"])),
+        "initial_window": stack["initial_window"],
     }
 
 
-def bulk_options(scenario: dict[str, Any]) -> dict[str, Any]:
+def bulk_options(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a peer's program for bulk transfers."""
     [traffic] = scenario["traffic"]
-    start_within = quantity(traffic.get("start_within", "1 s"))
+    start_within = plain(traffic["start_within"])
     return common_options(scenario) | {"flows": traffic["flows"], "start_within": start_within}
 
 
-def web_options(scenario: dict[str, Any], directory: Path) -> dict[str, Any]:
+def web_options(scenario: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     """The options of ns-2's program for web traffic; writes its table of response sizes."""
     [traffic] = scenario["traffic"]
     sizes = directory / "sizes.cdf"
     sizes.write_text(bounded_pareto(traffic["response"]))
     return common_options(scenario) | {
-        "connections": quantity(traffic["rate"]),
-        "request": int(quantity(traffic["request"]["size"])),
+        "connections": plain(traffic["rate"]),
+        "request": int(plain(traffic["request"]["size"])),
         "sizes": sizes,
     }
 
 
-def bounded_pareto(response: dict[str, Any]) -> str:
+def bounded_pareto(response: Mapping[str, Any]) -> str:
     """The distribution as ns-2 reads it: rows of value, an unused number, P(X <= value)."""
     if response["kind"] != "bounded-pareto":
         sys.exit(f"bench-peers: responses must be bounded-pareto here, not {response['kind']}")
-    low, high = quantity(response["minimum"]), quantity(response["maximum"])
+    low, high = plain(response["minimum"]), plain(response["maximum"])
     shape = response["shape"]
     values = [low * (high / low) ** (row / SIZE_ROWS) for row in range(SIZE_ROWS + 1)]
     mass = 1 - (low / high) ** shape
@@ -158,75 +142,46 @@ def aqmlab(runner: Path, scenario: str) -> Callable[[float], Count]:
     return run
 
 
-def peer(command: Sequence[str | Path]) -> Callable[[float], Count]:
+def peer(answer: Callable[[float], str]) -> Callable[[float], Count]:
     """A run of a peer's program: it prints a line "direction arrived dropped bytes" for each."""
 
     def run(seconds: float) -> Count:
-        line = [str(word).replace("SECONDS", f"{seconds}") for word in command]
-        with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
-            # RLIMIT_CPU ends a run that takes too long.
-            limited = ["prlimit", f"--cpu={TIME_LIMIT_S}", *line]
-            process = subprocess.Popen(limited, stdout=printed, stderr=errors)
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            printed.seek(0)
-            errors.seek(0)
-            if process.returncode in {-signal.SIGXCPU, -signal.SIGKILL}:
-                raise UnavailableError(f"took more than {TIME_LIMIT_S} s of CPU time")
-            if process.returncode != 0:
-                last = (errors.read().strip().splitlines() or ["no message"])[-1]
-                raise UnavailableError(f"ended with status {process.returncode} ({last})")
-            counts = [row.split()[1:] for row in printed.read().splitlines()]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        counts = [row.split()[1:] for row in answer(seconds).splitlines()]
+        user_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
         arrived, dropped, carried = (sum(map(int, column)) for column in zip(*counts, strict=True))
-        return Count(used.ru_utime, arrived, dropped, carried)
+        return Count(user_s, arrived, dropped, carried)
 
     return run
 
 
-def ns2(script: str, options: dict[str, Any]) -> Callable[[float], Count]:
+def in_ns2(script: str, options: Mapping[str, Any]) -> Callable[[float], Count]:
     """A run of a script of ours in ns-2."""
-    if shutil.which("ns") is None:
-        raise UnavailableError("ns is not on the PATH (Debian: apt-get install ns2)")
-    words = [str(word) for pair in options.items() for word in pair]
-    return peer(["ns", HERE / script, "seconds", "SECONDS", *words])
-
-
-def ns3(source: str, options: dict[str, Any], directory: Path) -> Callable[[float], Count]:
-    """A run of a program of ours for ns-3, compiled into `directory`."""
-    for tool, package in (("g++", "g++"), ("prlimit", "util-linux")):
-        if shutil.which(tool) is None:
-            raise UnavailableError(f"{tool} is not on the PATH (Debian: apt-get install {package})")
-    program = directory / Path(source).stem
-    # The libraries by name: the list that Debian's pkg-config gives names files it lacks.
-    libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES]
-    command: list[str | Path] = [
-        "g++",
-        "-O2",
-        "-std=c++17",
-        HERE / source,
-        "-o",
-        program,
-        *libraries,
-    ]
-    compiled = subprocess.run(command, capture_output=True, text=True, check=False)
-    if compiled.returncode != 0:
-        errors = [line for line in compiled.stderr.splitlines() if "error" in line]
-        hint = "Debian: apt-get install ns3 libns3-dev"
-        raise UnavailableError(
-            f"{source} does not compile ({(errors or ['no message'])[0]}; {hint})"
+    ns2.prepare()
+    return peer(
+        lambda seconds: ns2.answer(
+            HERE / script, {"seconds": seconds, **options}, script, TIME_LIMIT_S
         )
-    options = options | {"rate": f"{options['rate']}bps"}
-    return peer([program, "--seconds=SECONDS", *(f"--{k}={v}" for k, v in options.items())])
+    )
+
+
+def in_ns3(source: str, options: Mapping[str, Any], directory: Path) -> Callable[[float], Count]:
+    """A run of a program of ours for ns-3, compiled into `directory`."""
+    program = ns3.compiled(HERE / source, directory)
+    words = {**options, "rate": f"{options['rate']}bps"}
+    return peer(
+        lambda seconds: ns3.answer(program, {"seconds": seconds, **words}, source, TIME_LIMIT_S)
+    )
 
 
 def programs(directory: Path, quick: bool, missing: list[str]) -> list[Program]:
     """All programs that can run here; says loudly, and notes, which cannot and why."""
     runner = bench.build()
     bulk, web = (
-        toml_table(ROOT / "scenarios" / "bench" / f"{name}.toml", "scenario")
+        Scenario.load(ROOT / "scenarios" / "bench" / f"{name}.toml").data
         for name in ("bulk-50", "web-100mbit")
     )
-    warm_up = quantity(bulk["measure"]["warm_up"])
+    warm_up = plain(bulk["measure"]["warm_up"])
     # Long enough that a second of CPU time or more lies between the two runs.
     share = 0.5 if quick else 1
     found = []
@@ -240,20 +195,20 @@ def programs(directory: Path, quick: bool, missing: list[str]) -> list[Program]:
     ) -> None:
         try:
             run = make()
-        except UnavailableError as reason:
+        except AqmlabError as reason:
             note(missing, scenario, name, reason)
             return
         found.append(Program(name, scenario, warm_up, warm_up + seconds * share, run, target))
 
     add("aqmlab", "bulk-50", 1200, lambda: aqmlab(runner, "bulk-50"))
-    add("ns-2 one-way TCP", "bulk-50", 300, lambda: ns2("bulk_ns2.tcl", bulk_options(bulk)), 15)
-    add("ns-3", "bulk-50", 40, lambda: ns3("bulk_ns3.cc", bulk_options(bulk), directory), 400)
+    add("ns-2 one-way TCP", "bulk-50", 300, lambda: in_ns2("bulk_ns2.tcl", bulk_options(bulk)), 15)
+    add("ns-3", "bulk-50", 40, lambda: in_ns3("bulk_ns3.cc", bulk_options(bulk), directory), 400)
     add("aqmlab", "web-100mbit", 240, lambda: aqmlab(runner, "web-100mbit"))
     add(
         "ns-2 Full-TCP, PackMime",
         "web-100mbit",
         40,
-        lambda: ns2("web_ns2.tcl", web_options(web, directory)),
+        lambda: in_ns2("web_ns2.tcl", web_options(web, directory)),
         250,
     )
     return found
@@ -263,7 +218,7 @@ def marginal(program: Program, missing: list[str]) -> Marginal | None:
     """Runs a program for its short and for its long time; None if it fails, which is said."""
     try:
         short, long = program.run(program.short_s), program.run(program.long_s)
-    except UnavailableError as reason:
+    except AqmlabError as reason:
         note(missing, program.scenario, program.name, reason)
         return None
     return Marginal(

@@ -1,6 +1,6 @@
 """Feeds one list of packets to the queues of ns-2 and ns-3 and keeps what they did with it.
 
-    python3 -m lab.peers.traces.make [CASE...]
+    .venv/bin/python -m lab.peers.traces.make [CASE...]
 
 writes crates/aqm/tests/data/peers, which crates/aqm/tests/peers.rs compares with our disciplines.
 Needs ns2, libns3-dev and g++ (docs/other-tools.md). Without a CASE everything is made anew.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import shutil
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from lab.peers import ns2, ns3
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[2] / "crates" / "aqm" / "tests" / "data" / "peers"
@@ -264,9 +265,7 @@ def main() -> None:
     wanted = sys.argv[1:] or list(CASES)
     if unknown := set(wanted) - set(CASES):
         sys.exit(f"unknown case {shlex.join(unknown)}; known: {', '.join(CASES)}")
-    for tool in ("ns", "g++"):
-        if shutil.which(tool) is None:
-            sys.exit(f"{tool} is not on the PATH; see docs/other-tools.md")
+    ns2.prepare()
     DATA.mkdir(parents=True, exist_ok=True)
     arrivals = make_arrivals()
     with (DATA / "arrivals.csv").open("w") as file:
@@ -275,10 +274,7 @@ def main() -> None:
             print(f"{gap},{flow}", file=file)
     sizes = [SIZES[flow] for _, flow in arrivals]
     with tempfile.TemporaryDirectory() as directory:
-        program = Path(directory) / "queue_ns3"
-        libraries = [f"-lns3-{name}" for name in ("traffic-control", "network", "core")]
-        source = HERE / "queue_ns3.cc"
-        subprocess.run(["g++", "-O2", "-std=c++17", source, "-o", program, *libraries], check=True)
+        program = ns3.compiled(HERE / "queue_ns3.cc", Path(directory))
         packets = Path(directory) / "arrivals.txt"
         time = 0
         with packets.open("w") as file:

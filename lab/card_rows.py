@@ -11,12 +11,10 @@ does not count, and is named.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
 import math
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -27,15 +25,17 @@ from typing import Any
 from aqmlab._util.console import out, say
 from aqmlab._util.fields import toml_table
 from aqmlab._util.files import write_text
+from aqmlab._util.markup import markdown
 from aqmlab.cards.candidates import DROPTAIL, named
 from aqmlab.cards.generator import Cell, cells, scenario_of
 from aqmlab.cards.measures import values
 from aqmlab.cards.scoring import LOGS, matters
 from aqmlab.cards.suites import Measure, measures, rows
 from aqmlab.engine.execute import execute
-from aqmlab.errors import AqmlabError, RunError
+from aqmlab.errors import RunError
 from aqmlab.scenario.scenario import Scenario
 
+from lab import study
 from lab.live.compare import Case, live_run
 from lab.peers import ns3
 from lab.peers.simulators import plain
@@ -61,7 +61,6 @@ DATA = Path("records/card-rows.csv")
 """Every difference."""
 PAGE = Path("records/card-rows.md")
 """The page with the table."""
-_MARK = re.compile(r"(<!-- card rows -->\n).*?(<!-- end -->)", re.DOTALL)
 _KERNEL_RENO = {"profile": "linux", "congestion_control": "reno"}
 """What stands for the card's NewReno on the live bed."""
 
@@ -115,24 +114,17 @@ class Difference:
         return f"{100 * math.expm1(value):+.0f} %"
 
 
+@study.program
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command.
 
     Returns:
         0 if nine of ten differences have the same sign in each world, 1 if not, 2 for wrong input.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.card_rows",
-        description=(__doc__ or "").partition("\n")[0],
-    )
+    parser = study.parser(__doc__, out="out/card-rows")
     parser.add_argument("worlds", nargs="*", help="ns-3, live; default: both")
-    parser.add_argument("--out", type=Path, default=Path("out/card-rows"), help="folder of runs")
     options = parser.parse_args(arguments)
-    try:
-        return _compare(options.worlds, options.out)
-    except AqmlabError as error:
-        say(str(error))
-        return error.exit_status
+    return _compare(options.worlds, options.out)
 
 
 def load() -> tuple[dict[str, Cell], dict[str, World]]:
@@ -160,10 +152,7 @@ def load() -> tuple[dict[str, Cell], dict[str, World]]:
 def _compare(names: Sequence[str], folder: Path) -> int:
     """Compares in some worlds, or in all; the others keep what the file has."""
     tests, worlds = load()
-    for name in names:
-        if name not in worlds:
-            raise AqmlabError(f"{FILE}: has no world {name}; known: {', '.join(worlds)}")
-    chosen = [worlds[name] for name in names] or [*worlds.values()]
+    chosen = study.chosen(worlds, names, f"{FILE}: has no world {{}}")
     done = {world.name for world in chosen}
     kept = [one for one in (read(DATA) if DATA.is_file() else []) if one.world not in done]
     fresh = [one for world in chosen for one in _differences(world, tests, folder)]
@@ -348,16 +337,15 @@ def section(found: Sequence[Difference]) -> str:
         same, counted = _score(found, world)
         lines.append(f"{_TITLES[world]}: {same} of {counted} differences have the same sign.")
     columns = [*dict.fromkeys((one.world, one.queue) for one in found)]
-    heads = [f"{queue}, {world}" for world, queue in columns]
-    lines += ["", f"| test | number | {' | '.join(heads)} |"]
-    lines.append(f"| --- | --- |{' ---: |' * len(heads)}")
+    head = ["test", "number", *(f"{queue}, {world}" for world, queue in columns)]
+    rows_ = []
     by_place = {(one.test, one.world, one.queue): one for one in found}
     for test in dict.fromkeys(one.test for one in found):
         own = [by_place.get((test, *column)) for column in columns]
         number = next(one.number for one in own if one is not None)
         cells_ = ["not run" if one is None else one.shown for one in own]
-        lines.append(f"| {test} | {number} | {' | '.join(cells_)} |")
-    return "\n".join(lines) + "\n"
+        rows_.append([test, number, *cells_])
+    return "\n".join([*lines, "", markdown(head, rows_, left=2)]) + "\n"
 
 
 _TITLES = {"ns-3": "In ns-3", "live": "On the live bed"}
@@ -365,7 +353,7 @@ _TITLES = {"ns-3": "In ns-3", "live": "On the live bed"}
 
 def with_section(page: str, found: Sequence[Difference]) -> str:
     """A page with its table renewed."""
-    return _MARK.sub(lambda mark: mark[1] + section(found) + mark[2], page)
+    return study.with_section(page, "card rows", section(found))
 
 
 if __name__ == "__main__":

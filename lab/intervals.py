@@ -10,7 +10,6 @@ The draws are the same every time.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,8 @@ from aqmlab.results import statistics
 from aqmlab.results.bounds import UNBOUNDED, Bounds
 from aqmlab.results.statistics import Floats, estimates, share_band
 from scipy import special, stats
+
+from lab import study
 
 SEEDS = (3, 5, 7, 10, 20, 30)
 SAMPLES = 2000
@@ -339,17 +340,17 @@ def page_tables() -> dict[str, str]:
 
 def main() -> None:
     """Prints the tables, or writes them into the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = study.parser(__doc__)
     parser.add_argument("--write", action="store_true", help="write the tables into the page")
+    is_written = parser.parse_args().write
     tables = page_tables()
-    if not parser.parse_args().write:
+    if not is_written:
         sys.stdout.write("\n\n".join(tables.values()) + "\n")
         return
+    page = PAGE.read_text()
     for name, table in tables.items():
-        page = PAGE.read_text()
-        before, _, rest = page.partition(f"<!-- {name} -->\n")
-        _, _, after = rest.partition(f"<!-- end of {name} -->")
-        PAGE.write_text(f"{before}<!-- {name} -->\n{table}\n<!-- end of {name} -->{after}")
+        page = study.with_section(page, name, f"{table}\n")
+    PAGE.write_text(page)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,16 @@ RPM is that of draft-ietf-ippm-responsiveness without TLS: docs/evaluate.md says
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from aqmlab._util.console import Progress, say
+from aqmlab._util.console import Progress
 from aqmlab._util.files import write_text
 from aqmlab.cards.campaign import Role, batch_of, jobs_in, make
 from aqmlab.cards.candidates import named
@@ -36,6 +35,8 @@ from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 from aqmlab.scenario.quantities import parsed_time
+
+from lab import study
 
 __all__ = ["FELT", "SEEN", "correlation", "main", "shown"]
 
@@ -63,24 +64,21 @@ _RESAMPLED = 1000
 """Resamples of the bootstrap."""
 
 
+@study.program
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: 0, or 2 for wrong input."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = study.parser(__doc__)
     parser.add_argument("--data", action="store_true", help="take the numbers of the file")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of each run; default: 1")
     parser.add_argument("--jobs", type=int, help="runs at a time; default: number of processors")
     parser.add_argument("--store", type=Path, default=Path("out/responsiveness/store"))
     given = parser.parse_args(arguments)
-    try:
-        if not given.data:
-            found = _measured(range(1, given.seeds + 1), Store(given.store), given.jobs)
-            write_text(_DATA, _text(found))
-        found = read(_DATA)
-        write_text(_PAGE, shown(_PAGE.read_text(encoding="utf-8"), found))
-        _draw(found, _FIGURE)
-    except AqmlabError as error:
-        say(str(error))
-        return error.exit_status
+    if not given.data:
+        found = _measured(range(1, given.seeds + 1), Store(given.store), given.jobs)
+        write_text(_DATA, _text(found))
+    found = read(_DATA)
+    write_text(_PAGE, shown(_PAGE.read_text(encoding="utf-8"), found))
+    _draw(found, _FIGURE)
     return 0
 
 
@@ -193,18 +191,9 @@ def _interval(one: Floats, other: Floats) -> tuple[float, float]:
 
 def shown(page: str, found: Sequence[Mapping[str, Any]]) -> str:
     """The page with its tables written anew."""
-    parts: dict[str, Callable[[Sequence[Mapping[str, Any]]], Iterator[str]]] = {
-        "ranks": _rank_table,
-        "links": _link_table,
-        "choice": _choice_table,
-    }
+    parts = {"ranks": _rank_table, "links": _link_table, "choice": _choice_table}
     for name, lines in parts.items():
-        begin, end = f"<!-- {name} -->\n", "<!-- end -->"
-        before, found_begin, rest = page.partition(begin)
-        _, found_end, after = rest.partition(end)
-        if not found_begin or not found_end:
-            raise AqmlabError(f"{_PAGE}: has no mark {begin.strip()} with an end")
-        page = before + begin + "\n".join(lines(found)) + "\n" + end + after
+        page = study.with_section(page, name, "\n".join(lines(found)) + "\n")
     return page
 
 

@@ -7,15 +7,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab._util.console import Progress, out, say
+from aqmlab._util.console import Progress, out
 from aqmlab._util.files import write_text
-from aqmlab.errors import AqmlabError
 
+from lab import study
 from lab.disciplines.checks import Validation, expected, validate
 
 if TYPE_CHECKING:
@@ -39,41 +38,27 @@ _FIGURES = Path("docs/images/disciplines")
 """Where the figures go, one for each discipline."""
 
 
+@study.program
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: 0 if every check came as its file says, 1 if not, 2 for wrong input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.disciplines.validate", description=_summary()
-    )
+    parser = study.parser(__doc__, out="out/validate")
     parser.add_argument("names", nargs="*", help="disciplines; default: all, and the page of them")
     parser.add_argument("--jobs", type=int, help="runs at a time; default: all processors")
-    parser.add_argument("--out", type=Path, default=Path("out/validate"), help="folder of the runs")
     options = parser.parse_args(arguments)
-    try:
-        return _validate_all(options.names, options.out, options.jobs)
-    except AqmlabError as error:
-        say(str(error))
-        return error.exit_status
-
-
-def _summary() -> str:
-    """The module in a line."""
-    return (__doc__ or "").partition("\n")[0]
+    return _validate_all(options.names, options.out, options.jobs)
 
 
 def _validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
     """Validates some disciplines, or all; prints their tables and writes page and figures."""
     from lab.disciplines.figures import draw
 
-    known = sorted(path.stem for path in _FOLDER.glob("*.toml"))
-    for name in names:
-        if name not in known:
-            raise AqmlabError(f"there is no {_FOLDER / name}.toml; known: {', '.join(known)}")
+    known = {path.stem: path for path in sorted(_FOLDER.glob("*.toml"), key=lambda it: it.stem)}
     sections, missed, all_verdicts = [], [], []
-    for name in names or known:
-        validation = Validation.load(_FOLDER / f"{name}.toml")
+    for path in study.chosen(known, names, f"there is no {_FOLDER}/{{}}.toml"):
+        validation = Validation.load(path)
         with Progress("running") as progress:
             verdicts, results = validate(validation, out_dir / "runs", jobs, progress.update)
-        draw(validation, results, _FIGURES / f"{name}.svg", out_dir / f"{name}.png")
+        draw(validation, results, _FIGURES / f"{path.stem}.svg", out_dir / f"{path.stem}.png")
         sections.append(_lines(validation, verdicts))
         missed += _missed(validation, verdicts)
         all_verdicts += verdicts

@@ -13,7 +13,6 @@ the other.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -36,6 +35,8 @@ from aqmlab.results.run import Run
 from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario
+
+from lab import study
 
 __all__ = [
     "CASES",
@@ -144,32 +145,19 @@ class Score:
         return Tolerance(absolute=self.bound).admits(abs(self.deviation), 0.0)
 
 
+@study.program
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: 0 if every bound is kept, 1 if not, 2 for wrong input."""
-    parser = argparse.ArgumentParser(prog="python -m lab.live.compare", description=_summary())
+    parser = study.parser(__doc__, out="out/live-compare")
     parser.add_argument("names", nargs="*", help="cases; default: all, and the page of them")
     parser.add_argument("--cases", type=Path, default=CASES, help="file of cases")
-    parser.add_argument("--out", type=Path, default=Path("out/live-compare"), help="folder of runs")
     options = parser.parse_args(arguments)
-    try:
-        return _compare_all(options.cases, options.names, options.out)
-    except AqmlabError as error:
-        say(str(error))
-        return error.exit_status
-
-
-def _summary() -> str:
-    """The module in a line."""
-    return (__doc__ or "").partition("\n")[0]
+    return _compare_all(options.cases, options.names, options.out)
 
 
 def _compare_all(file: Path, names: Sequence[str], folder: Path) -> int:
     """Compares some cases, or all; prints their tables and writes the page."""
-    cases = load(file)
-    for name in names:
-        if name not in cases:
-            raise AqmlabError(f"{file}: has no case {name}; known: {', '.join(cases)}")
-    chosen = [cases[name] for name in names] or list(cases.values())
+    chosen = study.chosen(load(file), names, f"{file}: has no case {{}}")
     # Seed by seed, so that a machine that is busy for a while does not spoil a single case.
     live: dict[tuple[str, int], Run] = {}
     for seed in sorted({seed for case in chosen for seed in case.seeds}):

@@ -11,7 +11,6 @@ Numbers are means over the seeds. A tolerance is a share of the peer's mean.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,11 +24,12 @@ from typing import Any
 from aqmlab._util.console import out, say
 from aqmlab._util.fields import toml_table
 from aqmlab._util.files import write_text
+from aqmlab._util.markup import markdown
 from aqmlab.engine.execute import execute
-from aqmlab.errors import AqmlabError
 from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.scenario import Scenario
 
+from lab import study
 from lab.peers import ns2, ns3
 
 __all__ = [
@@ -121,33 +121,24 @@ class PeerCell:
         return ours / theirs - 1
 
 
+@study.program
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command.
 
     Returns:
         0 if every cell is within its tolerance, 1 if not, 2 for wrong input or without a peer.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.peers.fidelity", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = study.parser(__doc__, out="out/peers-fidelity")
     parser.add_argument("names", nargs="*", help="settings; default: all, and the page of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
-    parser.add_argument("--out", type=Path, default=Path("out/peers-fidelity"), help="our runs")
     options = parser.parse_args(arguments)
-    try:
-        return _compare_all(options.names, options.out, options.jobs)
-    except AqmlabError as error:
-        say(str(error))
-        return error.exit_status
+    return _compare_all(options.names, options.out, options.jobs)
 
 
 def _compare_all(names: Sequence[str], folder: Path, jobs: int | None) -> int:
     """Compares some settings, or all; prints the tables and writes the page."""
     settings = {name: found for peer in PEERS for name, found in load(peer).items()}
-    for name in names:
-        if name not in settings:
-            raise AqmlabError(f"there is no setting {name}; known: {', '.join(settings)}")
-    chosen = [settings[name] for name in names] or list(settings.values())
+    chosen = study.chosen(settings, names, "there is no setting {}")
     peers = [peer for peer in PEERS if any(setting.peer is peer for setting in chosen)]
     for peer in peers:
         peer.program.prepare(folder / "programs")
@@ -268,13 +259,13 @@ def _differences(settings: Sequence[Setting], cells: Sequence[PeerCell]) -> str:
         f"{METRICS[metric].title.partition(',')[0].lower()}, within {100 * bounds[metric]:g} %"
         for metric in METRICS
     ]
-    lines = [f"| setting | {' | '.join(titles)} |", f"| --- |{' ---: |' * len(titles)}"]
+    rows = []
     for setting in settings:
         own = [cell for cell in cells if cell.setting == setting.name]
         texts = [(_percent(cell), cell.within) for cell in own]
         shown = [text if within else f"**{text}**" for text, within in texts]
-        lines.append(f"| {setting.title} | {' | '.join(shown)} |")
-    return "\n".join(lines) + "\n"
+        rows.append((setting.title, *shown))
+    return markdown(("setting", *titles), rows) + "\n"
 
 
 def _percent(cell: PeerCell) -> str:

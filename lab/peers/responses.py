@@ -8,17 +8,21 @@ congestion become a list; ns-2 carries it out with its two-way TCP, and we run t
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from aqmlab._util.console import out, say
+from aqmlab._util.markup import markdown
+from aqmlab.engine.execute import execute
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
 
+from lab import study
 from lab.peers import ns2
 
 HERE = Path(__file__).resolve().parent
@@ -83,24 +87,16 @@ SETTINGS = tuple(
 )
 
 
-def run(folder: Path, load: int, more: dict[str, str]) -> Path:
+def run(folder: Path, load: int, more: dict[str, str]) -> Run:
     """Our run; made once."""
-    if not (folder / "summary.json").exists():
-        rate = f"{RATE_PER_PERCENT * load:.4f} /s"
-        values = {f"traffic.{side}.rate": rate for side in ("left", "right")} | more
-        words = [word for pair in values.items() for word in ("--set", "=".join(pair))]
-        command = [
-            sys.executable,
-            "-m",
-            "aqmlab",
-            "run",
-            str(SCENARIO),
-            "--out",
-            str(folder),
-            *words,
-        ]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return folder
+    rate = f"{RATE_PER_PERCENT * load:.4f} /s"
+    values = {f"traffic.{side}.rate": rate for side in ("left", "right")} | more
+    return execute(Scenario.load(SCENARIO).with_overrides(values), folder, reuse=True)
+
+
+def answered(run: Run) -> pa.Table:
+    """The table of a run's responses."""
+    return pq.read_table(run.path / "responses.parquet")
 
 
 def write_list(folder: Path, load: int) -> Path:
@@ -111,7 +107,7 @@ def write_list(folder: Path, load: int) -> Path:
         "measure.warm_up": "0 s",
         "measure.duration": f"{WARM_UP + SECONDS} s",
     }
-    table = pq.read_table(run(folder / f"free-{load}", load, values) / "responses.parquet")
+    table = answered(run(folder / f"free-{load}", load, values))
     with ROUND_TRIPS.open() as file:
         rows = [row[1:] for row in list(csv.reader(file))[1:]]
     names = ("start_s", "class", "client", "server", "request_bytes", "response_bytes")
@@ -135,7 +131,7 @@ def here(folder: Path, setting: Setting) -> tuple[list[float], float, float]:
     values = {f"traffic.{side}.tcp": tcp for side in ("left", "right")}
     values["topology.bottleneck.discipline"] = setting.ours
     ours = run(folder / setting.name, setting.load, values)
-    table = pq.read_table(ours / "responses.parquet")
+    table = answered(ours)
     times = [
         time
         for start, time in zip(
@@ -143,7 +139,7 @@ def here(folder: Path, setting: Setting) -> tuple[list[float], float, float]:
         )
         if WARM_UP <= start < WARM_UP + SECONDS - SETTLED
     ]
-    link = json.loads((ours / "summary.json").read_text())["links"]["bottleneck"].values()
+    link = ours.summary["links"]["bottleneck"].values()
     arrived = sum(way["arrived_packets"] for way in link)
     dropped = sum(way["arrived_packets"] * way["loss_rate"] for way in link)
     return times, dropped / arrived, sum(way["queue_mean_packets"] for way in link) / 2
@@ -171,7 +167,7 @@ def there(folder: Path, setting: Setting) -> tuple[list[float], float, float]:
     return times, loss, sum(queue for *_, queue in ways) / 2
 
 
-def row(folder: Path, setting: Setting) -> str:
+def row(folder: Path, setting: Setting) -> list[str]:
     """A line of the table."""
     sides = [here(folder, setting), there(folder, setting)]
     # Both simulators began the same exchanges; those that never ended count as slow.
@@ -181,7 +177,8 @@ def row(folder: Path, setting: Setting) -> str:
         for times, *_ in sides
     ]
     largest = max(abs(ours - theirs) for ours, theirs in zip(*shares, strict=True))
-    cells = [
+    say(setting.name)
+    return [
         f"{setting.load} %",
         setting.title,
         " / ".join(f"{100 * loss:.2f}" for _, loss, _ in sides),
@@ -189,23 +186,20 @@ def row(folder: Path, setting: Setting) -> str:
         *(f"{ours:.1f} / {theirs:.1f}" for ours, theirs in zip(*shares, strict=True)),
         f"{largest:.1f}",
     ]
-    return f"| {' | '.join(cells)} |"
 
 
+@study.program
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("out/peers-responses"))
-    folder = parser.parse_args().out
+    folder = study.parser(__doc__, out="out/peers-responses").parse_args().out
+    ns2.prepare()
     folder.mkdir(parents=True, exist_ok=True)
     for load in sorted({setting.load for setting in SETTINGS}):
         write_list(folder, load)
     heads = ["load", "queue", "loss, %", "mean queue", *(f"<= {t} s, %" for t in TIMES), "largest"]
-    sys.stdout.write(f"| {' | '.join(heads)} |\n| --- | --- {'| ---: ' * (len(heads) - 2)}|\n")
     with ThreadPoolExecutor(2) as pool:
-        for line in pool.map(lambda setting: row(folder, setting), SETTINGS):
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+        rows = list(pool.map(lambda setting: row(folder, setting), SETTINGS))
+    out(markdown(heads, rows, left=2))
     return 0
 
 

@@ -11,7 +11,6 @@ session of ns-2 uses connections and what else differs from the scenarios; see W
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
 import json
@@ -23,11 +22,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from aqmlab._util.console import out
+from aqmlab._util.markup import markdown
 from aqmlab.papers.paper import Paper, PaperRow, Table
 from aqmlab.papers.rule import decide, rows_of
 from aqmlab.results.terms import total
 from aqmlab.scenario.scenario import Scenario
 
+from lab import study
 from lab.peers import ns2
 from lab.peers.simulators import plain
 
@@ -242,12 +244,12 @@ def number(value: float) -> str:
 
 def table_of(
     paper: Paper, name: str, way: Way, mine: Mapping[tuple[str, str, str], float], theirs: _Values
-) -> list[str]:
-    """The lines of a table: ours / ns-2."""
+) -> str:
+    """A table: ours / ns-2."""
     titles = {column.name: column.title for column in paper.table(name).columns}
     suffix = way.suffix if name in {"figure3", "figure5"} else ""
     heads = [name + suffix, *(titles[column] for column in SHOWN[name])]
-    lines = [f"| {' | '.join(heads)} |", f"| --- {'| ---: ' * (len(heads) - 1)}|"]
+    rows = []
     for table, row in needed(paper):
         if table.id == name:
             cells = [
@@ -255,42 +257,37 @@ def table_of(
                 f"{number(fmean(theirs[name, row.label, column]))}"
                 for column in SHOWN[name]
             ]
-            lines.append(f"| {' | '.join([row.label, *cells])} |")
-    return lines
+            rows.append([row.label, *cells])
+    return markdown(heads, rows)
 
 
-def verdicts(
-    paper: Paper, way: Way, mine: Mapping[str, Mapping[str, str]], theirs: _Values
-) -> list[str]:
+def verdicts(paper: Paper, way: Way, mine: Mapping[str, Mapping[str, str]], theirs: _Values) -> str:
     """The claims' verdicts by our numbers and by ns-2's, with the latter."""
-    lines = ["| claim | ours | ns-2 | ns-2's numbers |", "| --- | --- | --- | --- |"]
+    rows = []
     for claim in paper.claims.entries:
         if claim.id in JUDGED + BESIDE:
             found = decide(claim, paper, theirs)
-            cells = [claim.id, mine[way.suffix][claim.id], found.outcome, found.measured]
-            lines.append(f"| {' | '.join(cells)} |")
-    return lines
+            rows.append([claim.id, mine[way.suffix][claim.id], found.outcome, found.measured])
+    return markdown(("claim", "ours", "ns-2", "ns-2's numbers"), rows, left=4)
 
 
+@study.program
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = study.parser(__doc__, out="out/peers-sessions")
     parser.add_argument("ways", nargs="*", metavar="WAY", help=f"of {', '.join(WAYS)}")
-    parser.add_argument("--out", type=Path, default=Path("out/peers-sessions"), help="all runs")
     parser.add_argument("--seeds", type=int, help="ns-2's; default: as many as ours")
     options = parser.parse_args()
-    if unknown := [way for way in options.ways if way not in WAYS]:
-        parser.error(f"there is no way {unknown[0]}; known: {', '.join(WAYS)}")
+    names = options.ways or ["new", "kept"]
+    ways = study.chosen(WAYS, names, "there is no way {}")
+    ns2.prepare()
     paper = Paper.load(PAPER)
     means, judged = ours(paper, options.out / "ours")
-    for name in options.ways or ["new", "kept"]:
-        way = WAYS[name]
+    for name, way in zip(names, ways, strict=True):
         theirs = values_there(options.out, paper, way, paper.seeds[: options.seeds])
-        lines = [f"## {name}: {way.title}", ""]
-        for table in SHOWN:
-            lines += [*table_of(paper, table, way, means, theirs), ""]
-        sys.stdout.write("\n".join([*lines, *verdicts(paper, way, judged, theirs), "", ""]))
-        sys.stdout.flush()
+        tables = [table_of(paper, table, way, means, theirs) for table in SHOWN]
+        tables.append(verdicts(paper, way, judged, theirs))
+        out("\n\n".join([f"## {name}: {way.title}", *tables]) + "\n")
     return 0
 
 

@@ -24,6 +24,8 @@ from aqmlab._util.console import say
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.tapped import read_exchanges
 
+from lab.capture_field import SERVER_CODE, address, route, run, veth
+
 CONNECTIONS = 5
 OCTETS = 60_000
 KINDS = {"down": (20, OCTETS), "up": (OCTETS, 2), "both": (OCTETS, OCTETS)}
@@ -31,19 +33,6 @@ KINDS = {"down": (20, OCTETS), "up": (OCTETS, 2), "both": (OCTETS, OCTETS)}
 SECONDS = 20
 """The longest time that the transfers of one setting may take."""
 NAMES = ("aqmcapc", "aqmcapr", "aqmcaps")
-SERVER = """
-import socket, sys, threading
-listener = socket.create_server(("::", 8080), family=socket.AF_INET6, dualstack_ipv6=True)
-def serve(peer):
-    with peer:
-        words = b""
-        while not words.endswith(b"\\n"):
-            words += peer.recv(1 << 16)
-        head = words.split(b" ", 1)[0]
-        peer.sendall(b"d" * int(head))
-while True:
-    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-"""
 CLIENT = """
 import socket, sys
 address, number, request, response = sys.argv[1], *map(int, sys.argv[2:])
@@ -60,11 +49,6 @@ RECORDER = (
 )
 
 
-def run(*words: str) -> None:
-    """A command of the system."""
-    subprocess.run(words, check=True, capture_output=True, timeout=SECONDS)
-
-
 def ip(space: str, *words: str) -> None:
     """`ip` in a namespace."""
     run("ip", "-n", space, *words)
@@ -76,10 +60,8 @@ def build(setting: str) -> dict[str, str]:
     for name in NAMES:
         run("ip", "netns", "add", name)
         ip(name, "link", "set", "lo", "up")
-    run(
-        "ip", "link", "add", "near", "netns", client, "type", "veth", "peer", "lan", "netns", middle
-    )
-    run("ip", "link", "add", "wan", "netns", middle, "type", "veth", "peer", "far", "netns", server)
+    veth((client, "near"), (middle, "lan"))
+    veth((middle, "wan"), (server, "far"))
     ends = {(client, "near"): 1, (server, "far"): 2}
     if setting == "bridged":
         ip(middle, "link", "add", "br0", "type", "bridge")
@@ -91,25 +73,19 @@ def build(setting: str) -> dict[str, str]:
         nets = {1: "1", 2: "2"}
     for (space, device), host in ends.items():
         net = nets[host]
-        ip(space, "addr", "add", f"10.77.{net}.{host}/24", "dev", device)
-        ip(space, "addr", "add", f"fd77:{net}::{host}/64", "dev", device, "nodad")
-    for space, device in ((client, "near"), (middle, "lan"), (middle, "wan"), (server, "far")):
-        ip(space, "link", "set", device, "up")
+        address(space, device, f"10.77.{net}.{host}/24", f"fd77:{net}::{host}/64")
     if setting != "bridged":
         for device, net in (("lan", "1"), ("wan", "2")):
-            ip(middle, "addr", "add", f"10.77.{net}.254/24", "dev", device)
-            ip(middle, "addr", "add", f"fd77:{net}::254/64", "dev", device, "nodad")
+            address(middle, device, f"10.77.{net}.254/24", f"fd77:{net}::254/64")
         for key in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
             run("ip", "netns", "exec", middle, "sysctl", "-w", f"{key}=1")
         for space, net in ((client, "1"), (server, "2")):
-            ip(space, "route", "add", "default", "via", f"10.77.{net}.254")
-            ip(space, "-6", "route", "add", "default", "via", f"fd77:{net}::254")
+            route(space, f"10.77.{net}.254", f"fd77:{net}::254")
     if setting == "vxlan":
         for space, here, there in ((client, "1.1", "2.2"), (server, "2.2", "1.1")):
             ip(space, "link", "add", "over", "type", "vxlan", "id", "7", "dstport", "4789",
                "local", f"10.77.{here}", "remote", f"10.77.{there}")  # fmt: skip
-            ip(space, "addr", "add", f"10.88.0.{here[0]}/24", "dev", "over")
-            ip(space, "addr", "add", f"fd88::{here[0]}/64", "dev", "over", "nodad")
+            address(space, "over", f"10.88.0.{here[0]}/24", f"fd88::{here[0]}/64")
             ip(space, "link", "set", "over", "up")
         return {"4": "10.88.0.2", "6": "fd88::2"}
     return {"4": f"10.77.{nets[2]}.2", "6": f"fd77:{nets[2]}::2"}
@@ -170,10 +146,10 @@ def captured(setting: str, folder: Path) -> Iterator[tuple[str, str, Path]]:
     """The captures of a setting: family, kind of transfer, file."""
     try:
         addresses = build(setting)
-        server = inside(NAMES[2], SERVER)
+        server = inside(NAMES[2], SERVER_CODE)
         try:
             time.sleep(1.0)
-            for family, address in addresses.items():
+            for family, target in addresses.items():
                 for kind, (request, response) in KINDS.items():
                     place = folder / f"{setting}-{family}-{kind}"
                     place.mkdir()
@@ -189,7 +165,7 @@ def captured(setting: str, folder: Path) -> Iterator[tuple[str, str, Path]]:
                     assert recorder.stdout is not None
                     recorder.stdout.readline()
                     numbers = map(str, (CONNECTIONS, request, response))
-                    inside(NAMES[0], CLIENT, address, *numbers).wait(SECONDS)
+                    inside(NAMES[0], CLIENT, target, *numbers).wait(SECONDS)
                     time.sleep(0.3)
                     recorder.communicate(timeout=SECONDS)
                     for file in sorted(place.glob("*.pcap")):

@@ -33,7 +33,7 @@ A file reads like this::
     # relative_to = "RED"                    # judge the ratio to that variant instead
     # miss = "why"                           # the check is known to fail, for this reason
 
-    [[figures]]                              # drawn below each other; see aqmlab.validate_figures
+    [[figures]]                              # drawn below each other; see lab.disciplines.figures
     kind = "lines"
     quantity = "queue"
 """

@@ -122,7 +122,7 @@ wheel: $(STAMPS)/requirements  ## the wheel in dist, with scenarios, papers, and
 
 # Two builds of our crates and a minute of runs between them.
 wheel-pgo: $(STAMPS)/requirements  ## the wheel in dist, by the profile of some runs; needs rustup's llvm-tools
-	$(BIN)/python .ci/pgo.py
+	$(BIN)/python -m lab.pgo
 
 # Of the profile of `make build`, whose crates are there; `make test-wheels` tries those of a release.
 TRIED := target/wheel
@@ -270,7 +270,7 @@ reproduce-quick: build  ## the same with short runs and one seed
 .PHONY: validate
 validate: build  ## what each discipline's paper promises: docs/validation.md; ARGS="pi rem" for some
 	@[ out/validate/runs -nt python/aqmlab/_native.abi3.so ] || rm -rf out/validate/runs  # of another engine
-	$(BIN)/python -m aqmlab.validation.disciplines $(ARGS)
+	$(BIN)/python -m lab.disciplines.validate $(ARGS)
 
 .PHONY: baselines
 baselines: build  ## the baselines of report cards, which ship with the package; ARGS="--tier quick"
@@ -283,7 +283,7 @@ worst: build $(STAMPS)/requirements-dev  ## the worst scenarios of well-known qu
 
 .PHONY: responsiveness
 responsiveness: build  ## does RPM show what users feel? docs/responsiveness.md; ARGS=--data draws it again
-	$(BIN)/python -m aqmlab.validation.responsiveness $(ARGS)
+	$(BIN)/python -m lab.responsiveness $(ARGS)
 
 .PHONY: leaderboard
 leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue and control side by side: docs/leaderboard.md
@@ -304,20 +304,20 @@ gallery: build $(STAMPS)/requirements-dev  ## the pictures of docs/gallery.md, b
 
 .PHONY: bench bench-micro bench-peers bench-plugins
 bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmarks.md
-	$(PYTHON) benches/bench.py $(ARGS)
+	$(PYTHON) -m lab.bench $(ARGS)
 
 bench-micro:  ## what single parts of it cost
 	cargo bench --locked --bench '*' -- $(ARGS)
 
-bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/other-tools.md
-	$(PYTHON) benches/peers/compare.py $(ARGS)
+bench-peers: build  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/other-tools.md
+	$(BIN)/python -m lab.peers.speed $(ARGS)
 
 bench-plugins: build $(STAMPS)/requirements-dev  ## what algorithms in Python, numba and C cost beside native ones, and environments for learning
-	$(BIN)/python benches/plugins.py $(ARGS)
+	$(BIN)/python -m lab.plugins $(ARGS)
 
 .PHONY: coverage
 coverage: build  ## how often intervals hold the true mean: the tables of records/coverage.md; ARGS=--write
-	$(BIN)/python benches/intervals.py $(ARGS)
+	$(BIN)/python -m lab.intervals $(ARGS)
 
 .PHONY: fidelity-modern
 fidelity-modern: build  ## the modern queues beside published figures: every line of records/fidelity-modern.md
@@ -326,24 +326,24 @@ fidelity-modern: build  ## the modern queues beside published figures: every lin
 
 .PHONY: quic-witness
 quic-witness: build  ## our QUIC beside quinn and our TCP, 216 settings, some minutes: records/quic.md
-	$(BIN)/python benches/quic.py $(ARGS)
+	$(BIN)/python -m lab.quic $(ARGS)
 
 .PHONY: soak
 soak: build $(STAMPS)/requirements-dev  ## long and large work, about an hour: docs/reliability.md; ARGS="--scale 0.1 sweep"
-	$(BIN)/python benches/soak.py $(ARGS)
+	$(BIN)/python -m lab.soak $(ARGS)
 
 .PHONY: peers-fidelity
 peers-fidelity: build  ## goodput, loss and queue beside ns-2 and ns-3 (Debian: apt-get install ns2 libns3-dev): records/peers-fidelity.md
 	@[ out/peers-fidelity -nt python/aqmlab/_native.abi3.so ] || rm -rf out/peers-fidelity  # of another engine
-	$(BIN)/python -m aqmlab.validation.peers $(ARGS)
+	$(BIN)/python -m lab.peers.fidelity $(ARGS)
 
 .PHONY: card-rows
 card-rows: build  ## ten tests of the card in ns-3 and, as root, on the live bed: records/card-rows.md; ARGS=ns-3 or live for one
-	$(BIN)/python -m aqmlab.validation.card_rows $(ARGS)
+	$(BIN)/python -m lab.card_rows $(ARGS)
 
 .PHONY: mutants
 mutants: $(STAMPS)/venv  ## what share of small changes to aqm, tcp, link and record their tests notice: records/mutants.md; hours, ARGS="--sample 2"
-	$(BIN)/python .ci/mutants.py $(ARGS)
+	$(BIN)/python -m lab.mutants $(ARGS)
 
 # Apart from `make test`: they need namespaces, a quiet machine and an hour.
 .PHONY: test-live
@@ -367,28 +367,28 @@ check-portable:  ## whether the simulator's crates compile for Windows and macOS
 
 .PHONY: live-compare
 live-compare: build  ## the simulator against the kernel, as root; an hour of live runs
-	$(BIN)/python -m aqmlab.validation.live $(ARGS)
+	$(BIN)/python -m lab.live.compare $(ARGS)
 
 # As root; elsewhere one line says why nothing is played, and the status is 2.
 .PHONY: kernel-scripts kernel-diff
 kernel-scripts: build  ## packet scripts of profile linux on this machine's kernel, as root: records/kernel-scripts.md; ARGS=FILE for one
-	$(BIN)/python -m aqmlab.validation.kernel.scripts $(ARGS)
+	$(BIN)/python -m lab.kernel.scripts $(ARGS)
 
 kernel-diff: build  ## random transfers of our end point beside this machine's kernel, as root: ARGS="--seeds 1..100"
 	cargo build --locked --quiet -p aqmlab-tcp --example transfer
-	$(BIN)/python -m aqmlab.validation.kernel.diff $(ARGS)
+	$(BIN)/python -m lab.kernel.diff $(ARGS)
 
 .PHONY: predict-worlds
 predict-worlds: build  ## predictions out of captures held against known worlds: records/predict.md
-	PYTHONPATH=tests $(BIN)/python tests/predict_scoreboard.py
+	$(BIN)/python -m lab.predict
 
 .PHONY: capture-places
 capture-places: build  ## captures of one path from many places, as root: each must say what passed
-	$(BIN)/python tests/capture_places.py
+	$(BIN)/python -m lab.capture_places
 
 .PHONY: capture-field
 capture-field: build  ## captures by tcpdump and dumpcap of a link whose truth is known, as root
-	$(BIN)/python tests/capture_field.py
+	$(BIN)/python -m lab.capture_field
 
 .PHONY: clean
 clean:  ## remove what was built

@@ -78,7 +78,7 @@ BETTER = {"the same": "what it does, in its own words"} | {
 }
 SUFFIXES = (".md", ".py", ".rs", ".ts", ".toml")
 LEFT_OUT = re.compile(
-    r"^(CHANGELOG\.md|\.ci/prose|docs/fidelity|records/|papers/.*/claims|validation/|fuzz/|crates/traffic/data)"
+    r"^(CHANGELOG\.md|\.ci/prose|docs/fidelity|records/|papers/.*/claims|lab/.*\.toml|fuzz/|crates/traffic/data)"
 )
 SAME = re.compile(r'"""The same(?: [^"\n]{0,60})?\.?"""')
 PAGES = re.compile(r"^(docs/.*|crates/xtask/.*|[^/]*)\.md$")

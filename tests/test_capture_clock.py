@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-import capture_field
 import numpy as np
 import pytest
 from aqmlab.traffic.segments import read_segments
 from aqmlab.traffic.tapped import Tapped, read_exchanges
 from conftest import Cli
-from known_worlds import taken
+
+from lab import capture_field
+from lab.known_worlds import taken
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

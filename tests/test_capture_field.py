@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import capture_field
 import pytest
+
+from lab import capture_field
 
 REASON = capture_field.missing()
 

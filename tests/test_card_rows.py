@@ -9,9 +9,11 @@ import pytest
 from aqmlab.cards.candidates import named
 from aqmlab.cards.generator import scenario_of
 from aqmlab.cards.suites import Measure
-from aqmlab.validation import card_rows, ns3
-from aqmlab.validation.card_rows import Difference
 from conftest import ROOT
+
+from lab import card_rows
+from lab.card_rows import Difference
+from lab.peers import ns3
 
 
 @pytest.fixture(autouse=True)

@@ -9,13 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aqmlab.validation.kernel import play, scripts
-from aqmlab.validation.kernel.compare import Seen, coarseness, difference, differences
-from aqmlab.validation.kernel.host import RefusedError, missing, setup_of
-from aqmlab.validation.kernel.packets import Packet, build, checksum, read
-from aqmlab.validation.kernel.play import Player, play_all
-from aqmlab.validation.kernel.script import Script, ScriptError, Segment, parse
+from aqmlab.validation.script import Script, ScriptError, Segment, parse
 from conftest import ROOT
+
+from lab.kernel import play, scripts
+from lab.kernel.compare import Seen, coarseness, difference, differences
+from lab.kernel.host import RefusedError, missing, setup_of
+from lab.kernel.packets import Packet, build, checksum, read
+from lab.kernel.play import Player, play_all
 
 LACKING = missing()
 ALL = sorted((ROOT / scripts.FOLDER).glob("*.script"))
@@ -303,9 +304,9 @@ def test_the_page_has_every_script_and_its_reason() -> None:
     assert "1 of 3 hold." in page
     assert "| two | differs | line 3: A \\| B | because |" in page
     assert scripts.faults(verdicts, {"two": "because", "one": "old", "four": "gone"}) == [
-        "three: not played without a reason in validation/kernel/reasons.toml: no such setting",
-        "validation/kernel/reasons.toml: one: the script holds; expected no reason",
-        "validation/kernel/reasons.toml: four: the script does not exist; expected no reason",
+        "three: not played without a reason in lab/kernel/reasons.toml: no such setting",
+        "lab/kernel/reasons.toml: one: the script holds; expected no reason",
+        "lab/kernel/reasons.toml: four: the script does not exist; expected no reason",
     ]
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.validation.kernel import diff, plans
-from aqmlab.validation.kernel.compare import difference
-from aqmlab.validation.kernel.host import CONTROLS, missing, setup_of
-from aqmlab.validation.kernel.plans import PROGRAM, Plan, drawn, scripts_of, smaller
-from aqmlab.validation.kernel.play import Played, play_all
-from aqmlab.validation.kernel.scripts import Verdict
 from conftest import ROOT
+
+from lab.kernel import diff, plans
+from lab.kernel.compare import difference
+from lab.kernel.host import CONTROLS, missing, setup_of
+from lab.kernel.plans import PROGRAM, Plan, drawn, scripts_of, smaller
+from lab.kernel.play import Played, play_all
+from lab.kernel.scripts import Verdict
 
 if sys.version_info >= (3, 11):
     import tomllib

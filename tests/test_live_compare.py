@@ -14,9 +14,10 @@ from aqmlab import Run, Scenario
 from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.manifest import seal
-from aqmlab.validation import live as live_compare
-from aqmlab.validation.live import CASES, Case, Score, judge, load, page, row, same, simulated_run
 from conftest import ROOT, SMALL
+
+from lab.live import compare as live_compare
+from lab.live.compare import CASES, Case, Score, judge, load, page, row, same, simulated_run
 
 
 def case(**within: float) -> Case:
@@ -169,7 +170,7 @@ def test_an_unknown_case_is_named(
     assert "has no case web-120; known: bulk-droptail" in capsys.readouterr().err
 
 
-QUEUES = Path("validation/live/queues.toml")
+QUEUES = Path("lab/live/queues.toml")
 
 
 def test_the_cases_behind_queues_of_today_load() -> None:
@@ -210,5 +211,5 @@ def test_a_bound_may_be_of_the_difference_itself(
     score = Score("loss", (simulated,), (live,), 0.15, points=0.005)
     assert score.holds is holds
     assert "| 15 % or 0.5 points |" in row(score)
-    cases = load(ROOT / "validation/live/control-cases.toml")
+    cases = load(ROOT / "lab/live/control-cases.toml")
     assert {case.points["loss"] for case in cases.values()} == {0.005}

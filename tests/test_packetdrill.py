@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.validation.kernel import scripts as kernel
-from aqmlab.validation.kernel.host import missing
 from aqmlab.validation.packetdrill import (
     FAIL,
     NOT_APPLICABLE,
@@ -23,6 +21,9 @@ from aqmlab.validation.packetdrill.language import LanguageError, parse
 from aqmlab.validation.packetdrill.packets import parse_packet, worded
 from aqmlab.validation.packetdrill.settings import KEYS, LITTLE, ONLY, SWITCHES, TIMES
 from conftest import ROOT, Cli
+
+from lab.kernel import scripts as kernel
+from lab.kernel.host import missing
 
 FOLDER = ROOT / "tests" / "packetdrill"
 ALL = sorted(FOLDER.glob("*.pkt"))

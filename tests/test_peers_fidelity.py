@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from aqmlab import Scenario
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.validation import ns2, ns3, peers
-from aqmlab.validation.peers import METRICS, PEERS, PeerCell, Setting, judge, load, page
-from aqmlab.validation.simulators import called, parsed
 from conftest import ROOT
+
+from lab.peers import fidelity as peers
+from lab.peers import ns2, ns3
+from lab.peers.fidelity import METRICS, PEERS, PeerCell, Setting, judge, load, page
+from lab.peers.simulators import called, parsed
 
 NS2, NS3 = PEERS
 PRINTED = """version 2.35

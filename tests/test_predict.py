@@ -16,8 +16,9 @@ from aqmlab.traffic.inferred import Inferred, write_vectors
 from aqmlab.traffic.played import Present, played_scenario, replayed
 from aqmlab.traffic.turns import response_times
 from conftest import Cli
-from known_worlds import WORLDS, taken
 from test_field import FAR, HOME, ether, file, packet, pcap, plain, talks
+
+from lab.known_worlds import WORLDS, taken
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

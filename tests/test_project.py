@@ -115,7 +115,7 @@ def test_named_targets_and_files_exist(name: str) -> None:
         assert target in targets, target
     for link in re.findall(r"\]\((?!https:)([^)#]+)", text):
         assert (ROOT / link).exists(), link
-    for path in re.findall(r"`((?:crates|tests|docs|benches|fuzz|scenarios)/[\w./-]*)`", text):
+    for path in re.findall(r"`((?:crates|tests|docs|lab|fuzz|scenarios)/[\w./-]*)`", text):
         assert (ROOT / path).exists(), path
 
 
@@ -195,7 +195,7 @@ def test_security_lists_the_files_with_unsafe_code() -> None:
     code = re.compile(r"^[^/]*\bunsafe (\{|fn|impl|extern)", re.MULTILINE)
     found = {
         file.relative_to(ROOT).as_posix()
-        for folder in ("crates", "benches", "fuzz")
+        for folder in ("crates", "fuzz")
         for file in (ROOT / folder).rglob("*.rs")
         if "target" not in file.parts and code.search(file.read_text())
     }

@@ -12,7 +12,8 @@ from aqmlab import Scenario, run
 from aqmlab.traffic.inferred import Inferred
 from aqmlab.traffic.rates import is_behind, rates
 from aqmlab.traffic.segments import loops, read_segments
-from known_worlds import WORLDS, taken
+
+from lab.known_worlds import WORLDS, taken
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

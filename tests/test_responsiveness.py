@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from aqmlab.cards.leaderboard import entries
 from aqmlab.cards.suites import rows
-from aqmlab.validation import responsiveness
 from conftest import ROOT
+
+from lab import responsiveness
 
 PAGE = ROOT / "docs/responsiveness.md"
 

@@ -92,16 +92,23 @@ def _texts(file: Path) -> Iterator[str]:
 
 
 MODULES = {
-    file.relative_to(ROOT / "python/aqmlab").as_posix(): file
-    for file in (ROOT / "python/aqmlab").rglob("*.py")
+    file.relative_to(home).as_posix(): file
+    for home, folder in ((ROOT / "python/aqmlab", "."), (ROOT, "lab"))
+    for file in (home / folder).rglob("*.py")
 }
 SHOWN = {"results/tables.py", "cards/page.py"}
 """Modules that print stars, each beside a difference that is clear."""
 PATTERNS = {
     *("cards/renew_worst.py", "cli/commands/store.py", "engine/store.py", "engine/taking.py"),
     *("engine/workspace.py", "papers/paper.py", "papers/reproduce.py", "papers/rule.py"),
-    *("validation/card_rows.py", "validation/disciplines.py", "validation/live.py"),
-    *("validation/peers.py", "validation/kernel/scripts.py", "results/recorded.py"),
+    *("lab/card_rows.py", "lab/disciplines/validate.py", "lab/live/compare.py"),
+    *(
+        "lab/peers/fidelity.py",
+        "lab/peers/sessions.py",
+        "lab/kernel/scripts.py",
+        "lab/soak.py",
+        "results/recorded.py",
+    ),
     *("results/formula.py", "results/formula_text.py"),
     *("_util/markup.py", "papers/causes.py", "papers/scoreboard.py", "document/markdown.py"),
 }

@@ -6,11 +6,8 @@ errors of that count, and where a method is known to fall short, what it reaches
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +26,8 @@ from aqmlab.results.statistics import (
 )
 from scipy import stats
 from scipy.signal import lfilter
+
+from lab import intervals
 
 TRIALS = 2000
 
@@ -249,22 +248,15 @@ def test_estimates_in_words() -> None:
 
 
 def test_the_page_states_the_coverage_that_the_script_finds() -> None:
-    place = Path(__file__).parent.parent / "benches" / "intervals.py"
-    spec = importlib.util.spec_from_file_location("intervals", place)
-    assert spec is not None
-    assert spec.loader is not None
-    study = importlib.util.module_from_spec(spec)
-    sys.modules["intervals"] = study  # its classes look their module up
-    spec.loader.exec_module(study)
-    page = study.PAGE.read_text()
+    page = intervals.PAGE.read_text()
     cheap = ["aqmlab", "Hall alone", "t", "Johnson", "t of logs"]
-    rows = list(study.rows(study.KINDS, study.SEEDS, cheap))
-    assert len(rows) == len(study.KINDS) * len(study.SEEDS)
+    rows = list(intervals.rows(intervals.KINDS, intervals.SEEDS, cheap))
+    assert len(rows) == len(intervals.KINDS) * len(intervals.SEEDS)
     for row in rows:
         assert f"\n{row[: row.rindex('|', 0, -1)].rstrip()} |" in page
-    for row in study.worst(study.KINDS, study.SEEDS, cheap):
+    for row in intervals.worst(intervals.KINDS, intervals.SEEDS, cheap):
         assert f"\n{row}\n" in page
-    found = [study.measured(kind, 10, ["aqmlab"])[1]["aqmlab"] for kind in study.KINDS]
+    found = [intervals.measured(kind, 10, ["aqmlab"])[1]["aqmlab"] for kind in intervals.KINDS]
     assert all(one.degenerate == 0 and one.widest <= 2.5 for one in found)
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.validation import disciplines as validate
-from aqmlab.validation.checks import (
+from conftest import ROOT
+from made_runs import made_run
+
+from lab.disciplines import validate
+from lab.disciplines.checks import (
     Check,
     Measure,
     Results,
@@ -19,12 +22,10 @@ from aqmlab.validation.checks import (
     share_between,
     values_of,
 )
-from conftest import ROOT
-from made_runs import made_run
 
 SPEC = """
 title = "the queue follows the limit"
-scenario = "../small.toml"
+scenario = "../../small.toml"
 set = { "topology.bottleneck.discipline.limit" = "$limit packets" }
 each = { limit = [10, 20] }
 
@@ -82,8 +83,8 @@ limit_s = 2
 
 @pytest.fixture
 def small_validation(small: Path) -> Path:
-    folder = small.parent / "validation"
-    folder.mkdir()
+    folder = small.parent / "lab" / "disciplines"
+    folder.mkdir(parents=True)
     file = folder / "small.toml"
     file.write_text(SPEC)
     return file
@@ -154,7 +155,7 @@ def test_what_is_wrong_in_a_file(
 def test_a_name_without_a_file(small_validation: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert small_validation.exists()
     assert validate.main(["smell"]) == 2
-    assert "there is no validation/smell.toml; known: small" in capsys.readouterr().err
+    assert "there is no lab/disciplines/smell.toml; known: small" in capsys.readouterr().err
 
 
 def test_samples_of_the_forward_queue(elsewhere: Path) -> None:
@@ -223,7 +224,7 @@ def test_a_check_over_windows(small_validation: Path, elsewhere: Path) -> None:
 
 def test_a_variant_with_a_scenario_of_its_own(small: Path, small_validation: Path) -> None:
     (small.parent / "other.toml").write_text(small.read_text())
-    own = '[scenarios]\nfast = "../other.toml"\n[variants]'
+    own = '[scenarios]\nfast = "../../other.toml"\n[variants]'
     small_validation.write_text(SPEC.replace("[variants]", own))
     plan = validation(small_validation).plan()
     names = {variant: scenario.name for (variant, _), [scenario] in plan.items()}
@@ -241,7 +242,7 @@ def test_a_known_miss_is_expected_and_said() -> None:
 
 
 def test_what_ships_is_whole() -> None:
-    files = sorted((ROOT / "validation").glob("*.toml"))
+    files = sorted((ROOT / "lab/disciplines").glob("*.toml"))
     assert files
     for file in files:
         shipped = validation(file)

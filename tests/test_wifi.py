@@ -12,8 +12,9 @@ import pytest
 from aqmlab import AqmlabError, Scenario, figures
 from aqmlab.results.breakdown import Band, part
 from aqmlab.results.run import Run
-from aqmlab.validation.checks import Validation, expected, validate
 from conftest import ROOT, SMALL, Cli
+
+from lab.disciplines.checks import Validation, expected, validate
 
 FLAT = """
 title = "A flat"
@@ -359,7 +360,7 @@ def test_a_figure_of_the_air_needs_one(aqmlab: Cli) -> None:
 @pytest.mark.parametrize("name", ["wifi", "wifi-senders"])
 def test_the_rows_beside_references_come_as_the_file_says(name: str, tmp_path: Path) -> None:
     """One seed of what `make validate ARGS="wifi wifi-senders"` runs."""
-    rows = replace(Validation.load(ROOT / f"validation/{name}.toml"), seeds=(1,))
+    rows = replace(Validation.load(ROOT / f"lab/disciplines/{name}.toml"), seeds=(1,))
     verdicts, _ = validate(rows, tmp_path, jobs=2)
     assert len(verdicts) == len(rows.checks)
     wrong = [f"{it.statement}: {it.measured}" for it in verdicts if not expected(it)]

@@ -1,1 +1,1 @@
-"""Validation: disciplines against their papers, plug-ins, the simulator against the kernel."""
+"""Properties of plug-ins, examples that are worked by hand, packet scripts."""

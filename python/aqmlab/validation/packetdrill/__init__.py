@@ -10,7 +10,6 @@ from pathlib import Path
 
 from aqmlab import _native
 from aqmlab.errors import AqmlabError
-from aqmlab.validation.kernel.script import Script
 from aqmlab.validation.packetdrill.calls import MismatchError
 from aqmlab.validation.packetdrill.language import (
     LARGEST,
@@ -20,6 +19,7 @@ from aqmlab.validation.packetdrill.language import (
 from aqmlab.validation.packetdrill.player import Player
 from aqmlab.validation.packetdrill.settings import system_of
 from aqmlab.validation.packetdrill.verdicts import FAIL, NOT_APPLICABLE, PASS, Verdict
+from aqmlab.validation.script import Script
 
 __all__ = ["FAIL", "NOT_APPLICABLE", "PACKETDRILL", "PASS", "Verdict", "as_script", "check"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from aqmlab.validation.kernel.script import Segment
+from aqmlab.validation.script import Segment
 
 __all__ = ["Options", "Packet", "parse_packet", "worded"]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from aqmlab import _native
 from aqmlab.errors import AqmlabError
-from aqmlab.validation.kernel.script import Segment, Step, segments
 from aqmlab.validation.packetdrill.asserts import CONSTANTS, assertions
 from aqmlab.validation.packetdrill.calls import Calls, MismatchError
 from aqmlab.validation.packetdrill.language import (
@@ -24,6 +23,7 @@ from aqmlab.validation.packetdrill.language import (
 )
 from aqmlab.validation.packetdrill.packets import Options, Packet, worded
 from aqmlab.validation.packetdrill.settings import System, run, settings_of
+from aqmlab.validation.script import Segment, Step, segments
 
 __all__ = ["Player"]
 

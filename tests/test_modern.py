@@ -229,7 +229,7 @@ def test_prague_starves_cubic_without_a_queue_of_its_own() -> None:
             marks=pytest.mark.xfail(
                 raises=AssertionError,
                 strict=True,
-                reason="0.63 with each of three seeds: records/fidelity-modern.md, BBRv1 beside CUBIC",
+                reason="0.63 with each of three seeds: records/fidelity-modern.md, BBRv1",
             ),
         ),
         (10, 0.53),

@@ -40,6 +40,7 @@ def group(
     *,
     pages: float | Sequence[float] | None = None,
     mos: float | None = None,
+    mos_up: float | None = None,
     upload: float | None = None,
     download: float | None = None,
     wait: float = 0.02,
@@ -62,6 +63,8 @@ def group(
             }
         if mos is not None:
             quality["calls"] = {"mos_mean": mos}
+        if mos_up is not None:
+            quality["calls-up"] = {"mos_mean": mos_up}
         if upload is not None:
             flows["upload"] = {"goodput_bps": 1e6 * upload * factor}
         if download is not None:
@@ -85,6 +88,7 @@ def group(
             "traffic": [
                 {"name": "pages", "kind": "http2-web", "users": 12},
                 {"name": "calls", "kind": "voip", "calls": 1},
+                {"name": "calls-up", "kind": "voip", "calls": 1, "direction": "reverse"},
                 {"name": "upload", "kind": "bulk", "flows": 1, "direction": "reverse"},
             ],
             "measure": {"warm_up": "10 s", "duration": "60 s"},
@@ -158,6 +162,17 @@ def test_the_queue_that_leaves_nobody_poor_is_taken_and_the_payer_is_named() -> 
     data = found.to_json()
     assert data["take"] == ["fq-codel, rate 10 Mbit/s"]
     assert [one["class"] for one in data["prices"]] == ["upload"]
+
+
+def test_a_number_of_calls_says_its_direction_if_there_are_calls_in_both() -> None:
+    """The two directions of a call have numbers of their own, and one name."""
+    droptail, codel = "droptail", "fq-codel"
+    one_way = answered(group(droptail, mos=3.6), group(codel, mos=4.41))
+    assert "Calls are perfect (MOS 4.4 instead of 3.6)." in one_way.lead
+    down = answered(group(droptail, mos=3.2, mos_up=4.4), group(codel, mos=4.41, mos_up=4.4))
+    assert "Calls are perfect in the download (MOS 4.4 instead of 3.2)." in down.lead
+    up = answered(group(droptail, mos=4.4, mos_up=3.2), group(codel, mos=4.4, mos_up=4.41))
+    assert "Calls are perfect in the upload (MOS 4.4 instead of 3.2)." in up.lead
 
 
 def test_a_swap_of_two_queues_swaps_the_answer() -> None:

@@ -194,7 +194,7 @@ def beside(rate: str, rtt: str, discipline: str, sender: str, **more: str) -> Ru
             marks=pytest.mark.xfail(
                 raises=AssertionError,
                 strict=True,
-                reason="1.7: docs/validation.md, DualPI2: Prague beside CUBIC",
+                reason="1.7: records/fidelity-modern.md, DualPI2: Prague beside CUBIC",
             ),
         ),
         (120, 5),
@@ -229,7 +229,7 @@ def test_prague_starves_cubic_without_a_queue_of_its_own() -> None:
             marks=pytest.mark.xfail(
                 raises=AssertionError,
                 strict=True,
-                reason="0.63 with each of three seeds: docs/validation.md, BBR beside CUBIC",
+                reason="0.63 with each of three seeds: records/fidelity-modern.md, BBRv1",
             ),
         ),
         (10, 0.53),

@@ -20,22 +20,22 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Gain on the previous sample, in headers of m_fair per packet of distance from `q_ref`. Must
-    /// be below `beta`.
+    /// Gain on the previous sample: headers of m_fair per packet of distance from `q_ref`. Must be
+    /// below `beta`.
     #[param(default = 1.7, least = 0.0)]
     pub alpha: f64,
-    /// Gain on the newest sample, in headers per packet. Must be above `alpha`.
+    /// Gain on the newest sample: headers of m_fair per packet. Must be above `alpha`.
     #[param(default = 1.8, least = 0.0)]
     pub beta: f64,
     /// Sampling interval: how often AFD measures the queue and updates m_fair.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Headers in the shadow buffer, b in the paper. Use ten or more per flow above the fair share;
-    /// fewer estimate flows coarsely.
+    /// Number of headers in the shadow buffer, b in the paper. Use ten or more for each flow above
+    /// the fair share. With fewer headers the estimates of flows are coarse.
     #[param(default = 500, least = 1, most = MOST_HEADERS)]
     pub shadow: u32,
-    /// Sampling ratio, s in the paper: one arrival in `s` is copied. `shadow` x `s` packets should
-    /// cover a few round trips.
+    /// Sampling ratio, s in the paper: one of `s` arrivals is copied to the shadow buffer. `shadow`
+    /// x `s` packets should cover a few round trips.
     #[param(default = 5.0, least = 1.0)]
     pub s: f64,
     /// If true, the arriving packet counts as one header of its flow, so a flow can lose its first

@@ -17,8 +17,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average nothing is dropped early or marked. Not given: what
-    /// the link sends in half of `target_delay`, at least 5 packets.
+    /// Minimum threshold. Below this average queue length no packet is dropped early or marked. Not
+    /// given: the number of packets that the link sends in half of `target_delay`, at least 5.
     #[param(changeable)]
     pub min_th: Option<QueueSize>,
     /// Maximum threshold. The probability is `max_p` at this average and 1 at twice it. Not given:
@@ -31,8 +31,8 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average. Not given: 1 - exp(-1 / C) with C packets per
-    /// second, so the average follows within a second.
+    /// Weight of the newest sample in the average. Not given: 1 - exp(-1 / C), where C is the link
+    /// rate in packets per second. The average then follows the queue within a second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
     /// Drop or mark probability at `max_th` when the run starts.
@@ -52,7 +52,7 @@ pub struct Params {
     #[param(default = 0.01, above = 0.0, most = 1.0, changeable)]
     pub alpha: f64,
     /// Factor on `max_p` when the average is below its target band. The paper asks for more than
-    /// 0.83: less can cross the band in one step.
+    /// 0.83, because a smaller factor can cross the band in one step.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
     /// How RED spaces its drops and marks.

@@ -13,11 +13,11 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED after Feng et al.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average nothing is dropped early or marked. An average that
-    /// falls below it divides `max_p` by `alpha`.
+    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
+    /// When the average falls below it, `max_p` is divided by `alpha`.
     pub min_th: QueueSize,
-    /// Maximum threshold. From this average on every arrival is dropped. An average that rises
-    /// above it multiplies `max_p` by `beta`.
+    /// Maximum threshold. From this average on, every arrival is dropped. When the average rises
+    /// above it, `max_p` is multiplied by `beta`.
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]

@@ -14,8 +14,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of AVQ.
 #[parameters]
 pub struct Params {
-    /// Size of the virtual buffer. An arrival that does not fit is dropped or marked. A smaller one
-    /// means a shorter queue.
+    /// Size of the virtual buffer. An arrival that does not fit is dropped or marked. With a
+    /// smaller buffer the queue is shorter.
     #[param(default = "240 packets", check = check::buffer, changeable)]
     pub virtual_buffer: QueueSize,
     /// Size of the real buffer. A packet that does not fit is dropped.
@@ -28,15 +28,15 @@ pub struct Params {
     /// faster.
     #[param(default = 0.15, above = 0.0, changeable)]
     pub alpha: f64,
-    /// If true, signalled packets also lower the virtual capacity, which matches the offered rate.
-    /// If false, it matches the accepted rate.
+    /// If true, dropped and marked packets also lower the virtual capacity: it matches the offered
+    /// rate. If false, it matches the accepted rate.
     #[param(default = true)]
     pub count_signalled: bool,
     /// Unit of the virtual queue: bytes, or packets of equal weight.
     #[param(default = Unit::Bytes)]
     pub unit: Unit,
-    /// Mean packet size. It converts packets to bytes and sets the share of the link rate for
-    /// framing.
+    /// Mean packet size. It converts packets to bytes and sets the share of the link rate that
+    /// framing takes.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -31,7 +31,8 @@ pub use tins::Tins;
 /// Parameters of CAKE.
 #[parameters]
 pub struct Params {
-    /// Rate to which CAKE shapes, counting bytes as `link_layer` says. Not given: no shaping.
+    /// Rate to which CAKE shapes the traffic. `link_layer` sets which bytes count. Not given: no
+    /// shaping.
     #[param(least = "64 kbit/s")]
     pub bandwidth: Option<Rate>,
     /// Typical long round-trip time. COBALT uses it as its interval.
@@ -46,8 +47,8 @@ pub struct Params {
     /// What shares the link fairly: flows, hosts, both, or nothing.
     #[param(default)]
     pub isolation: Isolation,
-    /// Framing of the link after the shaper. It sets `overhead`, `mpu` and `cells`, which can also
-    /// be given.
+    /// Framing of the link after the shaper. It sets `overhead`, `mpu` and `cells`. These three
+    /// keys replace single values.
     #[param(default)]
     pub link_layer: LinkLayer,
     /// Bytes added to the IP size of each packet when it is charged. May be negative.
@@ -62,15 +63,15 @@ pub struct Params {
     #[param(default)]
     pub ack_filter: AckFilter,
     /// Buffer size in IP bytes. When it is full, the longest queue drops its oldest packet. Not
-    /// given: 4 x `bandwidth` x `rtt`, from 4 MiB to 10240 x `mtu`; without `bandwidth` that
-    /// maximum.
+    /// given: 4 x `bandwidth` x `rtt`, at least 4 MiB, at most 10240 x `mtu`. Without `bandwidth`:
+    /// the maximum.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
     /// If true, the shaper also charges dropped packets. Use it when the real bottleneck lies
     /// upstream.
     #[param(default, changeable)]
     pub ingress: bool,
-    /// Queues in each tin, a multiple of 8.
+    /// Number of queues in each tin, a multiple of 8.
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
     /// Largest packet, used for quanta and delay limits.

@@ -17,10 +17,10 @@ const LOOK: Time = Time::from_micros(200);
 /// Parameters of CAKE over several queues.
 #[parameters]
 pub struct Params {
-    /// Queues of the device. Flows are hashed to them.
+    /// Number of queues of the device. Each flow is hashed to one of them.
     #[param(default = 4, least = 1, most = 64)]
     pub queues: u32,
-    /// What each queue has: the keys of `cake`. The queues that send share its `bandwidth`.
+    /// Keys of `cake`, for each queue. The queues that send share its `bandwidth`.
     #[param(default, table)]
     pub cake: cake::Params,
 }
@@ -36,7 +36,7 @@ impl Parameters for Params {
             "The device takes packets from its queues in turns.",
             "Without the estimate of the incoming rate, which Linux refuses here, too.",
         ],
-        memory: "that of one CAKE for each queue",
+        memory: "as much as one CAKE for each queue",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

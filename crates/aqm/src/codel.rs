@@ -33,11 +33,12 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Step: a packet that waited longer is marked as it leaves, whatever CoDel decides. It never
-    /// drops and needs `ecn`. Not given: no step.
+    /// A packet that waited longer is marked when it leaves, whatever CoDel decides. This step
+    /// never drops. Only with `ecn`. Not given: no step.
     pub ce_threshold: Option<Time>,
-    /// The step marks only packets with this value in the bits `ce_threshold_mask` of the DS byte
-    /// (DSCP and ECN). 1 with mask 3 selects ECT(1), L4S.
+    /// The step of `ce_threshold` marks only packets with this value in the bits
+    /// `ce_threshold_mask` of the DS byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1)
+    /// (L4S).
     #[param(default)]
     pub ce_threshold_selector: u8,
     /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
@@ -55,8 +56,8 @@ pub enum Root {
     /// As in RFC 8289.
     #[default]
     Exact,
-    /// As in Linux: CoDel takes one 16-bit Newton step per signal; COBALT a reciprocal that is 0
-    /// until the count first changes.
+    /// As in Linux: CoDel computes the root by one 16-bit Newton step per signal. COBALT uses a
+    /// stored reciprocal, which is 0 until the count first changes.
     Linux,
 }
 

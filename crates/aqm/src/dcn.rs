@@ -33,8 +33,8 @@ pub struct Params {
     /// Sampling interval, T in the paper: how often DCN measures the queue and updates p_ref.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Aging interval, T_dec in the paper: how often p_ref is subtracted from the count of every
-    /// heavy flow.
+    /// Aging interval, T_dec in the paper: time after which p_ref is again subtracted from the
+    /// count of every heavy flow.
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub aging_interval: Time,
     /// After a longer silence the count of a light flow restarts at zero.
@@ -50,7 +50,7 @@ pub struct Params {
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
     /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Not given: 1 % of
-    /// what the link carries.
+    /// the packets that the link carries in this time.
     #[param(least = LEAST_SHARE)]
     pub p_max: Option<f64>,
     /// Which packets of a flow count.
@@ -76,8 +76,8 @@ pub enum Counts {
     /// largest p_ref.
     #[default]
     Arrived,
-    /// Forwarded packets, without a cap. The count settles at what the flow sends in
-    /// `aging_interval`.
+    /// Forwarded packets, without a cap. The count settles at the number of packets that the flow
+    /// sends in `aging_interval`.
     Forwarded,
 }
 

@@ -19,8 +19,8 @@ pub struct Params {
     /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that each turn adds to the credit of a flow. With at least the largest packet every
-    /// turn sends something.
+    /// IP bytes that each turn adds to the credit of a flow. If it is at least the largest packet,
+    /// every turn sends a packet.
     #[param(default = "500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Bytes,
     /// Buffer size for all flows together. When it is full, the flow with the most bytes loses

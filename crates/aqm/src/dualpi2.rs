@@ -32,30 +32,30 @@ pub struct Params {
     /// Time between two updates of the base probability. Not given: 16 ms.
     #[param(changeable)]
     pub t_update: Option<Time>,
-    /// Integral gain: probability per second of distance from `target`, at each update. Not given:
-    /// 41/256.
+    /// Integral gain: each update adds this probability for each second by which the delay exceeds
+    /// `target`. Not given: 41/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: probability per second of change in the delay, at each update. Not given:
-    /// 819/256.
+    /// Proportional gain: each update adds this probability for each second by which the delay has
+    /// grown. Not given: 819/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
-    /// Longest round-trip time for which the control must be stable. It sets `target`, `t_update`,
-    /// `alpha` and `beta` by the RFC's rule; give either. Not given with `typical_rtt`: 6 x
-    /// `typical_rtt`.
+    /// Longest round-trip time for which the control must be stable. From it the RFC's rule
+    /// computes `target`, `t_update`, `alpha` and `beta`, so give these keys or this one. Not given
+    /// with `typical_rtt`: 6 x `typical_rtt`.
     #[param(above = Time::ZERO, changeable)]
     pub max_rtt: Option<Time>,
     /// Typical round-trip time, for the same rule. Not given with `max_rtt`: `max_rtt` / 6.
     #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
-    /// Coupling factor k. L4S packets are marked with k times the base probability, classic packets
-    /// signalled with its square.
+    /// Coupling factor k. L4S packets are marked with k times the base probability. Classic packets
+    /// are dropped or marked with the square of the base probability.
     #[param(default = 2, least = 1, most = 255, changeable)]
     pub coupling: u32,
     /// Which packets go to the L4S queue.
     #[param(default)]
     pub l4s: L4sPackets,
-    /// Which rules turn probabilities into marks and drops: those of Linux or of the RFC.
+    /// Rules that turn probabilities into marks and drops: Linux's or the RFC's.
     #[param(default)]
     pub rules: Rules,
     /// How the L4S queue marks by its own delay.
@@ -64,10 +64,11 @@ pub struct Params {
     /// The step marks L4S packets that waited longer than this.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// Step in packets, instead of `step`: marks if more than this remain in the L4S queue.
+    /// Step in packets, instead of `step`: an L4S packet is marked if more than this number of
+    /// packets remain in the L4S queue.
     pub step_packets: Option<u32>,
-    /// The L4S queue's own law marks only packets that found at least this many packets in the
-    /// queue.
+    /// The L4S queue marks by its own delay only packets that found at least this number of packets
+    /// in the queue.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay of an L4S packet at which the ramp starts.
@@ -86,10 +87,11 @@ pub struct Params {
     /// (`wrr`).
     #[param(default = 10, most = 100, changeable)]
     pub classic_protection: u32,
-    /// Advantage of the L4S queue with `time-shifted`: a classic packet goes first if it waited
-    /// this much longer. Not given: 2 x `target`.
+    /// Advantage of the L4S queue with `service = "time-shifted"`. This time is subtracted from the
+    /// wait of a classic packet before the two waits are compared. Not given: 2 x `target`.
     pub time_shift: Option<Time>,
-    /// What happens to L4S packets when the coupled probability exceeds 1, so marks are not enough.
+    /// What happens to L4S packets when the coupled probability exceeds 1: marks alone are then not
+    /// enough.
     #[param(default)]
     pub overload: Overload,
     /// If true, coupled decisions are made at arrivals. If false, at departures. Marks by the L4S
@@ -125,12 +127,13 @@ pub enum L4sPackets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
-    /// As in Linux: random draws. The coupled law and the L4S queue's delay mark independently. The
-    /// coupled law does nothing below two packets' bytes.
+    /// As in Linux: by random draws. The coupled probability and the delay of the L4S queue mark
+    /// independently. The coupled probability has no effect while less than two packets of `mtu`
+    /// bytes wait.
     #[default]
     Linux,
-    /// As in the RFC: evenly spaced, by summing probabilities. The larger of the two probabilities
-    /// marks.
+    /// As in the RFC: evenly spaced, by adding up probabilities. The larger of the two
+    /// probabilities marks.
     Rfc,
 }
 
@@ -153,7 +156,7 @@ pub enum Overload {
     /// They are dropped with the probability of classic packets.
     #[default]
     Drop,
-    /// They are only marked. The base probability stops at 1/k, and the buffer overflows.
+    /// They are only marked. The base probability stops at 1/k, so the buffer can overflow.
     Overflow,
 }
 

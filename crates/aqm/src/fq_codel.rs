@@ -51,17 +51,18 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// Step: a packet that waited longer is marked as it leaves, whatever CoDel decides. It never
-    /// drops and needs `ecn`. Not given: no step.
+    /// A packet that waited longer is marked when it leaves, whatever CoDel decides. This step
+    /// never drops. Only with `ecn`. Not given: no step.
     pub ce_threshold: Option<Time>,
-    /// The step marks only packets with this value in the bits `ce_threshold_mask` of the DS byte
-    /// (DSCP and ECN). 1 with mask 3 selects ECT(1), L4S.
+    /// The step of `ce_threshold` marks only packets with this value in the bits
+    /// `ce_threshold_mask` of the DS byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1)
+    /// (L4S).
     #[param(default)]
     pub ce_threshold_selector: u8,
     /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
     #[param(default)]
     pub ce_threshold_mask: u8,
-    /// Which bytes are compared with `mtu`: those of the flow or of all flows.
+    /// Bytes that are compared with `mtu`: the bytes of the flow or of all flows.
     #[param(default, changeable)]
     pub one_packet: OnePacket,
     /// If true, packets dropped at an overflow raise CoDel's count for their flow, as in Linux.

@@ -34,12 +34,13 @@ pub struct Params {
     /// Time between two updates of the probabilities (T_UPDATE).
     #[param(default = pie::PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
-    /// Integral gain: probability per second of distance from `qdelay_ref`, at each update. Not
-    /// given: 0.125 x `t_update` / 15 ms.
+    /// Integral gain: each update adds this probability for each second by which the delay exceeds
+    /// `qdelay_ref`. Not given: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: probability per second of change in the delay, at each update. Not given:
-    /// 1.25, plus half of what a shorter `t_update` takes from the default `alpha`.
+    /// Proportional gain: each update adds this probability for each second by which the delay has
+    /// grown. Not given: 1.25, plus half of the amount by which a shorter `t_update` lowers the
+    /// default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// Burst allowance: PIE signals nothing for this long when an idle flow starts (MAX_BURST).
@@ -57,14 +58,14 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// From this probability on, ECN-capable packets are dropped too.
+    /// Probability at which ECN-capable packets are dropped instead of marked.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
     /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default = Rules::Linux)]
     pub rules: Rules,
-    /// Upper bound of the probability. A bound above 1 lets it wind up. Not given: 1, or 256 with
-    /// `rules = "linux"`.
+    /// Upper bound of the probability. With a bound above 1, the probability can grow above 1 and
+    /// then takes longer to fall. Not given: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = 256.0, changeable)]
     pub p_max: Option<f64>,
 }

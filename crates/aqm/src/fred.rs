@@ -17,9 +17,9 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of FRED.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold, at least 1 packet. Below this average only flows above their share lose
-    /// packets; no flow may have more waiting. Not given: `limit` / 4, or what the link carries in
-    /// `rtt` if less.
+    /// Minimum threshold, at least 1 packet. Below this average queue length only flows above their
+    /// share lose packets. It is also the maximum number of waiting packets of a flow. Not given:
+    /// `limit` / 4, or the packets that the link carries in `rtt` if they are fewer.
     pub min_th: Option<QueueSize>,
     /// Maximum threshold. From this average queue length on every arrival is dropped. Not given: 2
     /// x `min_th`.
@@ -30,8 +30,8 @@ pub struct Params {
     /// Typical round-trip time. It bounds `min_th` if `min_th` is not given.
     #[param(default = "100 ms", above = Time::ZERO)]
     pub rtt: Time,
-    /// Packets that every flow may have waiting without signals. The paper: 2 for small buffers, 4
-    /// for large ones.
+    /// Number of packets of a flow that may wait without drops or marks. The paper has 2 for small
+    /// buffers and 4 for large ones.
     #[param(default = 2)]
     pub min_q: u32,
     /// Weight of the newest sample in the average. A larger weight follows the queue faster.

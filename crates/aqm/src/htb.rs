@@ -25,8 +25,9 @@ pub use scheduler::Htb;
 pub struct Params {
     /// Discipline of each subscriber's queue: a preset, a kind, or a table. A plan can set its own.
     pub leaf: Leaf,
-    /// Credit per turn of a leaf that borrows: bytes, "linux" (a tenth of its assured rate per
-    /// second, 1000 to 200000 bytes) or "plan" (by its ceiling, at least 1522 bytes).
+    /// Bytes per turn of a leaf that borrows: a number of bytes, "linux" or "plan". "linux": a
+    /// tenth of the bytes that its assured rate carries in a second, from 1000 to 200000. "plan":
+    /// in proportion to its ceiling, at least 1522.
     #[param(default)]
     pub quantum: Quantum,
     /// Bytes that each node may send at once at its rate and at its ceiling.
@@ -35,8 +36,8 @@ pub struct Params {
     /// Bytes added to the IP size of each packet when it is charged.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
-    /// Packets of hosts without a plan: "pass" (first, not charged), "drop", or the name of a plan
-    /// in which they share one extra leaf.
+    /// What happens to packets of hosts without a plan. "pass": they go first and are not charged.
+    /// "drop": they are dropped. The name of a plan: they share one more leaf of this plan.
     #[param(default = "pass".to_owned())]
     pub unknown: String,
     /// If true, assured rates that together exceed the rate of their parent are an error.

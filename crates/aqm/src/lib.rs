@@ -91,7 +91,7 @@ registry::disciplines! {
     aqms {
         /// Admits packets until the buffer is full.
         Droptail(droptail),
-        /// Random early detection.
+        /// Random early detection: signals more often the longer the average queue is.
         Red(red),
         /// Marks every arrival that finds the queue above a threshold.
         Step(step),
@@ -101,31 +101,31 @@ registry::disciplines! {
         Ared(ared),
         /// Proportional-integral controller of the queue length.
         Pi(pi),
-        /// Random exponential marking: signals by a price.
+        /// Random exponential marking: signals by a price that follows queue and rate.
         Rem(rem),
-        /// Adaptive virtual queue.
+        /// Adaptive virtual queue: signals before the link is full.
         Avq(avq),
         /// Stabilized RED: estimates the number of flows from a list of recent packets.
         Sred(sred),
         /// Signals more often after an overflow and less often when idle.
         Blue(blue),
-        /// Loss and queueing delay controller.
+        /// Loss and queueing delay controller: weighs queue length against loss rate.
         Lqd(lqd),
         /// Proportional integral controller enhanced: controls the queueing delay.
         Pie(pie),
-        /// Differential congestion notification.
+        /// Differential congestion notification: signals only to large and fast flows.
         Dcn(dcn),
-        /// Approximate fair dropping.
+        /// Approximate fair dropping: limits every flow to a fair share.
         Afd(afd),
-        /// RED with In and Out.
+        /// RED with In and Out: protects packets within their sender's profile.
         Rio(rio),
-        /// RIO with preference for short flows.
+        /// RIO with preference for short flows: protects the first packets of a flow.
         RioPs(rio_ps),
-        /// Flow random early drop.
+        /// Flow random early drop: RED that counts the waiting packets of each flow.
         Fred(fred),
-        /// Stochastic fair BLUE.
+        /// Stochastic fair BLUE: finds unresponsive flows with a few counters.
         Sfb(sfb),
-        /// RED with preferential dropping.
+        /// RED with preferential dropping: filters the fastest flows before RED.
         RedPd(red_pd),
         /// Drops or marks every arrival with the same probability.
         Bernoulli(bernoulli),
@@ -136,13 +136,13 @@ registry::disciplines! {
     schedulers {
         /// Shaper, traffic classes, host and flow fairness, with COBALT for each flow.
         Cake(cake),
-        /// RED that compares arrivals with waiting packets.
+        /// RED that drops an arrival and a waiting packet if both are of one flow.
         Choke(choke),
-        /// CoDel with a memory that decays, and BLUE.
+        /// CoDel with a memory that decays, and BLUE against unresponsive flows.
         Cobalt(cobalt),
-        /// Controlled delay.
+        /// Controlled delay: keeps the standing queueing delay below a target.
         Codel(codel),
-        /// Deficit round robin.
+        /// Deficit round robin: flows take turns and share the link in bytes.
         Drr(drr),
         /// Two queues under one controller, one of them for L4S.
         Dualpi2(dualpi2),
@@ -152,7 +152,7 @@ registry::disciplines! {
         FqPie(fq_pie),
         /// Marks by the delay of the queue, at a step or along a ramp.
         L4sMarking(l4s_marking),
-        /// Stochastic fairness queueing.
+        /// Stochastic fairness queueing: flows take turns, hashed to buckets.
         Sfq(sfq),
         /// Token bucket over any discipline.
         #[cfg(feature = "shapers")]

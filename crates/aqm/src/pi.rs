@@ -19,16 +19,16 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Gain on the newest sample, per packet. Must be above `b`. Without gains and `design`: the
-    /// authors' 1.822e-5 (`b`: 1.816e-5), for 3750 packets per second, at least 60 flows and
-    /// round-trip times up to 246 ms.
+    /// Gain on the newest sample, per packet. Must be above `b`. Without `a`, `b` and `design`: the
+    /// authors' values, 1.822e-5 for `a` and 1.816e-5 for `b`. They are for 3750 packets per
+    /// second, at least 60 flows and round-trip times up to 246 ms.
     #[param(changeable)]
     pub a: Option<f64>,
     /// Gain on the previous sample, per packet.
     #[param(changeable)]
     #[param(above = 0.0)]
     pub b: Option<f64>,
-    /// Load for which the gains are computed by the authors' rule, together with the link rate.
+    /// Load for which the authors' rule computes the gains. The rule also uses the link rate.
     #[param(table)]
     pub design: Option<Design>,
     /// Sampling interval, at least 10 us. The gains hold for this interval: change them together.

@@ -78,12 +78,12 @@ impl JsonSchema for Params {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let size = generator.subschema_for::<QueueSize>();
         let limit = json_schema!({
-            "description": "Buffer size; what exceeds it is dropped.",
+            "description": "Buffer size. A packet that does not fit is dropped.",
             "allOf": [size],
             "default": "1000 packets",
         });
         let ecn = json_schema!({
-            "description": "Whether ECN-capable packets are marked instead of dropped.",
+            "description": "If true, ECN-capable packets are marked instead of dropped.",
             "type": "boolean",
             "default": false,
         });

@@ -18,8 +18,8 @@ pub struct Params {
     /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
     #[param(changeable)]
     pub min_th: QueueSize,
-    /// Maximum threshold. From this average on every arrival is dropped; with `gentle`, the second
-    /// slope begins here.
+    /// Maximum threshold. At this average queue length or above, every arrival is dropped. With
+    /// `gentle`, the second slope begins here.
     #[param(changeable)]
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
@@ -61,7 +61,7 @@ pub enum Gap {
     /// Floyd and Jacobson 1993: p_b / (1 - count p_b); gaps uniform on 1..1/p_b.
     #[default]
     Uniform,
-    /// ns-2 since 2001: no signal while count p_b < 1; gaps uniform on 1/p_b..2/p_b.
+    /// ns-2 since 2001: no drop or mark while count p_b < 1; gaps uniform on 1/p_b..2/p_b.
     Wait,
     /// ALTQ on FreeBSD: p_b / (2 - count p_b) throughout.
     Altq,

@@ -24,8 +24,8 @@ mod response;
 pub struct Params {
     /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
     pub min_th: QueueSize,
-    /// Maximum threshold. From this average on every arrival is dropped; with `gentle`, the second
-    /// slope begins here.
+    /// Maximum threshold. At this average queue length or above, every arrival is dropped. With
+    /// `gentle`, the second slope begins here.
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
@@ -40,7 +40,7 @@ pub struct Params {
     /// If false, it jumps to 1 at `max_th`.
     #[param(default)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks, and how the filter spaces those of each flow.
+    /// How RED spaces its drops and marks, and how the filter spaces drops and marks of each flow.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.
@@ -53,14 +53,15 @@ pub struct Params {
     /// link.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Target round-trip time, R in the paper. A flow with more than TCP's rate, sqrt(1.5/p)/R
-    /// packets per second at drop rate p, is high-bandwidth. A larger value filters more flows.
+    /// Target round-trip time, R in the paper. A flow is high-bandwidth if it is faster than TCP:
+    /// sqrt(1.5/p)/R packets per second at drop rate p. A larger value filters more flows.
     #[param(default = "40 ms", least = check::SHORTEST_TICK)]
     pub target_rtt: Time,
     /// Number of drop lists that are remembered, M in the paper.
     #[param(default = 5, least = 1, most = 100)]
     pub lists: u32,
-    /// Number of lists in which a high-bandwidth flow appears, K in the paper; from 1 to `lists`.
+    /// Number of lists in which a flow must appear to count as high-bandwidth, K in the paper. From
+    /// 1 to `lists`.
     #[schemars(range(min = 1, max = 100))]
     #[param(default = 3)]
     pub lists_needed: u32,
@@ -89,19 +90,19 @@ pub struct Params {
     /// increases.
     #[param(default)]
     pub unresponsive_test: bool,
-    /// Periods that the test remembers for each flow, each from one increase of its filter
-    /// probability to the next.
+    /// Number of periods that the test remembers for each flow. A period lasts from one increase of
+    /// the flow's filter probability to the next.
     #[param(default = 5, least = 2, most = 20)]
     pub test_periods: u32,
-    /// The test expects a response when the drop rate of a flow rises by at least this factor: a
-    /// rate lower by its square root.
+    /// The test expects a response when the drop rate of a flow rises by at least this factor. The
+    /// expected response is a rate that is lower by the square root of the factor.
     #[param(default = 1.5, least = 1.0, most = response::MOST_RISE)]
     pub test_rise: f64,
     /// A flow fails the test only with at least this many pairs of periods without a response.
     #[param(default = 3, least = 1, most = 190)]
     pub test_pairs: u32,
-    /// A flow fails the test only with at least this many pairs without a response per pair with
-    /// one.
+    /// A flow fails the test only if it has at least this many pairs without a response for each
+    /// pair with one.
     #[param(default = 4.0, least = 1.0)]
     pub test_majority: f64,
     /// Factor on the filter increase of flows that failed the test.

@@ -54,7 +54,7 @@ pub struct Params {
     /// Initial L_t: the number of packets of a flow that are Short.
     #[param(default = 10, least = 1)]
     pub l_t: u32,
-    /// How often flows that were silent since the last time are forgotten (T_u).
+    /// Period of a check that forgets all flows without a packet since the last check (T_u).
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub t_u: Time,
     /// How often L_t moves by one packet (T_c).

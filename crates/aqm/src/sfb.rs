@@ -19,8 +19,8 @@ pub struct Params {
     /// Number of levels (L), each with its own hash function.
     #[param(default = 2, least = 1, most = MOST_LEVELS)]
     pub levels: u32,
-    /// Bins per level (N). B unresponsive flows catch a share (1 - (1 - 1/N)^B)^L of the others.
-    /// More bins punish fewer innocent flows.
+    /// Bins per level (N). With B unresponsive flows, a share (1 - (1 - 1/N)^B)^L of the other
+    /// flows has only full bins and is punished, too. More bins punish fewer innocent flows.
     #[param(default = 23, least = 1, most = MOST_BINS)]
     pub bins: u32,
     /// A bin is full when this many packets wait in it. Not given: 1.5 x `limit` / `bins`.
@@ -44,7 +44,7 @@ pub struct Params {
     /// Rate that all flows in the penalty box (all bins at probability 1) share. Not given: 0.16/45
     /// of the link rate.
     pub penalty_rate: Option<Rate>,
-    /// Bytes that the penalty box may send at once. Below the largest packet none passes.
+    /// Bytes that the penalty box may send at once. Packets larger than this do not pass.
     #[param(default = "3000 bytes")]
     pub penalty_burst: Bytes,
     /// If true, one full bin of a flow is enough to drop its packet. If false, all must be full.

@@ -23,8 +23,8 @@ pub struct Params {
     /// Maximum number of packets in one bucket. A packet that does not fit is dropped.
     #[param(default = 127, least = 1)]
     pub depth: u32,
-    /// IP bytes that a bucket sends in one turn; an excess shortens its next turn. Not given: one
-    /// packet.
+    /// IP bytes that a bucket sends in one turn. If a packet exceeds them, the next turn is
+    /// shorter. Not given: one packet.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
     /// How often the hash changes, so that two flows in one bucket separate again. Not given:

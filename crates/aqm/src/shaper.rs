@@ -22,7 +22,8 @@ pub struct Params {
     /// Size of the bucket: the most bytes that are sent at once.
     #[param(default = "15000 bytes", changeable)]
     pub burst: Bytes,
-    /// Rate within a burst, by a second bucket of `mtu` bytes. Not given: the link's rate.
+    /// Maximum rate within a burst. A second bucket of `mtu` bytes limits it. Not given: the link's
+    /// rate.
     #[param(least = "8 kbit/s")]
     pub peak: Option<Rate>,
     /// Size of the bucket for the peak rate.

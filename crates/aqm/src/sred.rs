@@ -14,8 +14,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SRED.
 #[parameters]
 pub struct Params {
-    /// Buffer size (B). The queue has the same unit; the paper uses bytes. A packet that does not
-    /// fit is dropped.
+    /// Buffer size (B). Its unit is also the unit of the queue length; the paper uses bytes. A
+    /// packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Whether a hit raises the drop probability of the packet.
@@ -27,12 +27,12 @@ pub struct Params {
     /// Probability that a miss replaces the zombie (p_o).
     #[param(default = 0.25, above = 0.0, most = 1.0)]
     pub overwrite: f64,
-    /// Weight of the newest arrival in the hit frequency. Not given: `overwrite` / `zombies`, as
-    /// fast as the list forgets.
+    /// Weight of the newest arrival in the hit frequency. Not given: `overwrite` / `zombies`. The
+    /// frequency then forgets as fast as the list does.
     #[param(above = 0.0, most = 1.0)]
     pub alpha: Option<f64>,
-    /// Drop probability from a third of the buffer on with many flows; a quarter of it from a sixth
-    /// on, 0 below.
+    /// Drop probability with many flows when the queue fills a third of the buffer or more. From a
+    /// sixth to a third it is a quarter of this value, below a sixth it is 0.
     #[param(default = 0.15, above = 0.0, most = 1.0)]
     pub p_max: f64,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -13,8 +13,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of step marking.
 #[parameters]
 pub struct Params {
-    /// Marking threshold, K in the paper. A packet that finds more waiting is marked. A smaller one
-    /// means a shorter queue and, below a minimum, less throughput.
+    /// Marking threshold, K in the paper. A packet that finds a longer queue is marked. A smaller
+    /// threshold makes the queue shorter; a very small one costs throughput.
     #[param(changeable)]
     pub threshold: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.

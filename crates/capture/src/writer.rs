@@ -11,7 +11,7 @@ use aqmlab_net::{Ecn, Time};
 
 use crate::pcapng::{BYTE_ORDER_MAGIC, ENHANCED_PACKET, IF_TSRESOL, INTERFACE, SECTION_HEADER};
 
-/// What checksum fields hold.
+/// Content of the checksum fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
     /// What they should.

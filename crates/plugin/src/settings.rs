@@ -39,13 +39,13 @@ impl Settings {
             "type": "object",
             "properties": {
                 "name": {
-                    "description": "The plug-in's name; its file is given with `--plugin`. Its \
-                                    parameters are further keys of this table.",
+                    "description": "Name of the plug-in. The option `--plugin` gives its file. \
+                                    Parameters of the plug-in are further keys of this table.",
                     "type": "string",
                 },
                 "sha256": {
-                    "description": "Hash of the plug-in's source, which must be this. Not given: \
-                                    any.",
+                    "description": "Expected hash of the plug-in's source. Another hash is an \
+                                    error. Not given: no check.",
                     "type": "string",
                 },
             },

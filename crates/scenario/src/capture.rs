@@ -20,7 +20,7 @@ pub struct Capture {
     /// Name of the link.
     #[param(default = "bottleneck")]
     pub link: String,
-    /// Maximum number of bytes that are written of each packet. All headers fit into 120.
+    /// Maximum number of bytes of each packet in the file. All headers fit into 120 bytes.
     #[param(
         default = "120 bytes",
         least = Bytes(1),
@@ -34,7 +34,7 @@ pub struct Capture {
     /// Records packets up to this time of the run. Not given: until its end.
     #[param(unwritten)]
     pub until: Option<Time>,
-    /// What checksum fields hold.
+    /// Content of the checksum fields.
     #[param(default)]
     pub checksums: Checksums,
 }
@@ -46,7 +46,7 @@ pub enum Checksums {
     /// Valid checksums.
     #[default]
     Valid,
-    /// Zeros, as in captures taken before a network card computes them.
+    /// Zeros, as in a capture on a host with a network card that computes the checksums.
     Zero,
 }
 

@@ -15,13 +15,13 @@ pub struct Change {
     /// Time of the change, from the start of the run. It precedes all other events at that time.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: a phase of a congestion control at which the value changes.
+    /// Instead of `at`: the value changes when a congestion control enters a phase.
     #[param(table, unwritten)]
     pub when: Option<When>,
-    /// What changes: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`,
-    /// `LINK.DIRECTION.discipline.PARAMETER`, `traffic.CLASS.` and its `users`, `sessions`, `flows`
-    /// or `rate`, or, with an `external` control, `congestion_control.PARAMETER`. The end of a key
-    /// is enough if no other key ends with it.
+    /// Value that changes. On a link: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay` or
+    /// `LINK.DIRECTION.discipline.PARAMETER`. In a class: `traffic.CLASS.users`, `.sessions`,
+    /// `.flows` or `.rate`. With an `external` control: `congestion_control.PARAMETER`. The last
+    /// parts of a key are enough if no other key ends with them.
     pub key: String,
     /// New value, as the scenario would state it.
     #[serde(deserialize_with = "scalar")]

@@ -24,21 +24,23 @@ pub struct Link {
     /// Bytes that each packet takes on the wire in addition to its IP length.
     #[param(default)]
     pub framing: Framing,
-    /// Packets in the ring of the network card, which the discipline does not see.
+    /// Size of the ring buffer of the network card, between the queue and the wire. The discipline
+    /// does not see the packets in the ring.
     #[param(default)]
     pub device_ring: Packets,
-    /// Free ring entries at which the driver refills the ring while packets wait. Not given: one.
-    /// Cards that interrupt once per chain of packets refill in chains.
+    /// Free entries in the ring at which the driver moves waiting packets into it. With one, it
+    /// moves a packet after each transmission; with more, it moves several at once. At most
+    /// `device_ring`. Not given: one.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
-    /// If true, the discipline counts the packets in the ring too. Only for an AQM that decides on
-    /// arrival.
+    /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM
+    /// that decides on arrival, such as `red` or `pi`.
     #[param(default, unwritten)]
     pub device_ring_counted: bool,
-    /// Processor of the router, which every packet passes before the queue.
+    /// Processor of the router. Every packet passes it before the queue.
     #[param(table, unwritten)]
     pub input: Option<Input>,
-    /// A policer before the queue, and after the processor: keys of the discipline `policer`.
+    /// A policer between the processor and the queue, with the keys of the discipline `policer`.
     /// Results list it as the link `LINK-policer`.
     #[cfg(feature = "shapers")]
     #[param(table, unwritten)]
@@ -49,29 +51,31 @@ pub struct Link {
     /// Probability of a random loss on the wire.
     #[param(default, check = loss)]
     pub loss: f64,
-    /// Changes of this probability, in order of time.
+    /// Changes of `loss`, in order of time.
     #[param(default, table, unwritten)]
     pub loss_changes: Vec<LossChange>,
-    /// Packets that are overtaken on the wire.
+    /// Random extra delay of packets on the wire, so later packets overtake them.
     #[param(table, unwritten)]
     pub reordering: Option<Reordering>,
-    /// Changes of the rate, in order of time.
+    /// Changes of `rate`, in order of time.
     #[param(default, table, unwritten)]
     pub rate_changes: Vec<RateChange>,
-    /// Changes of the propagation delay, in order of time. Packets are never reordered.
+    /// Changes of `delay`, in order of time. They never reorder packets.
     #[param(default, table, unwritten)]
     pub delay_changes: Vec<DelayChange>,
-    /// Packets leave the link together, at multiples of this period, as with aggregation. 0 is off.
+    /// Packets leave the link together at multiples of this period, as if the link aggregated them.
+    /// With 0, packets leave one by one.
     #[param(default, check = limits::time, unwritten)]
     pub ack_batch: Time,
-    /// Times in which the link starts no transmission, in order of time.
+    /// Periods in which the link starts no transmission, in order of time.
     #[param(default, table, unwritten)]
     pub outages: Vec<Outage>,
-    /// Trace of the link's sending opportunities, for a varying capacity. `rate` is then its mean.
+    /// Trace of the times at which the link can send, for a link with a varying capacity. `rate` is
+    /// then the mean of the trace.
     #[param(table, unwritten)]
     pub trace: Option<Trace>,
-    /// The queue discipline: the name of a preset, or a table with a `kind` and parameters, or with
-    /// a `preset` and keys that replace its values.
+    /// The queue discipline: the name of a preset, or a table. The table has a `kind` and its
+    /// parameters, or a `preset` and keys that replace values of the preset.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     pub discipline: Discipline,
@@ -86,8 +90,8 @@ pub struct Input {
     /// Processing time of a packet of any size.
     #[param(above = Time::ZERO, most = "1 s", words = "expected above 0 and at most 1 s")]
     pub packet_time: Time,
-    /// Packets that can wait for the processor, in addition to the one in work (FreeBSD: 50,
-    /// `net.inet.ip.intr_queue_maxlen`).
+    /// Number of packets that can wait for the processor, in addition to the packet in work.
+    /// FreeBSD has 50 (`net.inet.ip.intr_queue_maxlen`).
     #[param(default = "50 packets", least = Packets(1), words = "at least 1")]
     pub limit: Packets,
 }
@@ -106,7 +110,7 @@ pub struct RateChange {
     /// rate.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: a phase of a congestion control at which the rate changes.
+    /// Instead of `at`: the rate changes when a congestion control enters a phase.
     #[param(table, unwritten)]
     pub when: Option<When>,
     /// New rate.

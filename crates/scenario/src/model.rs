@@ -17,16 +17,17 @@ pub struct Scenario {
     /// Seed of every random stream.
     #[param(default = 1)]
     pub seed: u64,
-    /// Offered load as a share of the bottleneck rate: the mean throughput of the same sources
-    /// without congestion. Sources without a number of users or a rate are calibrated to it.
+    /// Offered load as a share of the bottleneck rate. The offered load is the mean throughput of
+    /// the same sources without congestion. aqmlab calibrates classes without a number of users or
+    /// a rate to it.
     #[param(check = load, unwritten)]
     pub load: Option<f64>,
-    /// What is measured, and when.
+    /// Times and tables of the measurement.
     #[param(default, table)]
     pub measure: Measure,
     /// The network.
     pub topology: Topology,
-    /// Who talks.
+    /// The classes of traffic: who uses the network, and how.
     pub traffic: Vec<Traffic>,
     /// Values that change during the run, in order of time.
     #[param(default, unwritten)]
@@ -46,7 +47,7 @@ impl Scenario {
     }
 }
 
-/// What is measured, and when.
+/// Times and tables of the measurement.
 #[parameters]
 pub struct Measure {
     /// Simulated time before anything is counted.
@@ -65,15 +66,15 @@ pub struct Measure {
     /// summary.
     #[param(default, unwritten)]
     pub breakdown: bool,
-    /// Number of a connection for which events are recorded in `story.parquet`. Needs `breakdown`.
+    /// Number of the connection that `story.parquet` records event by event. Only with `breakdown`.
     /// Not given: none.
     #[param(unwritten)]
     pub story: Option<u64>,
-    /// When the response time of a connection's first exchange starts. `connect` is what a user
-    /// waits.
+    /// Event that starts the response time of a connection's first exchange. `connect` measures
+    /// what a user waits.
     #[param(default, unwritten)]
     pub response_time: ResponseTime,
-    /// Connections to record in `flow_trace.parquet`. Not given: none.
+    /// Connections with a record of their sender's state in `flow_trace.parquet`. Not given: none.
     #[param(table, unwritten)]
     pub flow_trace: Option<FlowTrace>,
     /// Link to record in `capture.pcapng`: its name, or a table. Not given: none.
@@ -95,12 +96,12 @@ pub const HAS_BREAKDOWN: bool = cfg!(feature = "breakdown");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseTime {
-    /// At the client's first SYN.
+    /// The client's first SYN.
     #[default]
     Connect,
-    /// At its last SYN, so a retransmitted SYN does not count. With QUIC: at the first packet.
+    /// The client's last SYN: the wait for a lost SYN does not count. With QUIC: the first packet.
     LastSyn,
-    /// At the request, so the handshake does not count.
+    /// The request: the handshake does not count.
     Request,
 }
 
@@ -127,13 +128,13 @@ pub enum Record {
 #[parameters]
 #[derive(Eq)]
 pub struct FlowTrace {
-    /// Number of connections of each class: the first ones that match.
+    /// Number of recorded connections of each class. The first ones that match are recorded.
     #[param(default = 1)]
     pub flows: u32,
-    /// Only connections with at least this many response bytes in total.
+    /// Records only connections with at least this many response bytes in total.
     #[param(default)]
     pub min_response: Bytes,
-    /// Only connections that start at or after this time of the run.
+    /// Records only connections that start at this time of the run or later.
     #[param(default)]
     pub after: Time,
     /// Minimum time between two rows of a connection. 0 records every ACK and timer.

@@ -18,7 +18,7 @@ aqmlab_declare::tagged! {
     /// The network between the hosts.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Topology {
-        /// Clients on one side, servers on the other, one link between them.
+        /// Clients on one side, servers on the other side, and one link between them.
         Dumbbell(Dumbbell),
         /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers,
         /// `cross-1` only the first congested link, `cross-2` only the second. Links are `in`,
@@ -30,8 +30,8 @@ aqmlab_declare::tagged! {
     }
 }
 
-/// Clients on one side, servers on the other, one link between them. *Forward* is the direction
-/// from servers to clients, *reverse* the other.
+/// Clients on one side, servers on the other side, and one link between them. *Forward* is the
+/// direction from servers to clients, *reverse* the other.
 #[parameters]
 pub struct Dumbbell {
     /// The link between clients and servers.
@@ -48,16 +48,16 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Number of routers, with links `in`, `core-1`, `core-2`, ..., `out`. With the hosts' own
-    /// links, six routers make paths of seven links.
+    /// Number of routers in the row. With n routers, the path `through` has n + 1 links, the links
+    /// of its hosts included.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
-    /// Number of congested core links: the first ones. At most `routers` - 3.
+    /// Number of congested core links, counted from `core-1`. At most `routers` - 3.
     #[param(default = 1)]
     pub bottlenecks: u32,
-    /// Each congested link.
+    /// Settings of each congested link.
     pub bottleneck: Bottleneck,
-    /// Each other link. These links aggregate the traffic of many hosts.
+    /// Settings of each other link. These links aggregate the traffic of many hosts.
     pub aggregation: Bottleneck,
     /// The hosts at the ends of each path.
     #[param(default, table)]
@@ -83,8 +83,8 @@ pub struct Path {
     /// Links in the order in which packets from servers to clients cross them. A minus (`"-core"`)
     /// crosses a link in reverse.
     pub links: Vec<String>,
-    /// Links for packets from clients to servers, in order. Not given: the same links in the other
-    /// direction.
+    /// Links in the order in which packets from clients to servers cross them. Not given: the same
+    /// links in the other direction.
     #[param(default, unwritten)]
     pub back: Vec<String>,
 }
@@ -480,7 +480,7 @@ fn plain_name(name: &str) -> Result<(), Located> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayAt {
-    /// Client and server, half of the delay each.
+    /// The client and the server, with half of the delay each.
     #[default]
     Both,
     /// The client.
@@ -515,23 +515,24 @@ pub struct Hosts {
     /// Framing on the links of hosts.
     #[param(default)]
     pub framing: Framing,
-    /// The hosts that add the rest of a round-trip time, beyond the delay of the links.
+    /// Hosts that delay packets. The delay is what a round-trip time has in addition to the delay
+    /// of the links.
     #[param(default)]
     pub delay_at: DelayAt,
-    /// Maximum offset of a host's clock, a random part of which it is ahead. It affects transports
-    /// with time stamps.
+    /// Maximum offset of a host's clock. Each host draws an offset between 0 and this value, and
+    /// its clock is ahead by it. Only transports with time stamps use the clock.
     #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
-    /// Maximum drift of a host's clock, in microseconds per second, up to 100000. A random part of
-    /// it applies, fast or slow.
+    /// Maximum drift of a host's clock, in microseconds per second. Each host draws a drift up to
+    /// this value, and its clock is fast or slow by it.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
-    /// Sockets that a host may have open at once; left out: unlimited. A client without one waits
-    /// before it connects. A server without one accepts no connection until one is free.
+    /// Maximum number of open sockets of a host. At the limit, a client waits before it connects,
+    /// and a server accepts no connection until a socket is free. Not given: unlimited.
     #[param(least = 1, unwritten)]
     pub sockets: Option<u32>,
-    /// Connections of a server that wait for accept, handshakes included; it drops SYNs beyond
-    /// them. Left out: 128. Only with `sockets`.
+    /// Maximum number of connections that a server has not accepted yet, handshakes in progress
+    /// included. The server drops further SYNs. Only with `sockets`. Not given: 128.
     #[param(least = 1, unwritten)]
     pub backlog: Option<u32>,
 }

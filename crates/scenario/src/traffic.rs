@@ -25,7 +25,8 @@ pub struct Traffic {
     pub model: Model,
     /// The way the responses go.
     pub direction: Direction,
-    /// Share of `load`, relative to the other classes that are calibrated to it.
+    /// Share of `load` that the class makes, relative to the shares of the other calibrated
+    /// classes.
     pub share: f64,
     /// Round-trip times.
     pub rtt: Rtt,
@@ -67,12 +68,13 @@ pub struct Traffic {
 /// Keys of every class, whatever its model.
 #[parameters]
 pub(crate) struct Common {
-    /// Name of the class in results. Not given: the kind.
+    /// Name of the class in the results. Not given: its kind.
     name: Option<String>,
     /// Direction of the responses.
     #[param(default)]
     direction: Direction,
-    /// Share of `load`, relative to the other classes that are calibrated from it.
+    /// Share of the offered `load` that this class makes, relative to the shares of the other
+    /// calibrated classes. With shares 1 and 3, the first class makes a quarter. Only with `load`.
     #[param(default = 1.0, check = share)]
     share: f64,
     /// Round-trip times.
@@ -83,44 +85,48 @@ pub(crate) struct Common {
     /// client hosts.
     #[param(default)]
     plans: Vec<String>,
-    /// Transport of the connections: `"tcp"`, `"quic"`, `"quinn"`, or a table of shares by which
-    /// each connection draws, such as `{ quic = 0.35, tcp = 0.65 }`. The class is measured as a
-    /// whole. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
+    /// Transport of the connections: `"tcp"`, `"quic"` or `"quinn"`. A table mixes them: with `{
+    /// quic = 0.35, tcp = 0.65 }` each connection draws its transport with these probabilities.
+    /// Results are of the whole class. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
-    /// TCP stack of the end points: a profile, or a table with a `profile` and keys that replace
-    /// its values, or with `client` and `server` for each end.
+    /// TCP stack of both ends: the name of a profile, or a table with a `profile` and keys that
+    /// replace values of the profile. A table with `client` and `server` gives each end its own
+    /// stack.
     #[param(default)]
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
-    /// Maximum bytes that an application writes at once. A longer message is several writes at the
-    /// same time, with Nagle's rule after each. Not given: one write per message.
+    /// Maximum number of bytes in one write of an application. A longer message takes several
+    /// writes at the same time, and Nagle's rule applies after each write. Not given: one write per
+    /// message.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
     /// Settings of aqmlab's own QUIC, for connections that use it.
     #[param(default, table)]
     quic: Quic,
-    /// Settings of quinn for connections that use it. Keys left out keep quinn's defaults.
+    /// Settings of quinn, for connections that use it.
     #[param(default, table)]
     quinn: Quinn,
     /// DSCP of the packets, for disciplines with service classes and for the access categories of Wi-Fi.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
-    /// Time of the run at which the class starts. Flows, sessions and users also accept a list of
-    /// times, or a table: `{ every = "5 s" }` starts each 5 s after the previous one, the first at
-    /// `first` (default: 0 s). These times are exact; `start_within` has no effect.
+    /// Time of the run at which the class starts. A class with flows, sessions or users also takes
+    /// a list with a time for each of them, or a table: `{ first = "10 s", every = "5 s" }` starts
+    /// one at 10 s, 15 s, 20 s and so on (`first` not given: 0 s). A list or table replaces
+    /// `start_within`.
     #[param(default)]
     start: Starts,
-    /// Time of the run at which the class stops: nothing new starts, endless transfers and
-    /// datagrams end. Not given: never.
+    /// Time of the run at which the class stops. From then on nothing new starts; endless transfers
+    /// and streams of datagrams end, other transfers finish. Not given: never.
     stop: Option<Time>,
-    /// Maximum open connections of the class. Further ones are refused and counted (`refused`). Not
-    /// given: no limit.
+    /// Maximum number of open connections of the class. Further connections are refused; results
+    /// count them as `refused`. Not given: no limit.
     #[param(check = aqmlab_declare::check::at_least_one)]
     max_connections: Option<u32>,
-    /// Part of the model's connections that the class has, so classes can share them. Only for open
-    /// loops with a given rate. Not given: all.
+    /// Part of the model's connections that belongs to this class. With it, several classes share
+    /// the connections of one model. Only for models with a given rate of arrivals. Not given: all
+    /// connections.
     subset: Option<Subset>,
 }
 

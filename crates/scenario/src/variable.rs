@@ -17,8 +17,8 @@ pub struct DelayChange {
     /// later.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: a phase of a congestion control at which the delay changes, for packets that
-    /// begin their transmission later.
+    /// Instead of `at`: the delay changes when a congestion control enters a phase. It is valid for
+    /// packets that begin their transmission later.
     #[param(table, unwritten)]
     pub when: Option<When>,
     /// New delay. Packets keep their order: none arrives before a packet that left earlier.

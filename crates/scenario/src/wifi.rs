@@ -17,7 +17,7 @@ use crate::{Packets, ScenarioError};
 /// stations, *up* the other way. Results list the two as the link `wifi`.
 #[parameters]
 pub struct Wifi {
-    /// What is sent on the air, at 5 GHz: modulations, channel width, preambles.
+    /// Wi-Fi standard and channel width, at 5 GHz.
     #[param(default)]
     pub phy: Phy,
     /// The stations. Client hosts are distributed over the stations in turn.
@@ -36,21 +36,22 @@ pub struct Wifi {
     #[schemars(with = "crate::discipline::Readable")]
     #[param(default = of_the_kernel())]
     pub station_queue: Discipline,
-    /// If true, the access point shares air time fairly among stations (`queue = "mac80211"` only);
-    /// else a turn is one aggregate.
+    /// If true, stations get equal air time from the access point. If false, they take turns, one
+    /// aggregate each. Only with `queue = "mac80211"`.
     #[param(default = true)]
     pub airtime_fairness: bool,
-    /// Access categories (EDCA): the rule from a packet's `dscp` to a category. `"off"`: all
-    /// packets are best effort.
+    /// Rule that maps the `dscp` of a packet to an access category (EDCA): voice, video, best
+    /// effort or background.
     #[param(default, unwritten)]
     pub edca: Edca,
-    /// Room of the one queue of `queue = "fifo"`, or of each access category.
+    /// Maximum length of the queue with `queue = "fifo"`. With `edca`, each access category has
+    /// such a queue.
     #[param(default = "1000 packets", least = Packets(1), words = "at least 1 packets")]
     pub fifo: Packets,
     /// How many packets share a transmission.
     #[param(default, table)]
     pub ampdu: Ampdu,
-    /// How often a packet is sent again before it is given up.
+    /// Number of times that a packet is sent again before it is dropped.
     #[param(default = 7, most = 255, words = "expected 0 to 255")]
     pub retries: u32,
 }
@@ -58,7 +59,7 @@ pub struct Wifi {
 /// Stations that are alike.
 #[parameters]
 pub struct Stations {
-    /// Number of such stations.
+    /// Number of stations with these settings.
     #[param(
         default = 1,
         least = 1,
@@ -66,17 +67,19 @@ pub struct Stations {
         words = "expected 1 to 2007 stations"
     )]
     pub count: u32,
-    /// Modulation and coding scheme in both directions: 0 to 15 for `"ht20"` and `"ht40"` (two
-    /// streams from 8 on), 0 to 9 for `"vht80"`, 0 to 11 for `"he80"`.
+    /// Modulation and coding scheme (MCS) in both directions. With an equal number of streams, a
+    /// higher one is faster. `"ht20"` and `"ht40"` have 0 to 15 (two streams from 8 on), `"vht80"`
+    /// has 0 to 9, `"he80"` has 0 to 11.
     #[param(unwritten)]
     pub mcs: Option<u32>,
-    /// Spatial streams, 1 to 4, with `"vht80"` and `"he80"`. Left out: 1.
+    /// Number of spatial streams, 1 to 4. Only with `"vht80"` and `"he80"`. Not given: 1.
     #[param(unwritten)]
     pub streams: Option<u32>,
-    /// Their rate with `"11a"`: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
+    /// Rate in both directions: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s. Only with `"11a"`.
     #[param(unwritten)]
     pub rate: Option<Rate>,
-    /// Probability that the air spoils a packet, which is sent again. With 1 nothing gets through.
+    /// Probability that a packet is lost on the air. It is then sent again, up to `retries` times.
+    /// With 1, no packet arrives.
     #[param(
         default,
         least = 0.0,
@@ -84,7 +87,8 @@ pub struct Stations {
         words = "expected a probability from 0 to 1"
     )]
     pub frame_error: f64,
-    /// Class of traffic at these stations. Not given: the classes that no stations name.
+    /// Class of traffic that uses these stations. Not given: all classes that are not the `class`
+    /// of other stations.
     #[param(unwritten)]
     pub class: Option<String>,
 }
@@ -93,14 +97,15 @@ pub struct Stations {
 #[parameters]
 #[derive(Eq)]
 pub struct Ampdu {
-    /// Most packets in an aggregate; 0 and 1: none. Left out: 32 with `"ht20"` and `"ht40"`, 64
-    /// with `"vht80"` and `"he80"`; `"11a"` has none.
+    /// Maximum number of packets in an aggregate; 0 and 1 turn aggregation off. Not given: 32 with
+    /// `"ht20"` and `"ht40"`, 64 with `"vht80"` and `"he80"`. `"11a"` has no aggregation.
     #[param(most = 64, words = "expected 0 to 64 packets")]
     pub subframes: Option<u32>,
-    /// Bytes at most. Left out: 65535 with `"ht20"` and `"ht40"`, 1048575 with `"vht80"` and `"he80"`.
+    /// Maximum size of an aggregate. Not given: 65535 bytes with `"ht20"` and `"ht40"`, 1048575
+    /// with `"vht80"` and `"he80"`.
     #[param(least = Bytes(1), most = Bytes(1_048_575), words = "expected 1 to 1048575 bytes")]
     pub bytes: Option<Bytes>,
-    /// Time on the air at most.
+    /// Maximum time of an aggregate on the air.
     #[param(
         default = "4 ms",
         above = "0 s",
@@ -135,10 +140,10 @@ pub enum Phy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessPointQueue {
-    /// A queue for each station, as in Linux since 2016.
+    /// One queue for each station, as in Linux since 2016.
     #[default]
     Mac80211,
-    /// One for all stations, then 123 packets in the driver.
+    /// One queue for all stations, with 123 more packets in the driver.
     Fifo,
 }
 
@@ -146,12 +151,13 @@ pub enum AccessPointQueue {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Edca {
-    /// There are none: all is best effort.
+    /// No access categories: all packets are best effort.
     #[default]
     Off,
-    /// RFC 8325, as Linux since 6.8: EF (46) is voice, AF41 (34) video, CS1 (8) background.
+    /// RFC 8325, as in Linux 6.8 and later: EF (46) is voice, AF41 (34) is video, CS1 (8) is
+    /// background.
     Rfc8325,
-    /// The three upper bits of the code point, as Linux before: EF (46) is video.
+    /// The three upper bits of `dscp`, as in Linux up to 6.7: EF (46) is video.
     Precedence,
 }
 

@@ -14,44 +14,46 @@ use serde::{Deserialize, Serialize};
 /// aqmlab's own QUIC, at both ends of a connection.
 #[parameters]
 pub struct Quic {
-    /// Congestion control: its name, or a table with its `kind` and parameters. Those that need TCP
-    /// time stamps are refused.
+    /// Congestion control: its name, or a table with its `kind` and parameters. Controls that need
+    /// TCP time stamps are not available.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<CongestionControlKind>")]
     #[param(default = cubic())]
     pub congestion_control: CongestionControlKind,
-    /// What ends the first slow start besides congestion.
+    /// Rule that ends the first slow start without congestion.
     #[param(default)]
     pub slow_start_exit: SlowStartExit,
     /// UDP payload of the largest datagrams. Headers add 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// Initial congestion window. Not given: ten datagrams, at most 14,720 bytes or two datagrams
-    /// if more (RFC 9002, section 7.2).
+    /// Initial congestion window. Not given: ten datagrams, but at most 14,720 bytes, and at least
+    /// two datagrams (RFC 9002, section 7.2).
     #[param(least = Bytes(2400))]
     pub initial_window: Option<Bytes>,
-    /// If true, all datagrams are ECN-capable, ACKs too. An end disables ECN if the path clears it.
+    /// If true, all datagrams are ECN-capable, also those with only ACKs. An end turns ECN off if
+    /// the path clears the ECN bits.
     #[param(default = true)]
     pub ecn: bool,
     /// Maximum number of datagrams sent at once after an idle time. Further datagrams are paced.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
-    /// If true, paced datagrams leave in bursts of `burst`, as with segmentation offload. If false,
-    /// one by one.
+    /// If true, paced datagrams leave in bursts of `burst` datagrams, as with segmentation offload.
+    /// If false, they leave one by one.
     #[param(default = false)]
     pub pace_bursts: bool,
-    /// TLS messages of the server after its hello, mostly certificates. Above about 3,400 bytes the
-    /// amplification limit (three times the client's bytes) costs a round trip.
+    /// Size of the TLS messages that the server sends after its hello, mostly certificates. Above
+    /// about 3,400 bytes the handshake takes one more round trip, since a server may first send
+    /// only three times the client's bytes.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Extra connection IDs that each end offers, 28 bytes each. Quinn offers 4.
+    /// Number of additional connection IDs that each end offers, 28 bytes each. Quinn offers 4.
     #[param(default = 4, most = 7)]
     pub connection_ids: u32,
     /// Whether clients send their first data with the hello (0-RTT), as on a repeated visit.
     #[param(default)]
     pub early_data: EarlyData,
-    /// Flow-control window: the maximum of unread and in-flight bytes. It limits paths with a large
-    /// bandwidth-delay product.
+    /// Flow-control window: maximum of the bytes in flight and not read. A small window limits the
+    /// rate on long fast paths.
     #[param(default = "6 MiB", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
     /// Maximum time that an ACK waits for a second packet.

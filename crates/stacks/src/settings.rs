@@ -33,33 +33,34 @@ pub enum Control {
 /// quinn.
 #[parameters]
 pub struct Quinn {
-    /// Congestion control of both ends. Quinn's BBR is left out: version 0.11.19 paces by the
-    /// window and never forgets its largest bandwidth.
+    /// Congestion control of both ends. Quinn's BBR is not available: in version 0.11.19 it paces
+    /// by the window and never forgets its largest bandwidth.
     #[param(default)]
     pub congestion_control: Control,
     /// Initial UDP payload of the largest datagrams. Headers add 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// If true, the ends search for datagrams up to 1,452 bytes. Probes lost at a full queue end
-    /// the search early.
+    /// If true, the ends probe for larger datagrams, up to 1,452 bytes. Probes that a full queue
+    /// drops end the search early.
     #[param(default = true)]
     pub mtu_discovery: bool,
     /// Initial congestion window.
     #[param(default = "12000 bytes", least = Bytes(2400))]
     pub initial_window: Bytes,
-    /// If true, all datagrams are ECN-capable (ECT(0)), ACKs too. Quinn disables ECN if the path
-    /// clears it.
+    /// If true, all datagrams are ECN-capable (ECT(0)), also those with only ACKs. Quinn turns ECN
+    /// off if the path clears the ECN bits.
     #[param(default = true)]
     pub ecn: bool,
     /// Maximum number of datagrams sent at once, as with segmentation offload.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
-    /// TLS messages of the server after its hello, mostly certificates. Above about 3,400 bytes the
-    /// amplification limit (three times the client's bytes) costs a round trip.
+    /// Size of the TLS messages that the server sends after its hello, mostly certificates. Above
+    /// about 3,400 bytes the handshake takes one more round trip, since a server may first send
+    /// only three times the client's bytes.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Flow-control window: most unread and in-flight bytes of the stream. It limits long fast
-    /// paths.
+    /// Flow-control window of a stream: maximum of the bytes in flight and not read. A small window
+    /// limits the rate on long fast paths.
     #[param(default = "1250000 bytes", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
 }

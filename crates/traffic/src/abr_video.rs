@@ -60,13 +60,15 @@ fn ladder() -> Vec<Rate> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adaptation {
-    /// By the buffer (BBA-0): the lowest rate below 0.375 of it, the highest above 0.9, linear in
-    /// between. The rate changes when the result passes the next rate.
+    /// By the buffer (BBA-0): the lowest rate while it is filled below 0.375, the highest above
+    /// 0.9, linear between the two. The rate changes when this result passes the next rate of the
+    /// ladder.
     #[default]
     Bba,
-    /// By throughput: the highest rate up to 0.9 of the harmonic mean of the last five segments.
+    /// By throughput: the highest rate that is at most 0.9 of the harmonic mean over the last five
+    /// segments.
     Throughput,
-    /// BOLA: the best utility per bit at the current buffer, with gamma p = 5.
+    /// BOLA: the segment with the best utility per bit for the present buffer, with gamma p = 5.
     Bola,
 }
 

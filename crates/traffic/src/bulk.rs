@@ -20,11 +20,11 @@ pub struct Bulk {
     /// Size of each transfer. Not given: endless.
     #[param(least = Bytes(1), unwritten)]
     pub size: Option<Bytes>,
-    /// The rate at which each application writes, every 10 ms. Left out: as fast as the network
-    /// takes it.
+    /// Rate at which each application writes, every 10 ms. Not given: as fast as the network takes
+    /// the data.
     #[param(least = "8 bit/s", unwritten)]
     pub limit: Option<Rate>,
-    /// Times in which the application of each writes nothing, in order of time.
+    /// Periods in which the application of each transfer writes nothing, in order of time.
     #[param(default, table, unwritten)]
     pub pauses: Vec<Pause>,
     /// Each transfer starts at a random time within this span.

@@ -40,8 +40,8 @@ pub struct Http2Web {
     /// Maximum object size.
     #[param(default = "5000000 bytes", least = Bytes(1))]
     pub object_max: Bytes,
-    /// Share of the objects that the HTML references. Its scripts and style sheets reference the
-    /// rest.
+    /// Share of the objects that the HTML itself references. Scripts and style sheets of the HTML
+    /// reference the rest.
     #[param(default = 0.3, above = 0.0, below = 1.0)]
     pub first_wave: f64,
     /// Share of scripts and style sheets among the HTML's objects. The server sends them first.

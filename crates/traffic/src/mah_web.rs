@@ -32,8 +32,8 @@ pub struct MahWeb {
     /// Connections that a user keeps open at once for the embedded files of a page.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Maximum think time; longer ones are cut. The default gives the paper's request rate. The
-    /// table goes up to a day.
+    /// Maximum think time; longer times are cut to it. The default gives the paper's request rate.
+    /// Without a cut, the table goes up to a day.
     #[param(default = "445.5 s")]
     pub think_cap: Time,
     /// Distribution of reply sizes.
@@ -42,8 +42,8 @@ pub struct MahWeb {
     /// Factor on every reply size.
     #[param(default = 1.0, above = 0.0)]
     pub reply_scale: f64,
-    /// Span in which each user starts the first page, at a random time. Not given: users are in the
-    /// middle of a think time, so requests do not burst.
+    /// Each user starts the first page at a random time within this span. Not given: each user is
+    /// in the middle of a think time at the start, so requests do not come in a burst.
     #[param(unwritten)]
     pub start_within: Option<Time>,
 }

@@ -20,10 +20,10 @@ aqmlab_declare::tagged! {
             /// The round-trip time.
             rtt: Time,
         },
-        /// Round-trip time of each connection vector; only with `kind = "vectors"` and
-        /// `"general-tcp"`. Less than the links' delay is raised to it.
+        /// Each connection has the round-trip time of its connection vector, but at least the delay
+        /// of the links. Only for traffic of kind `vectors` or `general-tcp`.
         Vector {
-            /// Time: Round-trip time of vectors without one.
+            /// Round-trip time of connection vectors that have none.
             #[serde(default = "default_fallback")]
             fallback: Time,
         },
@@ -34,16 +34,16 @@ aqmlab_declare::tagged! {
             /// Maximum.
             max: Time,
         },
-        /// Evenly spread, without random draws. Number k of n (from 0) has min + k/(n - 1) (max -
-        /// min) for all its connections; a single flow has min. Arriving connection k has min + f
-        /// (max - min), with f the fractional part of 0.618 k (golden ratio).
+        /// Spread evenly from `min` to `max`, without random draws. With n users or flows, number k
+        /// (from 0) has min + k/(n - 1) (max - min); a single one has `min`. With connections that
+        /// arrive, number k has min + f (max - min), where f is the fractional part of 0.618 k.
         Even {
             /// Minimum.
             min: Time,
             /// Maximum.
             max: Time,
         },
-        /// Fixed for every pair of server and client host.
+        /// A fixed time for every pair of a server and a client host.
         Pairs {
             /// CSV file: a header `server,<client>,<client>...`, then one row per server in
             /// milliseconds. The effective scenario has it as `matrix`.
@@ -52,35 +52,37 @@ aqmlab_declare::tagged! {
             /// Rows are servers, columns clients.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             matrix: Vec<Vec<Time>>,
-            /// Added to every entry.
+            /// Time that is added to every entry.
             #[serde(default)]
             extra: Time,
         },
-        /// A table of its own; between its rows the logarithm of the round-trip time is linear.
+        /// Drawn from a table. Between two rows the logarithm of the round-trip time is
+        /// interpolated.
         Empirical {
             /// CSV file with a header: milliseconds in the first column, cumulative probabilities
             /// in the last. The effective scenario has it as `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
-            /// Rows of (round-trip time, cumulative probability), both ascending to 1. A draw up to
-            /// the first probability gives the first time.
+            /// Rows of (round-trip time, cumulative probability). Both ascend; the last probability
+            /// is 1. A draw up to the first probability gives the first time.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
-        /// The wide distribution of Aikat et al. 2003: 10 ms to 25 s, median 80 ms, one in ten
-        /// above 1.1 s. Reconstructed.
+        /// The wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, median 80 ms,
+        /// one in ten above 1.1 s.
         General {
-            /// Which compromise it makes.
+            /// Published number that the distribution keeps. The published numbers contradict each
+            /// other.
             #[serde(default)]
             fit: GeneralFit,
         },
-        /// The round-trip times of PackMime, with long memory for traffic of kind `packmime`, else
-        /// independent.
+        /// The round-trip times of PackMime. With traffic of kind `packmime` successive connections
+        /// are correlated over a long time; with other traffic they are independent.
         Packmime {
-            /// Which table.
+            /// Table from which the times are drawn.
             #[serde(default)]
             table: PackmimeRtt,
-            /// Added to every round trip: the propagation delay of the topology.
+            /// Time that is added to every round trip, for the propagation delay of the topology.
             #[serde(default)]
             extra: Time,
         },
@@ -95,10 +97,10 @@ fn default_fallback() -> Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GeneralFit {
-    /// Keep the published body: 60 % of the values are below 94 ms.
+    /// The published body of the distribution: 60 % of the values are below 94 ms.
     #[default]
     Body,
-    /// Keep the published median response time: 60 % of the values are below 115 ms.
+    /// The published median response time: 60 % of the values are below 115 ms.
     Median,
 }
 

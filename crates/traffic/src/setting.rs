@@ -96,9 +96,9 @@ pub enum Direction {
     /// From servers to clients over the forward link.
     #[default]
     Forward,
-    /// From servers on the clients' side, over the reverse link.
+    /// From servers on the clients' side to clients on the servers' side, over the reverse link.
     Reverse,
-    /// Half of the users (or connections) in each direction.
+    /// Half of the users or connections in each direction.
     Both,
 }
 

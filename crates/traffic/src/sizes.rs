@@ -26,7 +26,7 @@ aqmlab_declare::tagged! {
             /// Smallest size.
             minimum: Bytes,
         },
-        /// Pareto with a maximum: quantile minimum (1 - u (1 -
+        /// Pareto with a maximum. The quantile of u is minimum (1 - u (1 -
         /// (minimum/maximum)^shape))^(-1/shape).
         BoundedPareto {
             /// Tail index.
@@ -36,7 +36,8 @@ aqmlab_declare::tagged! {
             /// Largest size.
             maximum: Bytes,
         },
-        /// A table: the first row with a cumulative probability at or above a uniform draw.
+        /// Drawn from a table: the first row with a cumulative probability at or above a uniform
+        /// random number.
         Empirical {
             /// CSV file with a header: sizes in the first column, cumulative probabilities in the
             /// last. The effective scenario has it as `cdf`.

@@ -32,8 +32,8 @@ pub struct UncWeb {
     /// Connections that a user keeps open at once.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Probability that a connection fetches all remaining objects of a page from its server in
-    /// turn. Others fetch one.
+    /// Probability that a connection is persistent: it fetches all remaining objects of a page from
+    /// its server, one after another. Other connections fetch one object.
     #[param(default = 0.245, least = 0.0, most = 1.0)]
     pub persistent: f64,
     /// Factor on every think time.
@@ -42,8 +42,8 @@ pub struct UncWeb {
     /// Factor on every response size.
     #[param(default = 1.0, above = 0.0)]
     pub response_scale: f64,
-    /// Span in which each user starts the first page, at a random time. Not given: users are in the
-    /// middle of a think time, so requests do not burst.
+    /// Each user starts the first page at a random time within this span. Not given: each user is
+    /// in the middle of a think time at the start, so requests do not come in a burst.
     #[param(unwritten)]
     pub start_within: Option<Time>,
 }

@@ -16,20 +16,23 @@ use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
 /// connection vectors of the a-b-t model.
 #[parameters]
 pub struct Vectors {
-    /// File of connection vectors, in either format of tmix, looked for next to the scenario. The
-    /// effective scenario has the whole path.
+    /// File of connection vectors, in either format of tmix. aqmlab looks for it in the folder of
+    /// the scenario. The effective scenario has its whole path.
     pub file: String,
-    /// Length of the file in bytes, found on reading. A file of another length is an error.
+    /// Length of the file in bytes. aqmlab sets it when it reads the file. A file of another length
+    /// is an error.
     #[param(unwritten)]
     pub file_bytes: Option<u64>,
-    /// FNV-1a hash of the file, 64 bits in hexadecimal, found on reading. Another hash is an error.
+    /// FNV-1a hash of the file, 64 bits in hexadecimal. aqmlab sets it when it reads the file. A
+    /// file with another hash is an error.
     #[param(unwritten)]
     pub file_hash: Option<String>,
-    /// Mean number of replays per connection: below 1 some are left out, above 1 some run several
-    /// times. Not given: calibrated from `load`.
+    /// Mean number of replays of each connection. Below 1 some connections are left out; above 1
+    /// some run several times. Not given: calibrated from `load`.
     #[param(above = 0.0, most = MOST_COPIES, unwritten)]
     pub copies: Option<f64>,
-    /// Further copies of a connection start at a random time within this span after it.
+    /// Each further copy of a connection starts at a random time within this span after the
+    /// connection.
     #[param(default = "10 s")]
     pub spread: Time,
     /// Factor on start times. Times within a connection do not change.
@@ -41,7 +44,8 @@ pub struct Vectors {
     /// If true, a connection uses the windows and segment sizes of its vector, if it has any.
     #[param(default = true)]
     pub windows: bool,
-    /// If true, packets are also lost at random as the vector says, beside the network's losses.
+    /// If true, packets are also lost at random with the loss rates of the vector, in addition to
+    /// losses in the network.
     #[param(default)]
     pub losses: bool,
 }

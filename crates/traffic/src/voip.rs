@@ -23,7 +23,8 @@ use crate::setting::Setting;
 /// Voice calls. Talkers are at the servers, listeners at the clients.
 #[parameters]
 pub struct Voip {
-    /// Number of calls, each in one direction; with `direction = "both"` half go each way.
+    /// Number of calls. Each is one direction of a conversation. With `direction = "both"` half of
+    /// them go each way.
     #[param(least = 1)]
     pub calls: u32,
     /// The codec.
@@ -51,7 +52,8 @@ pub struct Voip {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Playout {
-    /// d + 4 v, from moving averages (0.998) of the delay and its deviation.
+    /// A delay of d + 4 v, where d and v are moving averages (weight 0.998) of the delay and its
+    /// deviation.
     #[default]
     Adaptive,
     /// `playout_delay` after the first packet of the spurt.

@@ -8,18 +8,18 @@ use aqmlab_net::Time;
 #[parameters]
 #[derive(Eq)]
 pub struct When {
-    /// Number of the bulk transfer, from 1: they are counted in the order in which they start.
+    /// Number of the bulk transfer in the order of their starts. The first one is 1.
     #[param(least = 1)]
     pub flow: u32,
-    /// Phase that the congestion control of its sender enters.
+    /// Phase that the congestion control of the transfer's sender enters.
     pub phase: String,
-    /// Entries into the phase count from this time of the run on.
+    /// Entries into the phase count only at this time of the run or later.
     #[param(default, most = "720 h", unwritten)]
     pub after: Time,
-    /// Time between the entry and the change.
+    /// Time from the entry to the change.
     #[param(default, most = "720 h", unwritten)]
     pub wait: Time,
-    /// If true, every entry counts. If false, only the first one does.
+    /// If true, every entry makes the change. If false, only the first entry does.
     #[param(default, unwritten)]
     pub every: bool,
 }

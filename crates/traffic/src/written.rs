@@ -14,8 +14,8 @@ pub struct Pause {
     /// When it begins, from the beginning of the run.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: a phase of a congestion control at which the applications of the class
-    /// pause.
+    /// Instead of `at`: the applications of the class pause when a congestion control enters a
+    /// phase.
     #[param(table, unwritten)]
     pub when: Option<When>,
     /// How long it lasts.

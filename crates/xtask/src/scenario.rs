@@ -32,19 +32,20 @@ pub(crate) fn page() -> String {
         &mut page,
         "`[topology.bottleneck]`, `[topology.links.NAME]`",
     );
-    page += "\nThe table holds for both directions. \
+    page += "\nThe table holds for both directions of a link. \
              `[topology.bottleneck.forward]` (servers to clients) and \
-             `[topology.bottleneck.reverse]` replace single keys, and a discipline as a whole. \
-             [Topologies](topologies.md) shows examples.\n";
+             `[topology.bottleneck.reverse]` replace values for one direction: each key alone, \
+             but `discipline` as a whole. [Topologies](topologies.md) shows examples.\n";
     table::<Wifi>(&mut page, "`[topology.wifi]`");
     table::<Stations>(&mut page, "`stations`, a list of");
     table::<Ampdu>(&mut page, "`ampdu`");
     table::<Input>(&mut page, "`input`");
     table::<Reordering>(&mut page, "`reordering`");
     table::<RateChange>(&mut page, "`rate_changes`, a list of");
-    page += "\n`delay_changes` and `loss_changes` have the new `delay` or `loss` instead.\n";
+    page +=
+        "\n`delay_changes` and `loss_changes` have a new `delay` or `loss` in place of `rate`.\n";
     table::<When>(&mut page, "`when`");
-    page += "\nA phase is one that [`flow_trace.parquet`](metrics.md#flow_traceparquet) names. \
+    page += "\n[`flow_trace.parquet`](metrics.md#flow_traceparquet) lists the phases. \
              [Changes at a phase](topologies.md#changes-at-a-phase) has an example.\n";
     table::<Change>(&mut page, "`changes`, a list of");
     page += "\n## `discipline`\n\nEach kind has a page with its keys and its presets. \
@@ -56,7 +57,8 @@ pub(crate) fn page() -> String {
              [Traffic](traffic/index.md) says what each is for.\n\n";
     linked::<Model>(&mut page, "traffic");
     rows::<Rtt>(&mut page, "`rtt`");
-    page += "\n[Round-trip times](traffic/round-trip-times.md) says what each kind is made from.\n";
+    page +=
+        "\n[Round-trip times](traffic/round-trip-times.md) explains where each kind comes from.\n";
     rows::<Sizes>(&mut page, "`request` and `response`");
     page +=
         "\n## `tcp`\n\nThe name of a profile, or a table of keys: [the TCP stack](tcp-stack.md).\n";

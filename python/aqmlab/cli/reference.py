@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,9 @@ _FIGURE = "aqmlab plot "
 """How commands begin that draw."""
 _SHARED = 4
 """How many commands take an option in the same words before the page lists it once, for all."""
+_CARD = "aqmlab evaluate"
+"""How commands begin that make report cards; what two of them take, the page lists once."""
+_COMMON, _OF_CARDS = "Common options", "Options of report cards"
 
 
 def page() -> str:
@@ -88,13 +91,19 @@ def page() -> str:
     figures = [set(_rows(name, command)) for name, command in commands if name.startswith(_FIGURE)]
     drawn = set.intersection(*figures)
     shared = {row for row, count in counts.items() if count >= _SHARED} - drawn
+    of_cards = Counter(
+        row for name, command in commands if name.startswith(_CARD) for row in _rows(name, command)
+    )
+    cards = {row for row, count in of_cards.items() if count > 1} - shared
     head = [
-        "## Common options\n\nEach command lists the options that it takes.\n",
+        f"## {_COMMON}\n\nEach command lists the options that it takes.\n",
         _table(sorted(shared)),
         f"## Options of every figure\n\n{_table(sorted(drawn))}",
+        f"## {_OF_CARDS}\n\n{_table(sorted(cards))}",
     ]
+    groups = {_COMMON: shared, _OF_CARDS: cards}
     sections = (
-        text for name, command in commands for text in _sections(command, name, shared, drawn)
+        text for name, command in commands for text in _sections(command, name, groups, drawn)
     )
     return "\n".join([_HEAD, *head, *sections])
 
@@ -127,7 +136,7 @@ def _rows(name: str, command: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - c
 def _sections(
     command: Any,  # noqa: ANN401 - click's type
     name: str,
-    shared: set[tuple[str, str]],
+    groups: Mapping[str, set[tuple[str, str]]],
     drawn: set[tuple[str, str]],
 ) -> Iterator[str]:
     """A command as a section."""
@@ -136,12 +145,15 @@ def _sections(
         help_text = help_text.partition("\n\n")[0]
     yield f"## {name}\n\n{help_text}\n"
     rows = _rows(name, command)
-    own = [row for row in rows if row not in shared | drawn]
+    if not name.startswith(_CARD):
+        groups = {_COMMON: groups[_COMMON]}
+    own = [row for row in rows if row not in drawn.union(*groups.values())]
     if own:
         yield _table(own)
-    common = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in rows if row in shared)
-    if common:
-        yield f"[Common options](#common-options): {common}.\n"
+    for title, some in groups.items():
+        listed = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in rows if row in some)
+        if listed:
+            yield f"[{title}](#{title.lower().replace(' ', '-')}): {listed}.\n"
     if drawn <= set(rows):
         yield "[Options of every figure](#options-of-every-figure).\n"
     elif as_figures := ", ".join(f"`{row[0].split()[0]}`" for row in rows if row in drawn):

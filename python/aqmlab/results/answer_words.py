@@ -11,7 +11,7 @@ from typing import Any
 
 from aqmlab._util.words import capital, counted, listing, wrapped
 from aqmlab.results.answer import FULL, Choice, Number, Outcome, mean
-from aqmlab.results.directions import in_words
+from aqmlab.results.directions import along, in_words
 from aqmlab.results.groups import Group
 from aqmlab.results.metrics import look_up
 from aqmlab.results.needs import FAIR, GOOD, LEVELS, POOR, rate_of
@@ -473,12 +473,29 @@ class Answer:
         said = need.said
         if need.is_picture_of_meetings and values[0] >= _MUCH * self._highest_rate(number):
             said = "meetings get their full picture ({after} instead of {before} Mbit/s)"
-        return said.format(
+        text = said.format(
             after=after,
             before=before,
             noun=self._noun(number),
             level="perfect" if need.group == "calls" and values[0] >= _PERFECT else level,
         )
+        if place := self._direction(number):
+            words, bracket, numbers = text.partition(" (")
+            text = f"{words} {place}{bracket}{numbers}"
+        return text
+
+    def _direction(self, number: Number) -> str:
+        """The direction of a class whose needs other classes have in another; empty: no other."""
+        if number.need.group not in _NOUNS:
+            return ""
+        scenario = self.choice.groups[0].first.scenario
+        directions = {
+            str(one.get("name")): str(one.get("direction", "forward"))
+            for one in scenario.get("traffic", ())
+        }
+        alike = [one.owner for one in self.choice.needs if one.need.group == number.need.group]
+        found = {directions.get(owner, "") for owner in alike}
+        return along(directions[number.owner], scenario) if len(found) > 1 else ""
 
     def _highest_rate(self, number: Number) -> float:
         """The highest rate of a class of streams, in bits per second."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aqmlab.results.links import LinkDirection
 
-__all__ = ["brief", "in_queue", "in_words", "placed", "way"]
+__all__ = ["along", "brief", "in_queue", "in_words", "placed", "way"]
 
 
 _WAYS = {"forward": "download", "reverse": "upload"}
@@ -56,6 +56,12 @@ def in_queue(at: LinkDirection, scenario: Mapping[str, Any]) -> str:
     """Where a packet is dropped: "in the download queue", "at core-1 forward"."""
     named = in_words(at, scenario)
     return f"in the {named} queue" if named in _WAYS.values() else f"at {named}"
+
+
+def along(direction: str, scenario: Mapping[str, Any]) -> str:
+    """Where a stream runs: "in the download", "in the forward direction"."""
+    found = way(direction, scenario)
+    return f"in the {found}" if found in _WAYS.values() else f"in the {found} direction"
 
 
 def way(direction: str, scenario: Mapping[str, Any]) -> str:

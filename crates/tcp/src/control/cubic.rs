@@ -20,17 +20,17 @@ use whole::Count;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// C: growth of the window away from W_max, in segments per second cubed. A larger value is
-    /// more aggressive.
+    /// C: growth of the window away from W_max, in segments per second cubed. With a larger value
+    /// the window grows faster.
     #[param(default = 0.4, above = 0.0)]
     pub c: f64,
-    /// Factor on the window at a loss. A smaller value yields more.
+    /// Factor on the window at a loss. With a smaller value the flow leaves more to other flows.
     #[param(default = 0.7, above = 0.0, below = 1.0)]
     pub beta: f64,
     /// If true, HyStart can end slow start before a loss.
     #[param(default = true)]
     pub hystart: bool,
-    /// Round-trip time in the window target (section 4.2).
+    /// Round-trip time from which the window target is computed (section 4.2).
     #[serde(skip_serializing_if = "is_default")]
     #[param(default = TargetRtt::Min)]
     pub rtt: TargetRtt,
@@ -43,8 +43,8 @@ pub struct Params {
     #[serde(skip_serializing_if = "is_search_growth")]
     #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0)]
     pub search_growth: f64,
-    /// If true, time without use of the window counts, as in Linux; if false, not (RFC 9438,
-    /// section 5.8).
+    /// If true, the window also grows for time in which the flow did not use it, as in Linux. If
+    /// false, this time does not count (RFC 9438, section 5.8).
     #[serde(skip_serializing_if = "is_true")]
     #[param(default = true)]
     pub counts_unused_time: bool,

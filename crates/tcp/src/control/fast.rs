@@ -14,13 +14,14 @@ use super::window::Window;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Target number of segments in the queue. The paper chooses 8 to 200 by the rate of the path.
+    /// Target number of segments in the queue. The paper uses 8 to 200, more for faster paths.
     #[param(default = 100.0, above = 0.0)]
     pub alpha: f64,
-    /// Upper bound: the window stays while `alpha` to `beta` segments are in the queue.
+    /// Upper bound of segments in the queue. While `alpha` to `beta` segments are in the queue, the
+    /// window does not change.
     #[param(default = 100.0, above = 0.0)]
     pub beta: f64,
-    /// Share of the distance to the new window that one update covers.
+    /// Share of the distance from the present to the target window that one update covers.
     #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub gamma: f64,
     /// Time between two updates.

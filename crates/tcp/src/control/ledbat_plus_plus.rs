@@ -22,8 +22,8 @@ pub struct Params {
     /// Target queueing delay. A larger target takes more of a shared link.
     #[param(default = "60 ms", above = Time::ZERO)]
     pub target: Time,
-    /// Decrease: with a delay above `target` the window shrinks per round trip by this many windows
-    /// for each `target` of excess, at most by half.
+    /// Factor of the decrease when the delay is above `target`. Per round trip the window shrinks
+    /// by this factor times (delay - `target`) / `target`, at most by half.
     #[param(default = 1.0, above = 0.0)]
     pub decrease: f64,
     /// Slow start ends when the queueing delay exceeds this share of `target`.
@@ -40,7 +40,7 @@ impl Parameters for Params {
         title: "LEDBAT++",
         paper: "P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo, LEDBAT++: Congestion Control for \
                 Background Traffic, draft-irtf-iccrg-ledbat-plus-plus",
-        purpose: "For background traffic: fills an empty link with a small delay and yields to \
+        purpose: "Background traffic that fills an empty link with a small delay and yields to \
                   other flows. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
             "A loss halves the window once per recovery, as in Reno.",

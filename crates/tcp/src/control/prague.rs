@@ -31,8 +31,8 @@ impl Parameters for Params {
         title: "TCP Prague",
         paper: "K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, Prague Congestion Control, \
                 draft-briscoe-iccrg-prague-congestion-control; tcp_prague.c of L4STeam/linux, 0.6",
-        purpose: "DCTCP for the Internet: paced, with fractional windows; flows grow no faster \
-                  than one with a round trip of `rtt_target`, and a loss halves the window. Needs \
+        purpose: "DCTCP for the Internet, with pacing and fractional windows. Flows grow no faster \
+                  than a flow with a round trip of `rtt_target`. A loss halves the window. Needs \
                   `ecn` and `recovery = \"rack-tlp\"`. Defaults: `ect = \"ect1\"`, `ecn_echo = \
                   \"accurate\"`.",
         departures: &[

@@ -19,7 +19,8 @@ pub struct Params {
     /// Target number of segments in the queue of the bottleneck.
     #[param(default = 4.0, above = 0.0)]
     pub target: f64,
-    /// The window stays while the queue is within this many segments of the target.
+    /// The window does not change while the queue differs from the target by at most this number of
+    /// segments.
     #[param(default = 0.5)]
     pub tolerance: f64,
 }

@@ -36,7 +36,7 @@ pub enum DecreaseRule {
     /// Once per round trip, as for a loss.
     #[default]
     OncePerRtt,
-    /// With every result that asks for it: at most every third ACK.
+    /// At every result that asks for a decrease, at most every third ACK.
     EveryResult,
 }
 

@@ -16,13 +16,15 @@ use super::window::Window;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// With fewer segments in the queue the window grows by one segment per round trip.
+    /// Lower bound of segments in the queue. Below it, the window grows by one segment per round
+    /// trip.
     #[param(default = 1.0, above = 0.0)]
     pub alpha: f64,
-    /// With more segments in the queue the window shrinks by one segment.
+    /// Upper bound of segments in the queue. Above it, the window shrinks by one segment per round
+    /// trip.
     #[param(default = 3.0, above = 0.0)]
     pub beta: f64,
-    /// With more segments in the queue slow start ends.
+    /// Number of segments in the queue at which slow start ends.
     #[param(default = 1.0, above = 0.0)]
     pub gamma: f64,
 }

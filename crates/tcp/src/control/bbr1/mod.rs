@@ -25,18 +25,18 @@ use crate::sender::rack::pace;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Window gain while BBR probes for bandwidth: data in flight / bandwidth-delay product. A
-    /// larger gain keeps a longer queue.
+    /// Window gain while BBR probes for bandwidth: the limit on data in flight, as a multiple of
+    /// the bandwidth-delay product. A larger gain keeps a longer queue.
     #[param(default = 2.0, above = 0.0)]
     pub cwnd_gain: f64,
     /// How long a minimum round-trip time is valid before BBR measures it again.
     #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
-    /// How many round trips a delivery-rate sample stays valid (Linux: bbr_bw_rtts).
+    /// Number of round trips for which a delivery-rate sample stays valid (Linux: bbr_bw_rtts).
     #[param(default = 10, least = 1)]
     pub bw_rounds: u32,
-    /// If true, BBR detects a policer by two intervals of equal bandwidth with 20 % loss or more,
-    /// and keeps that bandwidth for 48 rounds (Linux: lt_bw).
+    /// If true, BBR detects a policer (Linux: lt_bw). Its sign is two intervals of equal bandwidth
+    /// with 20 % loss or more. BBR then keeps this bandwidth for 48 round trips.
     #[cfg(feature = "linux")]
     #[param(default, unwritten)]
     pub policers: bool,

@@ -283,7 +283,7 @@ fn the_higher_category_of_a_node_is_sent_first() {
 }
 
 /// Two categories that always have packets, sent alone, beside ns-3.37 with all nodes at one place
-/// (`benches/peers/wifi_edca_ns3.cc`): the higher one within 2 %, the lower one, which sends little, within
+/// (`lab/peers/wifi_edca_ns3.cc`): the higher one within 2 %, the lower one, which sends little, within
 /// 10 %. ns-3 ends each TXOP of video and voice with a CF-End, which takes 68 us: here so much is
 /// added to the time for each.
 #[test]

@@ -28,8 +28,8 @@ pub struct Link {
     /// does not see the packets in the ring.
     #[param(default)]
     pub device_ring: Packets,
-    /// Free entries in the ring at which the driver moves waiting packets into it. With one, it
-    /// moves a packet after each transmission; with more, it moves several at once. At most
+    /// Free entries in the ring at which the driver moves waiting packets into it. If one, it moves
+    /// a packet after each transmission. If more, it moves several packets at once. At most
     /// `device_ring`. Not given: one.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,

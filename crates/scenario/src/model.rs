@@ -18,8 +18,8 @@ pub struct Scenario {
     #[param(default = 1)]
     pub seed: u64,
     /// Offered load as a share of the bottleneck rate. The offered load is the mean throughput of
-    /// the same sources without congestion. aqmlab calibrates classes without a number of users or
-    /// a rate to it.
+    /// the same sources without congestion. aqmlab computes the size of all classes without a
+    /// number of users or a rate from it.
     #[param(check = load, unwritten)]
     pub load: Option<f64>,
     /// Times and tables of the measurement.

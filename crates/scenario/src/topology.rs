@@ -22,7 +22,7 @@ aqmlab_declare::tagged! {
         Dumbbell(Dumbbell),
         /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers,
         /// `cross-1` only the first congested link, `cross-2` only the second. Links are `in`,
-        /// `core-1`, `core-2`, ..., `out`; those of the cross-traffic are `cross-1-in`,
+        /// `core-1`, `core-2`, ..., `out`; the cross-traffic has the links `cross-1-in`,
         /// `cross-1-out`, ...
         ParkingLot(ParkingLot),
         /// Any links and the paths over them.

@@ -240,9 +240,10 @@ impl Traffic {
         common.check_each()?;
         let mut transport = common.transport;
         if model.is_for_streams() {
+            let of_streams = Transport::of_streams()?;
             match has_transport {
                 true => transport.is_tcp_by_choice = transport.is_tcp(),
-                false => transport = Transport::of_streams()?,
+                false => transport = of_streams,
             }
         }
         Ok(Self {

@@ -108,6 +108,10 @@ rtt = { kind = "constant", rtt = "40 ms" }
         setting: &Setting<'_>,
         _files: &mut OpenFile<'_>,
     ) -> Result<Box<dyn ModelSource>, SourceError> {
+        // A build without QUIC refuses the class, and need not know how to draw its pages.
+        if !cfg!(feature = "http3") {
+            unreachable!("no scenario has this model");
+        }
         Ok(Box::new(PageSource::new(&self.0, setting, page)?))
     }
 }

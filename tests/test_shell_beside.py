@@ -16,12 +16,13 @@ import aqmlab
 import pytest
 from aqmlab import Run
 from aqmlab._util.console import folded
-from aqmlab.cli.shell_mahimahi import read
-from aqmlab.cli.shell_tables import series_table
-from aqmlab.engine.shell import Link, Outcome, Span
-from aqmlab.engine.shell_tests import BuiltIn, LinkTest, responsiveness
-from aqmlab.engine.shell_users import users_of
 from aqmlab.errors import AqmlabError
+from aqmlab.shell.link import Link, Span
+from aqmlab.shell.mahimahi import read
+from aqmlab.shell.program import Outcome
+from aqmlab.shell.tables import series_table
+from aqmlab.shell.tests import BuiltIn, LinkTest, responsiveness
+from aqmlab.shell.users import users_of
 from conftest import ROOT, Cli
 from test_live import live
 

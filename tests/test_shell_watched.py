@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aqmlab import Run
-from aqmlab.cli.shell_view import View
-from aqmlab.engine.shell import Seen
+from aqmlab.shell.program import Seen
+from aqmlab.shell.view import View
 from rich.cells import cell_len
 from rich.console import Console
 from test_live import live

@@ -23,38 +23,35 @@ from aqmlab._util.table import Cell, TableModel
 from aqmlab.cli.build import Opt
 from aqmlab.cli.options import Link as LinkName
 from aqmlab.cli.options import Seed, one_seed
-from aqmlab.cli.shell_mahimahi import Mahimahi
-from aqmlab.cli.shell_mahimahi import read as read_mahimahi
-from aqmlab.cli.shell_notes import notes, refusals, trust, ways_out
-from aqmlab.cli.shell_tables import ending, series_table, summary_lines
-from aqmlab.cli.shell_view import View, output_in
 from aqmlab.engine import privileges
-from aqmlab.engine.attach import run_beside
-from aqmlab.engine.doctor import State, findings
-from aqmlab.engine.shell import (
-    LONGEST_S,
-    LONGEST_WARM_UP_S,
-    FileLink,
-    Link,
-    Net,
-    Outcome,
-    Program,
-    Span,
-    Tcp,
-    Tick,
-    check_control,
-    run_program,
-    trace_rate_bps,
-)
-from aqmlab.engine.shell_tests import BuiltIn, LinkTest
-from aqmlab.engine.shell_users import users_of
-from aqmlab.engine.shell_wifi import ShellWifi
 from aqmlab.engine.workspace import is_being_made
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, time_text
 from aqmlab.scenario.scenario import Override, Scenario
+from aqmlab.shell.attach import run_beside
+from aqmlab.shell.doctor import State, findings
+from aqmlab.shell.link import FileLink, Link, Span, trace_rate_bps
+from aqmlab.shell.mahimahi import Mahimahi
+from aqmlab.shell.mahimahi import read as read_mahimahi
+from aqmlab.shell.notes import notes, refusals, trust, ways_out
+from aqmlab.shell.program import (
+    LONGEST_S,
+    LONGEST_WARM_UP_S,
+    Net,
+    Outcome,
+    Program,
+    Tcp,
+    Tick,
+    check_control,
+    run_program,
+)
+from aqmlab.shell.tables import ending, series_table, summary_lines
+from aqmlab.shell.tests import BuiltIn, LinkTest
+from aqmlab.shell.users import users_of
+from aqmlab.shell.view import View, output_in
+from aqmlab.shell.wifi import ShellWifi
 
 __all__ = ["CONTEXT", "command"]
 

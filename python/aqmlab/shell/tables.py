@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aqmlab._util.table import TableModel
-from aqmlab.cli.shell_notes import controls, refusals, trust, ways_out
-from aqmlab.engine.shell import PROGRAM, FileLink, Link, Outcome
 from aqmlab.results.formats import format_estimate
 from aqmlab.results.metrics import ALL, look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.quantities import rate_text
+from aqmlab.shell.link import PROGRAM, FileLink, Link
+from aqmlab.shell.notes import controls, refusals, trust, ways_out
+from aqmlab.shell.program import Outcome
 
 __all__ = ["ending", "series_table", "summary_lines"]
 

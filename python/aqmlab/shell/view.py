@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from aqmlab.engine.shell import Seen
 from aqmlab.scenario.quantities import rate_text
+from aqmlab.shell.program import Seen
 
 __all__ = ["View", "output_in"]
 

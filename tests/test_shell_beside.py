@@ -82,15 +82,15 @@ def test_mahimahis_words_are_options() -> None:
     assert (line.up, line.down, line.program) == ("a", "b", ["ssh", "-v", "host"])
     assert line.rtt_s == pytest.approx(0.04)
     options = line.options()
-    assert (options["--up"], options["--down"]) == ("a", "b")
-    assert options["--queue-up"] == '{ kind = "codel" }'
+    assert (options["up"], options["down"]) == ("a", "b")
+    assert options["queue_up"] == '{ kind = "codel" }'
     # What is not said is mahimahi's default: a queue that never fills.
-    assert options["--queue-down"] == '{ kind = "droptail", limit = "1000000000 bytes" }'
+    assert options["queue_down"] == '{ kind = "droptail", limit = "1000000000 bytes" }'
     pie = ["--downlink-queue=pie", "--downlink-queue-args", "packets=9, qdelay_ref=20"]
     asked = read(["up", "down", *pie, "curl", "--up"])
     assert asked.program == ["curl", "--up"]
     expected = '{ kind = "pie", limit = "9 packets", qdelay_ref = "20 ms" }'
-    assert asked.options()["--queue-down"] == expected
+    assert asked.options()["queue_down"] == expected
     assert read(["a", "b"]).program == []
 
 
@@ -121,6 +121,12 @@ def test_a_wrong_word_of_mahimahi_is_named(words: str, message: str) -> None:
         (["--test", "rpm", "--net", "none"], "--net: found none beside --test"),
         (["--test", "rpm", "--for", "1 s"], '--for: found "1 s"; tests take 3 s or more'),
         (["--attach", "nowhere", "true"], "--attach: no program of nowhere runs"),
+        (["--attach", "nowhere", "--view"], "--view: found one beside --attach, which does not"),
+        (["--attach", "nowhere", "--test", "rpm"], "--attach: found one beside --test"),
+        (["--doctor", "--rate", "3"], "--rate: found one beside --doctor, which does not take it"),
+        (["--doctor", "--for", "3 s"], "--for: found one beside --doctor"),
+        (["--doctor", "--no-ecn"], "--ecn: found one beside --doctor"),
+        (["--doctor", "true"], "program: found one beside --doctor"),
     ],
 )
 def test_wrong_input_is_named(aqmlab: Cli, elsewhere: Path, words: list[str], message: str) -> None:

@@ -6,14 +6,15 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from aqmlab._util.table import Cell, TableModel
 from aqmlab.engine import privileges
 
-__all__ = ["Finding", "State", "findings"]
+__all__ = ["Finding", "State", "findings", "table"]
 
 _LATE_S = 0.001
 """A packet may leave so late; see docs/live.md."""
@@ -76,6 +77,17 @@ def findings() -> Iterator[Finding]:
     yield _processors()
     yield _ping()
     yield _controls()
+
+
+def table(found: Sequence[Finding]) -> TableModel:
+    """The parts of a machine, one a row."""
+    title = "programs behind a queue on this machine"
+    rows = TableModel(title, ["part", "state"], texts=["found"])
+    for finding in found:
+        tone = {State.FINE: "better", State.POOR: "clear", State.MISSING: "worse"}[finding.state]
+        text = f"{finding.found}. Cure: {finding.cure}" if finding.cure else finding.found
+        rows.add_row(finding.name, Cell(finding.state.value, tone), text)
+    return rows
 
 
 def _command(name: str, package: str) -> Finding:

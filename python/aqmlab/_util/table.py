@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from aqmlab._util.words import capital
+
 __all__ = [
     "ON_PAGES",
     "WIDE",
@@ -150,7 +152,7 @@ class TableModel:
     @property
     def caption(self) -> str:
         """The title as a sentence begins."""
-        return self.title[:1].upper() + self.title[1:]
+        return capital(self.title)
 
     @property
     def head(self) -> list[str]:

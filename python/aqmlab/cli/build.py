@@ -36,6 +36,7 @@ import click
 from click.exceptions import NoSuchCommand
 
 import aqmlab
+from aqmlab._util.words import capital
 from aqmlab.errors import AqmlabError
 
 __all__ = [
@@ -203,7 +204,7 @@ def _annotated(declared: Any) -> tuple[Any, Opt]:  # noqa: ANN401 - types
 
 def _sentence(text: str) -> str:
     """What a docstring says of an argument, as the help has it."""
-    return text[:1].upper() + text[1:].replace("``", "")
+    return capital(text.replace("``", ""))
 
 
 def part(
@@ -254,7 +255,7 @@ def part(
 def modes(**others: _Function) -> Callable[[_Function], _Function]:
     """Gives a command other functions, each of which an option of its name chooses.
 
-    Each function has the parameters that it needs. What another one needs is refused beside it::
+    Each function has the parameters that it needs. Parameters of the others are refused beside it::
 
         @modes(doctor=examine)
         def command(program: list[str] | None = None, *, link: LinkOptions) -> None: ...

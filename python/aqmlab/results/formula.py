@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from aqmlab._util.lazy import np, pa, pc
-from aqmlab._util.words import nearest
+from aqmlab._util.words import counted, nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import UNBOUNDED, Bounds
 from aqmlab.results.columns import (
@@ -331,8 +331,9 @@ class _Check:
         if len(node.named) > 1:
             raise AqmlabError(f"{name}: found where twice; join the tests with and")
         if len(given) != function.values:
-            plural = "" if function.values == 1 else "s"
-            raise AqmlabError(f"{name} takes {function.values} value{plural}, found {len(given)}")
+            raise AqmlabError(
+                f"{name} takes {counted(function.values, 'value')}, found {len(given)}"
+            )
         share = given[1] if function.values > 1 else Number(0.0)
         if not isinstance(share, Number) or not 0 <= share.value <= 1:
             raise AqmlabError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
+from aqmlab._util.words import in_sentence
 from aqmlab.results.baseline import Baseline, comparisons
 from aqmlab.results.breakdown import (
     BANDS,
@@ -186,13 +187,13 @@ def _paragraph(group: Group, traffic: str) -> str:
             text += f" ({after})"
         clauses.append(text)
     of_class = "" if traffic == ALL else f" of {traffic}"
-    lost_tail, lost_all = (_percent(_lost(bands[band])) for band in (_TAIL, ALL))
+    lost_tail, lost_all = (f"{100 * _lost(bands[band]):.0f} %" for band in (_TAIL, ALL))
     all_take = in_words(every[_RESPONSE])
     over = f" over {len(group.runs)} seeds" if len(group.runs) > 1 else ""
     who = f"The slowest 10 % of responses{of_class} under {group.label}"
     sentences = [
         f"{who} take {in_words(whole)} on average{over}, all responses {all_take}.",
-        f"The slowest spend {_joined(clauses)}.",
+        f"The slowest spend {in_sentence(clauses)}.",
         named[0].gloss,
         f"{lost_tail} of the slowest and {lost_all} of all wait for at least one lost packet.",
     ]
@@ -254,17 +255,6 @@ def _after(bands: Sequence[Band]) -> str:
         return "dropped for several reasons"
     words = REASONS.get(most, f"dropped: {most.replace('_', ' ')}")
     return words if share > 0.9 else f"mostly {words}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _joined(words: Sequence[str]) -> str:
-    """A list in a sentence."""
-    if len(words) < 3:
-        return " and ".join(words)
-    return f"{', '.join(words[:-1])}, and {words[-1]}"
 
 
 @dataclass(frozen=True)
@@ -385,7 +375,7 @@ def _change_sentence(found: Sequence[Change]) -> str:
     ]
     time = whole.estimate.mean
     said = f"take {in_words(abs(time))} {'longer' if time > 0 else 'less'} under {whole.run}"
-    causes = f": {_joined(clauses)}" if clauses else ""
+    causes = f": {in_sentence(clauses)}" if clauses else ""
     chance = "" if known else f" With {whole.basis} that may be chance."
     return f"{who} {said}{causes}.{chance}"
 

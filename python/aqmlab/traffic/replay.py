@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.files import write_text
+from aqmlab._util.words import counted
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.quantities import FRAME_BITS, loads_text, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario, inline
@@ -259,16 +260,11 @@ def _left_out(report: Mapping[str, Any]) -> Iterator[str]:
     """What of a capture is not replayed."""
     connections = report["connections"]
     for reason, number in report["packets"]["found"].items():
-        yield f"{_counted(number, 'packet')}: {reason}"
+        yield f"{counted(number, 'packet')}: {reason}"
     for reason, number in connections["skipped"].items():
-        yield f"{_counted(number, 'connection')}: {reason}"
+        yield f"{counted(number, 'connection')}: {reason}"
     for reason, number in connections["partial"].items():
-        yield f"what was not captured of {_counted(number, 'connection')}: {reason}"
-
-
-def _counted(number: int, thing: str) -> str:
-    """A number of things in words."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+        yield f"what was not captured of {counted(number, 'connection')}: {reason}"
 
 
 def _scenario_text(

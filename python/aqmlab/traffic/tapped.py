@@ -16,6 +16,7 @@ from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.lazy import np
+from aqmlab._util.words import counted
 from aqmlab.errors import AqmlabError
 from aqmlab.traffic.capture_files import unpacked
 
@@ -155,8 +156,9 @@ def _counted(rows: np.ndarray) -> str:
     connections = len(np.unique(rows[:, 1]))
     opened = len(np.unique(rows[(rows[:, 5] & np.uint64(_SYN)) > 0, 1]))
     answered = len(np.unique(rows[rows[:, 2] == 1, 1]))
-    plural = "" if connections == 1 else "s"
-    return f"{connections:,} connection{plural}, {opened:,} with a SYN, {answered:,} with an answer"
+    return (
+        f"{counted(connections, 'connection')}, {opened:,} with a SYN, {answered:,} with an answer"
+    )
 
 
 def _segments(rows: Sequence[Sequence[int]], origin: int) -> Iterator[_Segment]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
+from aqmlab._util.words import in_sentence
 from aqmlab.results.breakdown import BANDS
 from aqmlab.results.why import in_words, milliseconds
 from aqmlab.traffic.tapped import PARTS, UNKNOWN, Exchange, Tapped
@@ -101,9 +102,7 @@ def paragraphs(tapped: Tapped) -> list[str]:
         if tail.response_s and time >= _WORTH * tail.response_s
     ]
     clauses[:1] = [one.replace(" % ", " % of their time ", 1) for one in clauses[:1]]
-    listed = " and ".join(clauses) if len(clauses) < 3 else (
-        f"{', '.join(clauses[:-1])}, and {clauses[-1]}")  # fmt: skip
-    spent = f" The slowest spend {listed}." if clauses else ""
+    spent = f" The slowest spend {in_sentence(clauses)}." if clauses else ""
     said = (
         f"The slowest 10 % of responses take {in_words(tail.response_s)} on average, all responses "
         f"{in_words(found['all'].response_s)}.{spent}"

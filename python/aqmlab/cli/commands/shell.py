@@ -37,7 +37,7 @@ def _doctor(*, doctor: bool) -> None:  # noqa: ARG001 - it chooses this function
 
 
 def _attach(program: list[str] | None = None, *, attach: Path) -> None:
-    """A program beside another one.
+    """A program over the link of a running program.
 
     Options:
         attach (DIR): Run the program in the network and over the link of another program that is

@@ -19,7 +19,7 @@ from aqmlab._util.console import folded
 from aqmlab.errors import AqmlabError
 from aqmlab.shell.link import Link, Span
 from aqmlab.shell.mahimahi import read
-from aqmlab.shell.program import Outcome
+from aqmlab.shell.program import ProgramOutcome
 from aqmlab.shell.tables import series_table
 from aqmlab.shell.tests import BuiltIn, LinkTest, responsiveness
 from aqmlab.shell.users import users_of
@@ -37,11 +37,11 @@ def shell(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def outcome(run: Run, took_s: float, *reasons: str) -> Outcome:
+def outcome(run: Run, took_s: float, *reasons: str) -> ProgramOutcome:
     """What became of a program that took so long, invalid for these reasons."""
     program = {"time_s": took_s, "controls": {"forward": "cubic", "reverse": "cubic"}}
     live = {"reasons": reasons, "program": program}
-    return Outcome(replace(run, summary={**run.summary, "live": live}), 0)
+    return ProgramOutcome(replace(run, summary={**run.summary, "live": live}), 0)
 
 
 def test_a_table_of_queues_has_the_means_of_valid_runs(small: Path) -> None:

@@ -98,7 +98,7 @@ MODULES = {
 SHOWN = {"results/tables.py", "cards/page.py"}
 """Modules that print stars, each beside a difference that is clear."""
 PATTERNS = {
-    *("cards/renew_worst.py", "cli/commands/store.py", "engine/store.py", "engine/taking.py"),
+    *("cards/renew_worst.py", "cli/commands/store.py", "engine/store.py", "engine/intake.py"),
     *("engine/workspace.py", "papers/paper.py", "papers/reproduce.py", "papers/rule.py"),
     *("validation/card_rows.py", "validation/disciplines.py", "validation/live.py"),
     *("validation/peers.py", "validation/kernel/scripts.py", "results/recorded.py"),

@@ -371,7 +371,7 @@ def _declared(one: inspect.Parameter, how: str, meaning: str) -> Opt:
     return kind(" ".join(words[len(names) :]), meaning, *names)
 
 
-class _Words(click.Choice[Any]):
+class _Choices(click.Choice[Any]):
     """One of some words, or the member of an enumeration that has it as its value."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -433,9 +433,9 @@ def _type(kind: Any, opt: Opt) -> click.ParamType[Any]:  # noqa: ANN401 - a type
     """What reads the values of a type."""
     parts = get_args(kind)
     if get_origin(kind) is Literal:
-        return _Words({word: word for word in parts})
+        return _Choices({word: word for word in parts})
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return _Words({member.value: member for member in kind})
+        return _Choices({member.value: member for member in kind})
     if kind in (int, float):
         return _Number(kind, *opt.bounds)
     if kind is Path or any(get_origin(one) is os.PathLike for one in parts):
@@ -497,7 +497,7 @@ class _Parameter(click.Parameter):
     @property
     def choices(self) -> str:
         """The choices, as the help names them; empty: there are none."""
-        return f"<{'|'.join(self.type.values)}>" if isinstance(self.type, _Words) else ""
+        return f"<{'|'.join(self.type.values)}>" if isinstance(self.type, _Choices) else ""
 
     @property
     def meaning(self) -> str:

@@ -32,8 +32,8 @@ from aqmlab.shell.program import (
     LONGEST_S,
     LONGEST_WARM_UP_S,
     Net,
-    Outcome,
     Program,
+    ProgramOutcome,
     Tcp,
     Tick,
     check_control,
@@ -242,7 +242,7 @@ def made(
     say_lines(subject.hello(runs[0].link, len(runs)))
     say_lines(notes({planned.name: planned.scenario for planned in runs}))
 
-    def run(planned: _Planned) -> Outcome:
+    def run(planned: _Planned) -> ProgramOutcome:
         watched = _watch(planned.link, view=options.view)
         scenario, place, link = planned.scenario, planned.place, planned.link
         if subject.test is None:
@@ -285,12 +285,12 @@ def _planned(
 
 def _series(
     runs: Sequence[_Planned],
-    run: Callable[[_Planned], Outcome],
+    run: Callable[[_Planned], ProgramOutcome],
     target: Path,
     subject: Subject,
 ) -> int:
     """Runs a program several times; the first exit status that is not 0. A signal ends it."""
-    series: dict[str, list[Outcome]] = {}
+    series: dict[str, list[ProgramOutcome]] = {}
     status = 0
     for count, planned in enumerate(runs, 1):
         outcome = run(planned)

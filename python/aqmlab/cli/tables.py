@@ -15,7 +15,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.tables import one_run
 
 if TYPE_CHECKING:
-    from aqmlab.papers.reproduction import Line
+    from aqmlab.papers.reproduction import ScoreLine
 
 __all__ = [
     "apart",
@@ -109,7 +109,7 @@ def apart(found: Sequence[TableModel]) -> list[str | TableModel]:
     return parts
 
 
-def score_table(lines: Sequence[Line], *, of_papers: bool, scored: bool) -> TableModel:
+def score_table(lines: Sequence[ScoreLine], *, of_papers: bool, scored: bool) -> TableModel:
     """How many published cells, and claims, were met: of each table, or of each paper."""
     numbers = ["cells within", *(["claims hold"] if of_papers else [])]
     table = TableModel("", ["paper" if of_papers else "table"], numbers, ["what"])

@@ -27,8 +27,8 @@ from aqmlab.results.metrics import ALL
 from aqmlab.results.statistics import Estimate, independent_difference, paired_difference
 
 __all__ = [
-    "Change",
     "Reason",
+    "TimeChange",
     "band_table",
     "change_sentences",
     "changes",
@@ -258,7 +258,7 @@ def _after(bands: Sequence[Band]) -> str:
 
 
 @dataclass(frozen=True)
-class Change:
+class TimeChange:
     """A part of a group's response times minus that of its baseline."""
 
     run: str
@@ -292,7 +292,7 @@ class Change:
 
 def changes(
     groups: Sequence[Group], baseline: Baseline = None, traffic: str | None = None
-) -> list[Change]:
+) -> list[TimeChange]:
     """Differences of each part between groups and the baseline of their scenario.
 
     Groups with the same users are compared seed by seed.
@@ -312,7 +312,7 @@ def changes(
     ]
 
 
-def _changes(first: Group, other: Group, traffic: str, band: str) -> list[Change]:
+def _changes(first: Group, other: Group, traffic: str, band: str) -> list[TimeChange]:
     """Differences in a band."""
     pairs = pairs_of(first, other)
     if len(pairs) == 1 < max(len(first.runs), len(other.runs)):
@@ -335,7 +335,7 @@ def _changes(first: Group, other: Group, traffic: str, band: str) -> list[Change
         before, after = ([one.get(key, 0.0) for one in side] for side in times)
         difference = compute(before, after, bounds=(0.0, math.inf))
         found.append(
-            Change(
+            TimeChange(
                 *(other.label, first.label, traffic, band, key, difference, basis),
                 first.first.scenario,
             )
@@ -343,7 +343,7 @@ def _changes(first: Group, other: Group, traffic: str, band: str) -> list[Change
     return found
 
 
-def change_sentences(found: Sequence[Change]) -> list[str]:
+def change_sentences(found: Sequence[TimeChange]) -> list[str]:
     """How the slowest responses of each group and class change, a sentence each."""
     tail = [one for one in found if one.band == _TAIL]
     places = dict.fromkeys((one.run, one.baseline, one.traffic) for one in tail)
@@ -353,7 +353,7 @@ def change_sentences(found: Sequence[Change]) -> list[str]:
     ]
 
 
-def _change_sentence(found: Sequence[Change]) -> str:
+def _change_sentence(found: Sequence[TimeChange]) -> str:
     """What becomes of a group's slowest responses, and what they wait for instead."""
     [whole] = [one for one in found if one.part == _RESPONSE]
     known = not math.isnan(whole.estimate.low)
@@ -380,7 +380,7 @@ def _change_sentence(found: Sequence[Change]) -> str:
     return f"{who} {said}{causes}.{chance}"
 
 
-def changes_tables(found: Sequence[Change], band: str) -> list[TableModel]:
+def changes_tables(found: Sequence[TimeChange], band: str) -> list[TableModel]:
     """Differences in a band, in milliseconds: a table for each baseline and class."""
     tables = []
     chosen = [one for one in found if one.band == band]
@@ -390,7 +390,9 @@ def changes_tables(found: Sequence[Change], band: str) -> list[TableModel]:
     return tables
 
 
-def _changes_table(found: Sequence[Change], baseline: str, traffic: str, band: str) -> TableModel:
+def _changes_table(
+    found: Sequence[TimeChange], baseline: str, traffic: str, band: str
+) -> TableModel:
     """Differences of some groups to one."""
     runs = list(dict.fromkeys(one.run for one in found))
     by_run = {run: {one.part: one.estimate for one in found if one.run == run} for run in runs}
@@ -426,7 +428,7 @@ def _changes_table(found: Sequence[Change], baseline: str, traffic: str, band: s
 
 
 def content(
-    groups: Sequence[Group], found: Sequence[Change], traffic: str | None = None
+    groups: Sequence[Group], found: Sequence[TimeChange], traffic: str | None = None
 ) -> dict[str, Any]:
     """Everything as JSON."""
     runs = [(group.label, run) for group in groups for run in group.runs]

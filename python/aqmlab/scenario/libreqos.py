@@ -19,7 +19,7 @@ from typing import Any
 
 from aqmlab._util.words import several
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.access import Access, Node, Plan, Speed
+from aqmlab.scenario.access import Access, Node, Speed, SubscriberPlan
 
 __all__ = ["read_access"]
 
@@ -98,7 +98,7 @@ def read_access(
         key = (circuit.parent, circuit.least, circuit.most, circuit.leaves, circuit.devices)
         groups[key].append(circuit)
     plans = tuple(
-        Plan(
+        SubscriberPlan(
             f"plan-{number}",
             None if it.parent is None else called[it.parent],
             len(group),

@@ -26,10 +26,10 @@ from aqmlab.shell.link import FileLink, Link
 __all__ = [
     "LONGEST_S",
     "LONGEST_WARM_UP_S",
+    "LinkState",
     "Net",
-    "Outcome",
     "Program",
-    "Seen",
+    "ProgramOutcome",
     "Tcp",
     "Tick",
     "check_control",
@@ -62,10 +62,10 @@ class Net(str, Enum):
 
 
 _Shown = tuple[float, int, int, int, int, float, float]
-"""What the engine shows of a direction: the fields of :class:`Seen`."""
+"""What the engine shows of a direction: the fields of :class:`LinkState`."""
 
 
-class Seen(NamedTuple):
+class LinkState(NamedTuple):
     """What a direction of a link is doing at some moment, and did since the start."""
 
     at_s: float = 0.0
@@ -112,7 +112,7 @@ def check_control(option: str, name: str | None) -> str | None:
     return name
 
 
-Tick = Callable[[float, tuple[Seen, Seen]], object]
+Tick = Callable[[float, tuple[LinkState, LinkState]], object]
 """Called now and then with the seconds that have passed, and what both directions are doing."""
 
 
@@ -128,7 +128,7 @@ class Program(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProgramOutcome:
     """What became of a program."""
 
     run: Run
@@ -153,7 +153,7 @@ def run_program(
     tcp: Tcp,
     watched: Callable[[Path], AbstractContextManager[Tick]],
     results: Callable[[Path], Mapping[str, object]] | None = None,
-) -> Outcome:
+) -> ProgramOutcome:
     """Runs a program behind a link and writes a run directory.
 
     Args:
@@ -176,7 +176,7 @@ def run_program(
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), time.process_time()
 
         def tell(passed_s: float, down: _Shown, up: _Shown) -> int:
-            tick(passed_s, (Seen(*down), Seen(*up)))
+            tick(passed_s, (LinkState(*down), LinkState(*up)))
             return signals.next()
 
         try:
@@ -208,7 +208,7 @@ def run_program(
             program=named,
             queue=link.asked,
         )
-    return Outcome(run, status, signals.seen > 0)
+    return ProgramOutcome(run, status, signals.seen > 0)
 
 
 def _environment(target: Path) -> list[bytes]:

@@ -20,7 +20,7 @@ from aqmlab.scenario.scenario import Scenario, inline
 from aqmlab.traffic.capture_files import notes_in_words, unpacked
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import example
-from aqmlab.traffic.rates import Arrivals, Shares, rates, shares
+from aqmlab.traffic.rates import Arrivals, PassedShares, rates, shares
 from aqmlab.traffic.segments import read_segments
 from aqmlab.traffic.tapped import read_exchanges
 from aqmlab.traffic.uploads import part_uploads
@@ -175,7 +175,7 @@ def _refuse_long(capture: Path, seconds: float) -> None:
         )
 
 
-def _load(passed: Shares) -> str:
+def _load(passed: PassedShares) -> str:
     """What passed in each direction, in words."""
     return (
         f"captured: {loads_text(*passed.loads_bps)} on average; "
@@ -198,7 +198,7 @@ def _own_times(capture: Path) -> Iterator[str]:
         )
 
 
-def _background(passed: Shares) -> Iterator[str]:
+def _background(passed: PassedShares) -> Iterator[str]:
     """What is not TCP, as a constant load that answers nothing."""
     if 1 - passed.judged < _WORTH:
         return

@@ -11,7 +11,7 @@ from aqmlab._util.table import Bar, Cell, TableModel
 from aqmlab._util.words import in_sentence
 from aqmlab.results.breakdown import BANDS
 from aqmlab.results.why import in_words, milliseconds
-from aqmlab.traffic.tapped import PARTS, UNKNOWN, Exchange, Tapped
+from aqmlab.traffic.tapped import PARTS, UNKNOWN, Tapped, TappedExchange
 
 __all__ = ["TappedBand", "band_table", "bands", "content", "paragraphs"]
 
@@ -53,14 +53,14 @@ class TappedBand:
         }
 
 
-def bands(exchanges: Sequence[Exchange]) -> dict[str, TappedBand]:
+def bands(exchanges: Sequence[TappedExchange]) -> dict[str, TappedBand]:
     """Means of all exchanges and of the slowest ones, as the breakdown of a run has them."""
     ranked = sorted(exchanges, key=lambda one: -one.response_s)
     return {name: _band(ranked[: math.ceil(share * len(ranked))])
             for name, share in _SHARES.items()}  # fmt: skip
 
 
-def _band(chosen: Sequence[Exchange]) -> TappedBand:
+def _band(chosen: Sequence[TappedExchange]) -> TappedBand:
     count = len(chosen)
     return TappedBand(
         count,

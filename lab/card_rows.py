@@ -27,7 +27,7 @@ from aqmlab._util.fields import toml_table
 from aqmlab._util.files import write_text
 from aqmlab._util.markup import markdown
 from aqmlab.cards.candidates import DROPTAIL, named
-from aqmlab.cards.generator import Cell, cells, scenario_of
+from aqmlab.cards.generator import SuiteCell, cells, scenario_of
 from aqmlab.cards.measures import values
 from aqmlab.cards.scoring import LOGS, matters
 from aqmlab.cards.suites import Measure, measures, rows
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _compare(options.worlds, options.out)
 
 
-def load() -> tuple[dict[str, Cell], dict[str, World]]:
+def load() -> tuple[dict[str, SuiteCell], dict[str, World]]:
     """The settings of the tests, and the worlds, by name."""
     content = toml_table(FILE, "settings")
     by_id = {row.id: row for row in rows("card")}
@@ -166,7 +166,7 @@ def _compare(names: Sequence[str], folder: Path) -> int:
     return 0 if all(10 * same >= 9 * counted for same, counted in scores) else 1
 
 
-def _differences(world: World, tests: Mapping[str, Cell], folder: Path) -> list[Difference]:
+def _differences(world: World, tests: Mapping[str, SuiteCell], folder: Path) -> list[Difference]:
     """Every test with every queue of a world."""
     if world.name == "ns-3":
         ns3.prepare(folder / "programs")
@@ -189,7 +189,7 @@ def _measure(test: str) -> Measure:
 
 
 def _both(
-    world: World, cell: Cell, queue: str, measure: Measure, folder: Path
+    world: World, cell: SuiteCell, queue: str, measure: Measure, folder: Path
 ) -> list[tuple[float, float | None]]:
     """The number here and in the world, for each seed."""
     scenario = scenario_of(cell, named(queue)).with_overrides(
@@ -229,7 +229,7 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def _live(
-    scenario: Scenario, cell: Cell, queue: str, seed: int, measure: Measure, folder: Path
+    scenario: Scenario, cell: SuiteCell, queue: str, seed: int, measure: Measure, folder: Path
 ) -> float | None:
     """The number on the live bed; None if no run was valid."""
     case = Case(f"{cell.row.id}-{queue}", cell.row.scenario, scenario, (seed,), {})

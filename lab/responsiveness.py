@@ -23,7 +23,7 @@ from aqmlab._util.console import Progress
 from aqmlab._util.files import write_text
 from aqmlab.cards.campaign import Role, batch_of, jobs_in, make
 from aqmlab.cards.candidates import named
-from aqmlab.cards.generator import Cell, cells
+from aqmlab.cards.generator import SuiteCell, cells
 from aqmlab.cards.leaderboard import entries
 from aqmlab.cards.measures import overview
 from aqmlab.cards.suites import rows
@@ -103,7 +103,7 @@ def _measured(seeds: Sequence[int], store: Store, jobs: int | None) -> list[dict
     ]
 
 
-def _taken(run: Run, cell: Cell) -> dict[str, float]:
+def _taken(run: Run, cell: SuiteCell) -> dict[str, float]:
     """What is taken of a run: of a responsiveness test what it sees, else what users feel."""
     if "probes" in run.summary["flows"]:
         link = run.summary["links"]["bottleneck"]

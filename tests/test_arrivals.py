@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab.traffic.arrivals import Arrivals, arrivals
+from aqmlab.traffic.arrivals import InterfaceArrivals, arrivals
 from aqmlab.traffic.describe import Memory, memory
 from conftest import Cli
 
@@ -71,7 +71,7 @@ rtt = {{ kind = "uniform", min = "10 ms", max = "150 ms" }}
 """
 
 
-def captured(aqmlab: Cli, text: str) -> list[Arrivals]:
+def captured(aqmlab: Cli, text: str) -> list[InterfaceArrivals]:
     """What arrived in each direction during a run."""
     Path("arrivals.toml").write_text(text)
     answer = aqmlab("run", "arrivals.toml", "--out", "run", "--json")

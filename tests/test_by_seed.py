@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.papers.calibration import NEAR, Case, Line, calibrate, cases_of, solved
+from aqmlab.papers.calibration import (
+    NEAR,
+    CalibrationCase,
+    CalibrationLine,
+    calibrate,
+    cases_of,
+    solved,
+)
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.reproduce import reproduce
@@ -234,13 +241,13 @@ def test_what_the_file_holds_is_not_found_again(
     paper = Paper.load(str(folder))
     first, _ = calibrate(paper, [3], file)
     tried: list[int] = []
-    line = Case.line
+    line = CalibrationCase.line
 
-    def counted(case: Case, rates: Mapping[str, float]) -> Line:
+    def counted(case: CalibrationCase, rates: Mapping[str, float]) -> CalibrationLine:
         tried.append(case.seed)
         return line(case, rates)
 
-    monkeypatch.setattr(Case, "line", counted)
+    monkeypatch.setattr(CalibrationCase, "line", counted)
     both, failed = calibrate(paper, [3, 4], file)
     assert (set(tried), failed) == ({4}, {})
     assert [row["seed"] for row in both] == ["3", "3", "4", "4"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 from aqmlab.cards.gates import CONTROL_GATES, GATES, gates
-from aqmlab.cards.numbers import Number, Numbers
+from aqmlab.cards.numbers import CardNumber, Numbers
 from aqmlab.cards.scoring import SOLO, Test, areas, grade, overall, scored_controls, scored_tests
 from aqmlab.cards.suites import Measure
 from aqmlab.results.statistics import estimate
@@ -19,17 +19,17 @@ Values = Mapping[str, Sequence[float]]
 def made(measure: Measure, numbers: Values, cell: str = "t") -> Numbers:
     """The numbers of a measure: values by queue, one for each seed."""
     found = [
-        Number(measure.test, cell, queue, seed, measure.measure, float(value))
+        CardNumber(measure.test, cell, queue, seed, measure.measure, float(value))
         for queue, values in numbers.items()
         for seed, value in enumerate(values, 1)
     ]
-    return dict(zip(Number._fields, zip(*found, strict=True), strict=True))
+    return dict(zip(CardNumber._fields, zip(*found, strict=True), strict=True))
 
 
 def together(parts: Iterable[Numbers]) -> Numbers:
     """All rows of some tables."""
     tables = [*parts]
-    return {name: [one for part in tables for one in part[name]] for name in Number._fields}
+    return {name: [one for part in tables for one in part[name]] for name in CardNumber._fields}
 
 
 def of(letter: str, unit: str = "ms", name: str = "wait") -> Measure:

@@ -15,7 +15,7 @@ from aqmlab import figures, plugins
 from aqmlab._util.expressions import Expression
 from aqmlab.cards import case_files
 from aqmlab.cards.candidates import candidate, control
-from aqmlab.cards.cases import Case, Shown, are_cases, judged, numbers
+from aqmlab.cards.cases import CaseOutcome, Shown, are_cases, judged, numbers
 from aqmlab.cards.generator import cells, scenario_of
 from aqmlab.cards.suites import chosen, rows
 from conftest import ROOT, Cli
@@ -25,7 +25,7 @@ SUITES = ("control-cases", "bbr-draft")
 
 def run_cases(
     name: str, only: Sequence[str], store: Path, suite: str = "control-cases"
-) -> dict[str, Case]:
+) -> dict[str, CaseOutcome]:
     """Some cases with a control."""
     found = chosen(rows(suite), only)
     made = judged(found, candidate("droptail"), control(name), store=store)
@@ -103,7 +103,7 @@ def test_one_setting_that_fails_makes_the_row_fail() -> None:
     row = replace(rows("control-cases")[0])
 
     def verdict(*found: bool | None) -> str:
-        return Case(row, [Shown("", 1, {}, holds) for holds in found]).verdict
+        return CaseOutcome(row, [Shown("", 1, {}, holds) for holds in found]).verdict
 
     assert verdict(True, True) == "holds"
     assert verdict(True, False) == "fails"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import causes
-from aqmlab.papers.claim import Cause, Claim, Claims
+from aqmlab.papers.claim import Claim, ClaimCause, Claims
 from aqmlab.papers.judge import Judged
 from aqmlab.papers.names import names
 from aqmlab.papers.paper import Paper
@@ -66,7 +66,7 @@ def test_rows_behind_a_failure_are_those_whose_printed_numbers_undo_it(
 def test_states_count_claims_that_fail_and_those_without_a_cause() -> None:
     source = Paper.load("synctcp2005")
     one, other, third = source.claims.entries[:3]
-    cause = Cause((one.id, third.id), "print", "two sentences")
+    cause = ClaimCause((one.id, third.id), "print", "two sentences")
     with_cause = Paper(**{**vars(source), "claims": Claims(causes=(cause,))})
     judged = [Judged(one, "fails", ""), Judged(other, "fails", ""), Judged(third, "holds", "")]
     assert causes.by_cause(with_cause, judged) == [(cause, [one.id])]
@@ -75,10 +75,10 @@ def test_states_count_claims_that_fail_and_those_without_a_cause() -> None:
 
 def test_a_cause_has_a_known_state_and_claims_that_are_there_once() -> None:
     file = Path("claims.toml")
-    cause = Cause.read(SPEC, file)
-    assert cause == Cause(("X1",), "open", "nobody knows")
+    cause = ClaimCause.read(SPEC, file)
+    assert cause == ClaimCause(("X1",), "open", "nobody knows")
     with pytest.raises(AqmlabError, match="found state 'guess'; expected one of shown, print"):
-        Cause.read({**SPEC, "state": "guess"}, file)
+        ClaimCause.read({**SPEC, "state": "guess"}, file)
     claim = Claim("X1", "ordering", "x", "agrees")
     with pytest.raises(AqmlabError, match="causes: found X1, which is none of its claims"):
         Claims(file, causes=(cause,))._checked()

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +14,11 @@ import aqmlab as package
 import click
 import pytest
 from aqmlab.cli import commands
-from aqmlab.cli.build import Either, Group, made
+from aqmlab.cli.build import Either, Group, made, modes
 from aqmlab.cli.loading import load, names
 from aqmlab.cli.options import Json
 from aqmlab.cli.reference import PAGE, page
+from aqmlab.errors import AqmlabError
 from conftest import ROOT, SMALL, Cli
 
 TOY = '''"""A toy."""
@@ -82,6 +84,42 @@ def test_a_docstring_declares_no_other_options() -> None:
 
     with pytest.raises(TypeError, match=r"^loud: described, but no parameters"):
         made(command, "say")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loudness:
+    """How loudly.
+
+    Options:
+        loud (--loud): Whether loudly.
+        times (N): How often.
+    """
+
+    loud: bool = False
+    times: int = 1
+
+
+def test_modes_take_their_own_options_and_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    def count(*, count: int) -> None:
+        """Options:
+        count (N): Count up to N.
+        """
+        print("counted", count)  # noqa: T201
+
+    @modes(count=count)
+    def command(word: str = "", *, how: Loudness) -> None:
+        """Say a word."""
+        print(word, how.loud, how.times)  # noqa: T201
+
+    built = made(command, "say")
+    assert [one.name for one in built.params] == ["word", "loud", "times", "count"]
+    assert built.params[1].opt.help == "Whether loudly."
+    built.main(["--loud", "a"], standalone_mode=False)
+    built.main(["--count", "3"], standalone_mode=False)
+    assert capsys.readouterr().out.splitlines() == ["a True 1", "counted 3"]
+    for words, name in ((["--times", "2"], "--times"), (["a"], "word")):
+        with pytest.raises(AqmlabError, match=f"^{name}: found one beside --count, which"):
+            built.main(["--count", "3", *words], standalone_mode=False)
 
 
 def test_every_argument_and_option_is_explained() -> None:

@@ -15,7 +15,7 @@ from aqmlab.cards import draw, page, scoring, sealed
 from aqmlab.cards.candidates import candidate
 from aqmlab.cards.card import Card
 from aqmlab.cards.findings import FAIL, NOTE, ORDER, WARN, findings
-from aqmlab.cards.sealed import Sealed, Setting
+from aqmlab.cards.sealed import Sealed, SealedSetting
 from aqmlab.cards.suites import Measure
 from conftest import Cli
 
@@ -129,7 +129,9 @@ def test_sealed_scores_are_those_of_the_card() -> None:
     assert sealed.score(0.02, 0.1, [0.02, 0.02]) == 1
     assert sealed.score(math.nan, 0.1, [0.02]) == -1
     assert sealed.score(0.02, 0.1, [0.099]) is None
-    twice = Sealed("ab", [Setting("one", 0.02, 0.1, [0.02]), Setting("two", math.nan, 0.1, [0.02])])
+    twice = Sealed(
+        "ab", [SealedSetting("one", 0.02, 0.1, [0.02]), SealedSetting("two", math.nan, 0.1, [0.02])]
+    )
     assert twice.mean == 0
     assert Sealed.from_json(twice.to_json()).mean == 0
 

@@ -302,7 +302,7 @@ def test_who_leaves_in_the_middle_leaves_nothing(elsewhere: Path) -> None:
 
 
 def test_the_kinds_of_the_option_are_those_of_the_links() -> None:
-    assert [kind.value for kind in init._Kind] == list(LINKS)
+    assert [kind.value for kind in init._StarterKind] == list(LINKS)
 
 
 def test_the_shipped_office_is_what_init_writes(

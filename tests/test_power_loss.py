@@ -43,9 +43,9 @@ import sys
 from pathlib import Path
 
 import aqmlab
-from aqmlab.engine.group import Group
+from aqmlab.engine.commit import RunCommit
 
-take = Group._taken
+take = RunCommit._taken
 
 
 def reported(self, key):
@@ -54,7 +54,7 @@ def reported(self, key):
     return take(self, key)
 
 
-Group._taken = reported
+RunCommit._taken = reported
 for name in ("first", "second"):
     aqmlab.sweep(Path("..") / f"{name}.toml", jobs=2, out="sweep", store="store", progress=False)
     with open("reported", "a") as file:

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 from aqmlab import Run, Scenario
-from aqmlab.cli.shell_notes import ways_out
-from aqmlab.engine.shell import FileLink, Link, Span, trace_rate_bps
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rate
+from aqmlab.shell.link import FileLink, Link, Span, trace_rate_bps
+from aqmlab.shell.notes import ways_out
 from conftest import ROOT, Cli
 from test_live import IN_NAMESPACE, WITHOUT_RIGHTS, as_nobody, holders, live, namespaces, own_folder
 

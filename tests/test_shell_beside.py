@@ -16,12 +16,13 @@ import aqmlab
 import pytest
 from aqmlab import Run
 from aqmlab._util.console import folded
-from aqmlab.cli.shell_mahimahi import read
-from aqmlab.cli.shell_tables import series_table
-from aqmlab.engine.shell import Link, Outcome, Span
-from aqmlab.engine.shell_tests import BuiltIn, LinkTest, responsiveness
-from aqmlab.engine.shell_users import users_of
 from aqmlab.errors import AqmlabError
+from aqmlab.shell.link import Link, Span
+from aqmlab.shell.mahimahi import read
+from aqmlab.shell.program import ProgramOutcome
+from aqmlab.shell.tables import series_table
+from aqmlab.shell.tests import BuiltIn, LinkTest, responsiveness
+from aqmlab.shell.users import users_of
 from conftest import ROOT, Cli
 from test_live import live
 
@@ -36,11 +37,11 @@ def shell(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def outcome(run: Run, took_s: float, *reasons: str) -> Outcome:
+def outcome(run: Run, took_s: float, *reasons: str) -> ProgramOutcome:
     """What became of a program that took so long, invalid for these reasons."""
     program = {"time_s": took_s, "controls": {"forward": "cubic", "reverse": "cubic"}}
     live = {"reasons": reasons, "program": program}
-    return Outcome(replace(run, summary={**run.summary, "live": live}), 0)
+    return ProgramOutcome(replace(run, summary={**run.summary, "live": live}), 0)
 
 
 def test_a_table_of_queues_has_the_means_of_valid_runs(small: Path) -> None:
@@ -81,15 +82,15 @@ def test_mahimahis_words_are_options() -> None:
     assert (line.up, line.down, line.program) == ("a", "b", ["ssh", "-v", "host"])
     assert line.rtt_s == pytest.approx(0.04)
     options = line.options()
-    assert (options["--up"], options["--down"]) == ("a", "b")
-    assert options["--queue-up"] == '{ kind = "codel" }'
+    assert (options["up"], options["down"]) == ("a", "b")
+    assert options["queue_up"] == '{ kind = "codel" }'
     # What is not said is mahimahi's default: a queue that never fills.
-    assert options["--queue-down"] == '{ kind = "droptail", limit = "1000000000 bytes" }'
+    assert options["queue_down"] == '{ kind = "droptail", limit = "1000000000 bytes" }'
     pie = ["--downlink-queue=pie", "--downlink-queue-args", "packets=9, qdelay_ref=20"]
     asked = read(["up", "down", *pie, "curl", "--up"])
     assert asked.program == ["curl", "--up"]
     expected = '{ kind = "pie", limit = "9 packets", qdelay_ref = "20 ms" }'
-    assert asked.options()["--queue-down"] == expected
+    assert asked.options()["queue_down"] == expected
     assert read(["a", "b"]).program == []
 
 
@@ -120,6 +121,12 @@ def test_a_wrong_word_of_mahimahi_is_named(words: str, message: str) -> None:
         (["--test", "rpm", "--net", "none"], "--net: found none beside --test"),
         (["--test", "rpm", "--for", "1 s"], '--for: found "1 s"; tests take 3 s or more'),
         (["--attach", "nowhere", "true"], "--attach: no program of nowhere runs"),
+        (["--attach", "nowhere", "--view"], "--view: found one beside --attach, which does not"),
+        (["--attach", "nowhere", "--test", "rpm"], "--attach: found one beside --test"),
+        (["--doctor", "--rate", "3"], "--rate: found one beside --doctor, which does not take it"),
+        (["--doctor", "--for", "3 s"], "--for: found one beside --doctor"),
+        (["--doctor", "--no-ecn"], "--ecn: found one beside --doctor"),
+        (["--doctor", "true"], "program: found one beside --doctor"),
     ],
 )
 def test_wrong_input_is_named(aqmlab: Cli, elsewhere: Path, words: list[str], message: str) -> None:

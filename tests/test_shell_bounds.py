@@ -14,7 +14,7 @@ from typing import Any
 import aqmlab
 import pytest
 from aqmlab import Run, _native
-from aqmlab.engine.shell import Link, Span
+from aqmlab.shell.link import Link, Span
 from test_live import FULL, full, live
 from test_shell import SHELL
 

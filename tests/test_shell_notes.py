@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aqmlab.cli.shell_notes import idle_users, notes, refusals, trust, ways_out
-from aqmlab.engine.shell import Link, Span
+from aqmlab.shell.link import Link, Span
+from aqmlab.shell.notes import idle_users, notes, refusals, trust, ways_out
 
 FLOWS = {
     "count": 0,

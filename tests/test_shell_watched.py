@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aqmlab import Run
-from aqmlab.cli.shell_view import View
-from aqmlab.engine.shell import Seen
+from aqmlab.shell.program import LinkState
+from aqmlab.shell.view import View
 from rich.cells import cell_len
 from rich.console import Console
 from test_live import live
@@ -26,12 +26,12 @@ SHELL = [sys.executable, "-m", "aqmlab", "shell", "--out", "run"]
 PATIENCE_S = 60.0
 
 
-def seconds(count: int) -> Iterator[tuple[float, tuple[Seen, Seen]]]:
+def seconds(count: int) -> Iterator[tuple[float, tuple[LinkState, LinkState]]]:
     """A link of 10 Mbit/s down that is half full, and of 1 Mbit/s up with a long queue."""
     for step in range(10 * count + 1):
         at = step / 10
-        down = Seen(at, int(at * 625_000), 0, 0, 1, 0.0012, 10e6)
-        yield at, (down, Seen(at, int(at * 125_000), 12 * step, step, 250, 0.9, 1e6))
+        down = LinkState(at, int(at * 625_000), 0, 0, 1, 0.0012, 10e6)
+        yield at, (down, LinkState(at, int(at * 125_000), 12 * step, step, 250, 0.9, 1e6))
 
 
 def test_a_view_fits_into_80_columns() -> None:

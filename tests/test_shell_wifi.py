@@ -14,10 +14,10 @@ from typing import Any
 import aqmlab as library
 import pytest
 from aqmlab import Run, Scenario
-from aqmlab.engine.shell import FileLink, Link, Span
-from aqmlab.engine.shell_users import users_of
-from aqmlab.engine.shell_wifi import ShellWifi
 from aqmlab.errors import AqmlabError
+from aqmlab.shell.link import FileLink, Link, Span
+from aqmlab.shell.users import users_of
+from aqmlab.shell.wifi import ShellWifi
 from conftest import ROOT, Cli
 from test_live import live
 

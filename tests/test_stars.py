@@ -99,7 +99,7 @@ MODULES = {
 SHOWN = {"results/tables.py", "cards/page.py"}
 """Modules that print stars, each beside a difference that is clear."""
 PATTERNS = {
-    *("cards/renew_worst.py", "cli/commands/store.py", "engine/store.py", "engine/taking.py"),
+    *("cards/renew_worst.py", "cli/commands/store.py", "engine/store.py", "engine/intake.py"),
     *("engine/workspace.py", "papers/paper.py", "papers/reproduce.py", "papers/rule.py"),
     *("lab/card_rows.py", "lab/disciplines/validate.py", "lab/live/compare.py"),
     *(

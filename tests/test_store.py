@@ -15,8 +15,8 @@ from pathlib import Path
 import aqmlab as package
 import power
 import pytest
-from aqmlab.engine import parallel, schedulers, taking
-from aqmlab.engine.group import Done, Group
+from aqmlab.engine import intake, parallel, schedulers
+from aqmlab.engine.commit import Done, RunCommit
 from aqmlab.engine.store import Store
 from aqmlab.engine.workspace import RUNS
 from aqmlab.errors import DamagedRunError, DamagedRunWarning, RunError
@@ -327,15 +327,15 @@ def test_runs_of_a_group_are_synced_before_they_have_their_names(
 ) -> None:
     acts: list[str] = []
     path = next(Store(finished / "store").runs())
-    monkeypatch.setattr(taking, "filesystem_synced", lambda _: acts.append("sync"))
+    monkeypatch.setattr(intake, "filesystem_synced", lambda _: acts.append("sync"))
 
     def rename(path: Path, target: Path) -> None:
         acts.append("rename")
         path.rename(target)
 
-    monkeypatch.setattr(taking, "renamed", rename)
+    monkeypatch.setattr(intake, "renamed", rename)
     store = Store(tmp_path / "store")
-    with Group(store, lambda run: run.seed) as group:
+    with RunCommit(store, lambda run: run.seed) as group:
         shutil.copytree(path, group.place(path.name))
         group.add(path.name)
         group.add("missing")
@@ -351,7 +351,7 @@ def test_what_is_known_of_a_run_is_not_read_again(finished: Path, tmp_path: Path
     def take(_: package.Run) -> str:
         raise AssertionError("a run was opened")
 
-    with Group(Store(tmp_path / "store"), take) as group:
+    with RunCommit(Store(tmp_path / "store"), take) as group:
         shutil.copytree(path, group.place(path.name))
         group.add(path.name, Done("known"))
     assert group.taken == {path.name: "known"}
@@ -361,7 +361,7 @@ def test_runs_of_seeds_get_their_names_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acts: list[str] = []
-    monkeypatch.setattr(taking, "filesystem_synced", lambda _: acts.append("sync"))
+    monkeypatch.setattr(intake, "filesystem_synced", lambda _: acts.append("sync"))
     scenario = Scenario.from_toml(SMALL, [("measure.duration", "1 s")])
     made = package.run(scenario, seeds="1..3", out_dir=tmp_path, jobs=1, progress=False)
     assert len(acts) <= 4  # two for each group; all three fit into one, if the machine is not slow
@@ -399,7 +399,7 @@ def test_whole_runs_of_seeds_of_a_killed_process_are_taken_in(
     shutil.copytree(whole, left / "a-s1")
     shutil.copytree(damaged, left / "a-s2")
     flip(left / "a-s2" / "queue.parquet")
-    taking.Folder(tmp_path).tidy()
+    intake.Folder(tmp_path).tidy()
     assert {path.name for path in tmp_path.iterdir()} == {"a-s1"}
     assert package.Run.open(tmp_path / "a-s1").seed == package.Run.open(whole).seed
 
@@ -410,10 +410,10 @@ def test_a_disk_that_cannot_be_synced_names_no_run(
     def fails(_: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(taking, "filesystem_synced", fails)
+    monkeypatch.setattr(intake, "filesystem_synced", fails)
     path = next(Store(finished / "store").runs())
     store = Store(tmp_path / "store")
-    with Group(store, lambda run: run) as group:
+    with RunCommit(store, lambda run: run) as group:
         shutil.copytree(path, group.place(path.name))
         group.add(path.name)
     assert (
@@ -431,11 +431,11 @@ def test_what_a_cluster_sends_is_checked(tmp_path: Path, finished: Path) -> None
         spoilt = {**files, name: files[name][:-1] + b"?"}
         with pytest.raises(package.AqmlabError):
             Store(tmp_path / name).put(path.name, spoilt)
-        with Group(Store(tmp_path / name), lambda run: run.seed) as group:
+        with RunCommit(Store(tmp_path / name), lambda run: run.seed) as group:
             group.put(path.name, spoilt)
         assert isinstance(group.taken[path.name], package.AqmlabError)
         assert Store(tmp_path / name).find(path.name) is None
-    with Group(Store(tmp_path / "group"), lambda run: run.seed) as group:
+    with RunCommit(Store(tmp_path / "group"), lambda run: run.seed) as group:
         group.put(path.name, files)
     run = Store(tmp_path / "group").opened(group._store.path(path.name), everything=True)
     assert group.taken == {path.name: run.seed}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aqmlab.engine.execute import execute
-from aqmlab.engine.retold import events_of
+from aqmlab.engine.rerun import events_of
 from aqmlab.figures.files import save
 from aqmlab.figures.sequence import sequence
 from aqmlab.figures.theme import Look

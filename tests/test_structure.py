@@ -25,7 +25,7 @@ LAYERS = (
     ("papers", "validation"),
     ("cards",),
     ("tuning", "traffic", "document"),
-    ("figures", "sweeps", "gym"),
+    ("figures", "sweeps", "gym", "shell"),
     ("engine",),
     ("scenario",),
     ("results",),

@@ -12,7 +12,7 @@ import aqmlab as package
 import pytest
 from aqmlab import _native, plugins
 from aqmlab.engine import schedulers
-from aqmlab.engine.group import Group
+from aqmlab.engine.commit import RunCommit
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning
 from aqmlab.scenario.scenario import Scenario
@@ -167,7 +167,7 @@ class Lost:
 
 
 def test_a_run_that_the_cluster_loses_is_a_failure(tmp_path: Path) -> None:
-    with Group(Store(tmp_path), lambda run: run) as group:
+    with RunCommit(Store(tmp_path), lambda run: run) as group:
         outcome = schedulers.collected(Lost(), "key", group)
     assert isinstance(outcome, AqmlabError)
     assert str(outcome) == "the cluster lost it: all those workers died"

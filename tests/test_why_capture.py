@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.traffic.tapped import PARTS, UNKNOWN, Exchange, read_exchanges
+from aqmlab.traffic.tapped import PARTS, UNKNOWN, TappedExchange, read_exchanges
 from conftest import SMALL, Cli
 from test_capture import ACK, CONNECTION, FIN, SYN, Packet, pcap
 
@@ -21,14 +21,14 @@ OPENED: list[Packet] = CONNECTION[:4]
 """A handshake of 30 ms, 20 of them to the server and back, and a request at 31 ms."""
 
 
-def parts_of(exchange: Exchange) -> dict[str, float]:
+def parts_of(exchange: TappedExchange) -> dict[str, float]:
     """The parts that took time, in whole microseconds; they add up to the response time."""
     assert sum(exchange.parts.values()) == pytest.approx(exchange.response_s, abs=1e-9)
     found = {key: round(1e6 * exchange.parts.get(key, 0.0)) for key in PARTS}
     return {key: time for key, time in found.items() if time}
 
 
-def read(folder: Path, packets: list[Packet]) -> list[Exchange]:
+def read(folder: Path, packets: list[Packet]) -> list[TappedExchange]:
     """The exchanges of a hand-made capture."""
     file = folder / "made.pcap"
     file.write_bytes(pcap(packets))
@@ -205,7 +205,7 @@ rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
 Row = dict[str, Any]
 
 
-def captured(aqmlab: Cli, text: str) -> tuple[list[Exchange], list[Row]]:
+def captured(aqmlab: Cli, text: str) -> tuple[list[TappedExchange], list[Row]]:
     """A run's exchanges as its capture shows them, and its breakdown."""
     recorded = text.replace("[measure]", '[measure]\nbreakdown = true\ncapture = "bottleneck"')
     Path("recorded.toml").write_text(recorded.replace('warm_up = "2 s"', 'warm_up = "0 s"'))
@@ -215,7 +215,7 @@ def captured(aqmlab: Cli, text: str) -> tuple[list[Exchange], list[Row]]:
     return read_exchanges(Path("run/capture.pcapng")).exchanges, rows
 
 
-def matched(found: list[Exchange], rows: list[Row]) -> list[tuple[Exchange, Row]]:
+def matched(found: list[TappedExchange], rows: list[Row]) -> list[tuple[TappedExchange, Row]]:
     """Exchanges and rows of the same size that begin within a way to the bottleneck."""
     by_size: dict[int, list[Row]] = defaultdict(list)
     for row in rows:

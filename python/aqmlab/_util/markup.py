@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from urllib.parse import quote
 
-from aqmlab._util.table import Cell, Column, TableModel
+from aqmlab._util.table import Cell, TableColumn, TableModel
 from aqmlab._util.words import printable
 
 __all__ = ["Markup", "markdown", "markdown_table", "markdown_text", "rendered"]
@@ -123,7 +123,7 @@ def _latex_row(cells: Iterable[str]) -> str:
     return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
 
 
-def _latex_cell(cell: Cell, column: Column) -> str:
+def _latex_cell(cell: Cell, column: TableColumn) -> str:
     """A cell; numbers get the minus sign of mathematics."""
     text = _latex_text(cell.text)
     if column.is_number:
@@ -163,7 +163,7 @@ def _csv(table: TableModel) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def _csv_cell(cell: Cell, column: Column) -> str:
+def _csv_cell(cell: Cell, column: TableColumn) -> str:
     """A cell."""
     text = _one_line(cell.text)
     return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text) if column.is_number else text

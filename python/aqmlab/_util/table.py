@@ -6,14 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from aqmlab._util.words import capital
+
 __all__ = [
     "ON_PAGES",
     "WIDE",
     "Bar",
     "Cell",
-    "Column",
     "ColumnKind",
     "Strong",
+    "TableColumn",
     "TableModel",
     "strong",
 ]
@@ -79,7 +81,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column: its head, and what it holds."""
 
     head: str
@@ -120,7 +122,7 @@ class TableModel:
         self.name = name
         self.note = note
         self.is_grouped = is_grouped
-        self.columns: list[Column] = []
+        self.columns: list[TableColumn] = []
         self.rows: list[tuple[Cell, ...]] = []
         for add, heads in (
             (self.add_key, keys),
@@ -132,15 +134,15 @@ class TableModel:
 
     def add_key(self, head: str, *, is_number: bool = False, short: str = "") -> None:
         """Adds a column that tells rows apart; keys come first."""
-        self.columns.append(Column(head, ColumnKind.KEY, is_number, short or head))
+        self.columns.append(TableColumn(head, ColumnKind.KEY, is_number, short or head))
 
     def add_number(self, head: str, *, short: str = "", room: int = 0) -> None:
         """Adds a column of numbers."""
-        self.columns.append(Column(head, ColumnKind.NUMBER, True, short or head, room))
+        self.columns.append(TableColumn(head, ColumnKind.NUMBER, True, short or head, room))
 
     def add_text(self, head: str) -> None:
         """Adds a column of prose."""
-        self.columns.append(Column(head, ColumnKind.TEXT, False, head))
+        self.columns.append(TableColumn(head, ColumnKind.TEXT, False, head))
 
     def add_row(self, *cells: str | Cell) -> None:
         """Adds a row, a cell for each column."""
@@ -150,7 +152,7 @@ class TableModel:
     @property
     def caption(self) -> str:
         """The title as a sentence begins."""
-        return self.title[:1].upper() + self.title[1:]
+        return capital(self.title)
 
     @property
     def head(self) -> list[str]:

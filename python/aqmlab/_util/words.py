@@ -21,8 +21,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: "1 run", "3 runs"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """A number of things: "1 run", "3,000 runs"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def lasting(seconds: float) -> str:
@@ -50,6 +50,19 @@ def natural(text: str) -> list[tuple[int, str]]:
 def listing(names: Sequence[str], word: str) -> str:
     """Names as a list in words: "a", "a or b", "a, b or c"."""
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def in_sentence(parts: Sequence[str]) -> str:
+    """Clauses as a list in a sentence: "a and b", "a, b, and c"."""
+    if len(parts) < 3:
+        return " and ".join(parts)
+    return f"{', '.join(parts[:-1])}, and {parts[-1]}"
+
+
+def several(names: Sequence[object], most: int, between: str = ", ") -> str:
+    """The first of many: "a, b and 3 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(map(str, names[:most])) + more
 
 
 def ranged(found: Sequence[int], most: int | None = None) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aqmlab.cards.generator import Cell, cells
+from aqmlab.cards.generator import SuiteCell, cells
 from aqmlab.cards.packet_kinds import LIGHT, LOAD, LONG
 from aqmlab.cards.suites import Row
 from aqmlab.results.run import Run
@@ -110,7 +110,7 @@ WORDS = (AREA, *(row.id for row in _ROWS))
 """What asks for these runs: all of them, or one."""
 
 
-def asked(only: Sequence[str] = ()) -> list[Cell]:
+def asked(only: Sequence[str] = ()) -> list[SuiteCell]:
     """The runs that are asked for, without a word all; each has one seed and records packets."""
     wanted = [row for row in _ROWS if not only or AREA in only or row.id in only]
     return [cell for row in wanted for cell in cells(row)]

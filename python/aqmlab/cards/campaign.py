@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from aqmlab._util.pool import OnProgress
-from aqmlab.cards.candidates import CUBIC, Candidate, Control
-from aqmlab.cards.generator import Cell, scenario_of
+from aqmlab.cards.candidates import CUBIC, Candidate, CandidateControl
+from aqmlab.cards.generator import SuiteCell, scenario_of
 from aqmlab.engine.batch import Batch, nothing
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.schedulers import Scheduler
@@ -44,12 +44,12 @@ class Role:
     name: str
     """What the frame calls it."""
     queue: Candidate
-    control: Control | None = CUBIC
+    control: CandidateControl | None = CUBIC
     """None: the subject is left out."""
-    marked: Control | None = None
+    marked: CandidateControl | None = None
     """The control where queues mark, if that is different."""
 
-    def control_in(self, cell: Cell) -> Control | None:
+    def control_in(self, cell: SuiteCell) -> CandidateControl | None:
         """Its control in a test."""
         return self.marked if self.marked is not None and cell.row.ecn else self.control
 
@@ -58,7 +58,7 @@ class Role:
 class Job:
     """A run that is wanted."""
 
-    cell: Cell
+    cell: SuiteCell
     queue: str
     """The name of the role."""
     seed: int
@@ -74,10 +74,10 @@ class Made(Generic[_Taken]):
 
 
 def jobs_of(
-    cells: Sequence[Cell],
+    cells: Sequence[SuiteCell],
     queues: Sequence[Candidate],
     seeds: Sequence[int],
-    control: Control = CUBIC,
+    control: CandidateControl = CUBIC,
 ) -> list[Job]:
     """The runs of some cells behind some queues, checked; classes with a load are calibrated."""
     roles = [Role(queue.name, queue, control) for queue in queues]
@@ -85,7 +85,7 @@ def jobs_of(
 
 
 def jobs_in(
-    cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]], seeds: Sequence[int]
+    cells: Sequence[SuiteCell], roles: Callable[[SuiteCell], Sequence[Role]], seeds: Sequence[int]
 ) -> list[Job]:
     """The runs of some cells, each in its own roles."""
     found = []
@@ -99,7 +99,9 @@ def jobs_in(
     return found
 
 
-def without_place(cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]]) -> dict[str, str]:
+def without_place(
+    cells: Sequence[SuiteCell], roles: Callable[[SuiteCell], Sequence[Role]]
+) -> dict[str, str]:
     """The tests over Wi-Fi where a queue cannot be the access point's, and why, by their ids."""
     pairs = [(cell, role) for cell in cells if cell.row.wifi for role in roles(cell)]
     reasons = ((cell.row.id, role.queue.name, _refusal(cell, role)) for cell, role in pairs)
@@ -110,7 +112,7 @@ def without_place(cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]]
     }
 
 
-def _refusal(cell: Cell, role: Role) -> str:
+def _refusal(cell: SuiteCell, role: Role) -> str:
     """Why a cell has no scenario in a role; empty: it has one."""
     try:
         scenario_of(cell, role.queue, role.control_in(cell))
@@ -136,7 +138,7 @@ def make(
     batch: Batch[Job, Any],
     store: Store,
     pool: Scheduler,
-    take: Callable[[Run, Cell], _Taken],
+    take: Callable[[Run, SuiteCell], _Taken],
     progress: OnProgress = lambda _: None,
     known: Mapping[str, _Taken] | None = None,
 ) -> list[Made[_Taken]]:
@@ -179,7 +181,7 @@ def _outcome(
     job: Job,
     errors: dict[str, AqmlabError],
     store: Store,
-    take: Callable[[Run, Cell], _Taken],
+    take: Callable[[Run, SuiteCell], _Taken],
     known: Mapping[str, _Taken],
 ) -> _Taken | AqmlabError:
     """What was taken of a run, or why there is none."""

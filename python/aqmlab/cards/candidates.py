@@ -22,7 +22,7 @@ __all__ = [
     "DROPTAIL",
     "ECN",
     "Candidate",
-    "Control",
+    "CandidateControl",
     "candidate",
     "control",
     "named",
@@ -190,7 +190,7 @@ def _with_buffer(found: Candidate) -> Candidate:
 
 
 @dataclass(frozen=True)
-class Control:
+class CandidateControl:
     """A congestion control."""
 
     name: str
@@ -205,7 +205,7 @@ class Control:
     """The hash of that file."""
 
 
-CUBIC = Control("cubic", "cubic")
+CUBIC = CandidateControl("cubic", "cubic")
 """What a suite's subject is where none is under test."""
 ECN: Mapping[str, Mapping[str, Any]] = {
     "none": {},
@@ -215,12 +215,12 @@ ECN: Mapping[str, Mapping[str, Any]] = {
 """By name: keys of a stack."""
 
 
-def with_ecn(found: Control, ecn: str) -> Control:
+def with_ecn(found: CandidateControl, ecn: str) -> CandidateControl:
     """A control whose flows use ECN."""
     return replace(found, tcp=ECN[ecn])
 
 
-def control(text: str) -> Control:
+def control(text: str) -> CandidateControl:
     """A congestion control as the command line names it.
 
     Args:
@@ -247,7 +247,7 @@ def control(text: str) -> Control:
                 f'--control: found "{head[:40]}", which is no congestion control or plug-in file'
                 f"{nearest(head, known)}"
             )
-        found = Control(head, {"kind": head} if given else head)
+        found = CandidateControl(head, {"kind": head} if given else head)
         keys = {one["name"] for one in known[head]["parameters"]}
     for key in given:
         if key not in keys:
@@ -262,7 +262,7 @@ def control(text: str) -> Control:
     return replace(found, name=f"{found.name} ({shown})", table=table)
 
 
-def _control_of_file(file: Path) -> tuple[Control, set[str]]:
+def _control_of_file(file: Path) -> tuple[CandidateControl, set[str]]:
     """The only congestion control of a plug-in's file, and its parameters."""
     plugins.load(file)
     names = [name for kind, name in kinds_of(file) if kind == "control"]
@@ -277,4 +277,4 @@ def _control_of_file(file: Path) -> tuple[Control, set[str]]:
         if entry["name"] == names[0]
         for one in entry["parameters"]
     }
-    return Control(names[0], table, {}, file, sha256), keys
+    return CandidateControl(names[0], table, {}, file, sha256), keys

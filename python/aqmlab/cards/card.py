@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._util.extras import needed
 from aqmlab._util.files import read_text
 from aqmlab.cards import own_means, scoring
-from aqmlab.cards.findings import FAIL, PASS, Finding, findings
+from aqmlab.cards.findings import FAIL, PASS, CardFinding, findings
 from aqmlab.cards.gates import Gate, gates
 from aqmlab.cards.kinds import KINDS, QUEUE, Kind
 from aqmlab.cards.regression import Comparison, compared
@@ -191,7 +191,7 @@ class Card:
         return gates(self.columns, "candidate", self.failures, self.about.gates, lacking)
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[CardFinding]:
         """What the queue does to kinds of packets, those that fail first; none of controls."""
         if self.about is not QUEUE:
             return []
@@ -209,7 +209,7 @@ class Card:
                 f"scores {mean:.2f} in {len(self.sealed.settings)} settings that nobody can know, "
                 "and well in those that everybody knows"
             )
-            one = Finding("sealed", FAIL if fails else PASS, text if fails else "")
+            one = CardFinding("sealed", FAIL if fails else PASS, text if fails else "")
             place = sum(other.outcome == FAIL for other in found) if fails else len(found)
             found.insert(place, one)
         return found

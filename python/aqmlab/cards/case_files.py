@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from aqmlab import _native
 from aqmlab._util.files import check_output_folder, made_folder, write_text
-from aqmlab.cards.candidates import Candidate, Control
-from aqmlab.cards.generator import FOLDER, Cell, files_of, toml_of
+from aqmlab.cards.candidates import Candidate, CandidateControl
+from aqmlab.cards.generator import FOLDER, SuiteCell, files_of, toml_of
 
 if TYPE_CHECKING:
-    from aqmlab.cards.cases import Case, Shown
+    from aqmlab.cards.cases import CaseOutcome, Shown
 
 __all__ = ["TABLE", "written"]
 
@@ -26,7 +26,7 @@ _VERDICTS = {True: "holds", False: "fails", None: "n/a"}
 
 
 def written(
-    judged: Sequence[Case], queue: Candidate, control: Control, folder: Path
+    judged: Sequence[CaseOutcome], queue: Candidate, control: CandidateControl, folder: Path
 ) -> Iterator[Path]:
     """Writes the table and the scenarios that ran, and yields each file."""
     check_output_folder(folder)
@@ -59,12 +59,14 @@ def written(
     yield folder / TABLE
 
 
-def _name(cell: Cell, seed: int) -> str:
+def _name(cell: SuiteCell, seed: int) -> str:
     """The file of a run."""
     return f"{cell.file.removesuffix('.toml')}-s{seed}.toml"
 
 
-def _scenario(one: Shown, cell: Cell, queue: Candidate, control: Control, path: Path) -> Path:
+def _scenario(
+    one: Shown, cell: SuiteCell, queue: Candidate, control: CandidateControl, path: Path
+) -> Path:
     """Writes the scenario of a run, and the files that it names."""
     for name in files_of(cell):
         made_folder((path.parent / name).parent)

@@ -35,9 +35,9 @@ from aqmlab._util.expressions import Expression
 from aqmlab._util.words import counted, lasting
 from aqmlab.cards import measures
 from aqmlab.cards.campaign import Job, batch_of, jobs_of, make
-from aqmlab.cards.candidates import Candidate, Control
+from aqmlab.cards.candidates import Candidate, CandidateControl
 from aqmlab.cards.control_states import STATE_FUNCTIONS
-from aqmlab.cards.generator import Cell, cells
+from aqmlab.cards.generator import SuiteCell, cells
 from aqmlab.cards.suites import Row
 from aqmlab.engine import schedulers
 from aqmlab.engine.store import STORE_ROOT, Store
@@ -45,7 +45,7 @@ from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results.run import Run
 from aqmlab.scenario.quantities import parsed_rate
 
-__all__ = ["Case", "Shown", "are_cases", "judged", "numbers"]
+__all__ = ["CaseOutcome", "Shown", "are_cases", "judged", "numbers"]
 
 
 _PACKET, _DATA = 1500, 1448
@@ -67,12 +67,12 @@ class Shown:
     """None: not applicable."""
     error: str | None = None
     """Why there is no run."""
-    cell: Cell | None = None
+    cell: SuiteCell | None = None
     """What ran; None: the control has no such phase as the row waits for."""
 
 
 @dataclass(frozen=True)
-class Case:
+class CaseOutcome:
     """A row, and what became of it."""
 
     row: Row
@@ -92,7 +92,7 @@ def are_cases(rows: Sequence[Row]) -> bool:
     return any(row.holds for row in rows)
 
 
-def numbers(run: Run, cell: Cell) -> dict[str, float | None]:
+def numbers(run: Run, cell: SuiteCell) -> dict[str, float | None]:
     """The numbers of a case in a run."""
     functions = {name: partial(_called, function, run) for name, function in _FUNCTIONS.items()}
     found: dict[str, float | None] = {}
@@ -112,7 +112,7 @@ def _called(function: Callable[..., float | None], run: Run, *arguments: Any) ->
 def judged(
     rows: Sequence[Row],
     queue: Candidate,
-    control: Control,
+    control: CandidateControl,
     *,
     seeds: Sequence[int] = (1,),
     jobs: int | None = None,
@@ -120,7 +120,7 @@ def judged(
     store: str | os.PathLike[str] | None = None,
     progress: OnProgress | bool | None = None,
     say: Callable[[str], None] | None = None,
-) -> list[Case]:
+) -> list[CaseOutcome]:
     """Runs some rows with a control; what the store has is used."""
     planned: list[Job] = []
     by_row: dict[str, list[Shown]] = {row.id: [] for row in rows}
@@ -149,10 +149,12 @@ def judged(
             holds = _holds(cell.row, one.outcome)
             shown = Shown(cell.label, one.job.seed, one.outcome, holds, cell=cell)
         by_row[cell.row.id].append(shown)
-    return [Case(row, by_row[row.id]) for row in rows]
+    return [CaseOutcome(row, by_row[row.id]) for row in rows]
 
 
-def _jobs(cell: Cell, queue: Candidate, seeds: Sequence[int], control: Control) -> list[Job]:
+def _jobs(
+    cell: SuiteCell, queue: Candidate, seeds: Sequence[int], control: CandidateControl
+) -> list[Job]:
     """The runs of a cell; none if it waits for a phase that the control does not have."""
     try:
         return jobs_of([cell], [queue], seeds, control)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from aqmlab.cards.numbers import Numbers, numbers_of
 from aqmlab.cards.packet_kinds import GROUPS, LIGHT, LOAD, LONG
-from aqmlab.cards.verdicts import Finding, Pooled, clearly, judged, percent
+from aqmlab.cards.verdicts import CardFinding, Pooled, clearly, judged, percent
 
 __all__ = ["causes", "luck"]
 
@@ -43,7 +43,7 @@ SPREAD, SPREAD_OTHERS, CELLS = 3.0, 1.5, 0.25
 second, in that share of the settings, depend on the seed."""
 
 
-def causes(own: Pooled) -> Iterator[Finding]:
+def causes(own: Pooled) -> Iterator[CardFinding]:
     """What the packets of a candidate show; nothing if they were not recorded."""
     if any(own.has(test) for test in LIGHT):
         yield _light(own)
@@ -65,7 +65,7 @@ def _share(pair: tuple[float, float]) -> float:
     return pair[0] / pair[1] if pair[1] else 0.0
 
 
-def _light(own: Pooled) -> Finding:
+def _light(own: Pooled) -> CardFinding:
     losses = {test: own.share(test, "lost", "sent") for test in LIGHT if own.has(test)}
     failing = [test for test, loss in losses.items() if loss > LIGHT_LOSS]
     if not failing:
@@ -101,13 +101,13 @@ def _cause(own: Pooled, test: str) -> str:
     return "some flows lose far more than others of their kind"
 
 
-def _early_marks(own: Pooled) -> Finding:
+def _early_marks(own: Pooled) -> CardFinding:
     marked = max(own.share(test, "ect marked", "ect arrived") for test in LIGHT if own.has(test))
     text = f"marks {percent(marked)} of ECN-capable packets with a light load"
     return judged("marks", text, fails=marked > MARKED_LIGHT)
 
 
-def _lost(own: Pooled) -> Iterator[Finding]:
+def _lost(own: Pooled) -> Iterator[CardFinding]:
     def exceeds(more: str, *less: str) -> bool:
         first = _pair(own, LOAD, more)
         others = [_pair(own, LOAD, name) for name in less]
@@ -131,7 +131,7 @@ def _lost(own: Pooled) -> Iterator[Finding]:
     yield judged("first packets", text, fails=exceeds("first ten", "next ten"))
 
 
-def _held(own: Pooled) -> Iterator[Finding]:
+def _held(own: Pooled) -> Iterator[CardFinding]:
     waits = {
         name: own.mean(LOAD, f"{name} wait")
         for name in ("small stream", "large stream", "new flows", "bulk data")
@@ -153,14 +153,14 @@ def _held(own: Pooled) -> Iterator[Finding]:
     yield judged("delay by flow", text, fails=share > HELD_BACK)
 
 
-def _order(own: Pooled) -> Finding:
+def _order(own: Pooled) -> CardFinding:
     tests = [test for test in (LOAD, *LIGHT) if own.has(test)]
     share = max(own.share(test, "out of order", "left") for test in tests)
     text = f"{percent(share)} of the packets leave after a later one of their flow"
     return judged("order", text, fails=share > OUT_OF_ORDER)
 
 
-def _long(own: Pooled) -> Iterator[Finding]:
+def _long(own: Pooled) -> Iterator[CardFinding]:
     names = ("first", "middle", "last")
     used = {name: own.mean(LONG, f"{name} used") for name in names}
     mean = sum(used.values()) / len(used)
@@ -182,7 +182,7 @@ def _long(own: Pooled) -> Iterator[Finding]:
     yield judged("steady", text, fails=worse or idle)
 
 
-def luck(numbers: Numbers, candidate: str) -> Iterator[Finding]:
+def luck(numbers: Numbers, candidate: str) -> Iterator[CardFinding]:
     """Whether the waits of a candidate depend on the seed where those of no other queue do."""
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     for row in numbers_of(numbers):

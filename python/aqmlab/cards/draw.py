@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from aqmlab.cards.candidates import Candidate
-from aqmlab.cards.generator import Cell, cells
+from aqmlab.cards.generator import SuiteCell, cells
 from aqmlab.cards.sealed import AREA, COUNT
 from aqmlab.cards.suites import Row
 
@@ -33,7 +33,7 @@ def word_of(candidate: Candidate, version: int, extra: str = "") -> str:
     return hashlib.sha256(f"{own}\n{version}\n{extra}".encode()).hexdigest()
 
 
-def drawn(word: str) -> list[tuple[Cell, int]]:
+def drawn(word: str) -> list[tuple[SuiteCell, int]]:
     """The settings and their seeds."""
     found = []
     for number in range(1, COUNT + 1):

@@ -28,10 +28,10 @@ from aqmlab.cards.campaign import (
     refused,
     without_place,
 )
-from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control
+from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, CandidateControl
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.counts import counts
-from aqmlab.cards.generator import Cell
+from aqmlab.cards.generator import SuiteCell
 from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
@@ -64,7 +64,7 @@ _COLUMNS = ("test", "cell", "queue", "seed", "measure", "value")
 def evaluate(
     queue: str | Candidate | None = None,
     *,
-    control: str | Control | None = None,
+    control: str | CandidateControl | None = None,
     ecn: str = "none",
     tier: str = "quick",
     baselines: Sequence[str] | None = None,
@@ -213,7 +213,7 @@ def _with_a_repeat(
     return found
 
 
-def _audits(cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]]) -> list[Job]:
+def _audits(cells: Sequence[SuiteCell], roles: Callable[[SuiteCell], Sequence[Role]]) -> list[Job]:
     """The candidate's runs whose packets are recorded, with one seed each."""
     jobs = jobs_in(cells, roles, [1])
     own = [job for job in jobs if job.queue == "candidate"]
@@ -284,7 +284,7 @@ def _plan(batch: Batch[Job, Any], seconds: float) -> str:
 
 
 def _taken(
-    run: Run, cell: Cell, wanted: Sequence[own_measures.OwnMeasure] = ()
+    run: Run, cell: SuiteCell, wanted: Sequence[own_measures.OwnMeasure] = ()
 ) -> dict[str, float]:
     """What the card takes of a run, numbers of one's own included."""
     if cell.row.area == sealing.AREA:
@@ -305,7 +305,7 @@ class _About:
     """What a card says of itself."""
 
     kind: Kind
-    under_test: Candidate | Control
+    under_test: Candidate | CandidateControl
     word: str
     """What its sealed settings are drawn from; empty: it has none."""
     ecn: str
@@ -364,7 +364,7 @@ def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequen
     )
 
 
-def _setting(cell: Cell) -> str:
+def _setting(cell: SuiteCell) -> str:
     """A sealed setting in words."""
     row = cell.row
     flows = row.traffic.split()[0]
@@ -376,7 +376,7 @@ def _sealed(about: _About, found: Mapping[str, Mapping[str, float]]) -> sealing.
     if not found or any(about.kind.anchor not in waits for waits in found.values()):
         return None
     settings = [
-        sealing.Setting(
+        sealing.SealedSetting(
             label,
             waits["candidate"],
             waits[about.kind.anchor],

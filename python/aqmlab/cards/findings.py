@@ -18,14 +18,14 @@ from aqmlab.cards.verdicts import (
     PASS,
     PREFIX,
     WARN,
-    Finding,
+    CardFinding,
     Pooled,
     clearly,
     judged,
     percent,
 )
 
-__all__ = ["FAIL", "NOTE", "PASS", "PREFIX", "WARN", "Finding", "findings"]
+__all__ = ["FAIL", "NOTE", "PASS", "PREFIX", "WARN", "CardFinding", "findings"]
 
 
 LIGHT = 0.001
@@ -82,7 +82,7 @@ def findings(
     droptail: str,
     baselines: Sequence[str],
     waits: Sequence[tuple[float, float]] = (),
-) -> list[Finding]:
+) -> list[CardFinding]:
     """What a candidate does to kinds of packets, in the order of harm.
 
     Args:
@@ -106,7 +106,7 @@ def findings(
         *_no_effect(waits),
     ]
     ranks = {FAIL: 0, WARN: 1, NOTE: 2, PASS: 3}
-    by_name: dict[str, Finding] = {}
+    by_name: dict[str, CardFinding] = {}
     for one in found:  # of two with one name the worse; packets name the cause, so they stand first
         known = by_name.get(one.name)
         if known is None or ranks[one.outcome] < ranks[known.outcome]:
@@ -114,13 +114,13 @@ def findings(
     return sorted(by_name.values(), key=lambda one: (ranks[one.outcome], ORDER.index(one.name)))
 
 
-def _light(own: Pooled) -> Iterator[Finding]:
+def _light(own: Pooled) -> Iterator[CardFinding]:
     share = own.share("q-light", "dropped", "arrived")
     text = f"drops {percent(share)} of the packets when the link is one fifth full"
     yield judged("light load", text, fails=share > LIGHT)
 
 
-def _kinds(own: Pooled) -> Iterator[Finding]:
+def _kinds(own: Pooled) -> Iterator[CardFinding]:
     test = "q-kinds"
     loss = {
         name: own.share(test, f"{name} lost", f"{name} sent")
@@ -172,7 +172,7 @@ def _kinds(own: Pooled) -> Iterator[Finding]:
     )
 
 
-def _new_flows(own: Pooled, droptail: Pooled, baselines: Sequence[Pooled]) -> Iterator[Finding]:
+def _new_flows(own: Pooled, droptail: Pooled, baselines: Sequence[Pooled]) -> Iterator[CardFinding]:
     mine, plain = (one.mean("q-kinds", "object p95") for one in (own, droptail))
     worst = max((one.mean("q-kinds", "object p95") for one in baselines), default=math.nan)
     if math.isnan(mine):
@@ -185,14 +185,14 @@ def _new_flows(own: Pooled, droptail: Pooled, baselines: Sequence[Pooled]) -> It
     yield judged("new flows", text, fails=slow)
 
 
-def _ecn(own: Pooled) -> Iterator[Finding]:
+def _ecn(own: Pooled) -> Iterator[CardFinding]:
     test = "q-ecn"
     marked = own.share(test, "marked", "arrived")
     lost = own.share(test, "ect lost", "ect sent")
     if not own.sum(test, "can mark"):
-        yield Finding("marks", NOTE, "has no ECN")
+        yield CardFinding("marks", NOTE, "has no ECN")
     elif marked < MARKED:
-        yield Finding(
+        yield CardFinding(
             "marks",
             FAIL,
             f"marks nothing with ECN on, drops {percent(lost)} of ECN-capable packets",
@@ -208,7 +208,7 @@ def _ecn(own: Pooled) -> Iterator[Finding]:
     yield judged("ECN share", text, fails=fails)
 
 
-def _steady(own: Pooled) -> Iterator[Finding]:
+def _steady(own: Pooled) -> Iterator[CardFinding]:
     test = "q-steady"
     first, last = own.mean(test, "first wait"), own.mean(test, "last wait")
     text = f"the queue grows from {1e3 * first:.0f} to {1e3 * last:.0f} ms under one load"
@@ -218,7 +218,7 @@ def _steady(own: Pooled) -> Iterator[Finding]:
     yield judged("swing", text, warns=swing > SWING_S and swing > SWING * mean)
 
 
-def _no_effect(waits: Sequence[tuple[float, float]]) -> Iterator[Finding]:
+def _no_effect(waits: Sequence[tuple[float, float]]) -> Iterator[CardFinding]:
     pairs = [pair for pair in waits if pair[1] > 0]
     if all(mine == plain for mine, plain in pairs):  # drop-tail itself
         return

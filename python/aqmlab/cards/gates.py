@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from aqmlab._util.words import several
 from aqmlab.cards.numbers import Numbers, numbers_of
 
 __all__ = ["CONTROL_GATES", "GATES", "Gate", "GateRule", "gates"]
@@ -169,9 +170,8 @@ def _gate(
         return Gate(rule, float(len(failures)), cell, seed, not failures, reason)
     if rule is _ANSWERS:
         test = lacking[0][0] if lacking else ""
-        names = ", ".join(f"{name} of {test}" for test, name in lacking[:_NAMED])
-        more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
-        reason = f"none ended: {names}{more}" if lacking else ""
+        names = several([f"{name} of {test}" for test, name in lacking], _NAMED)
+        reason = f"none ended: {names}" if lacking else ""
         return Gate(rule, float(len(lacking)), test, None, not lacking, reason)
     own, beside = values.get(rule.name, {}), cubic.get(rule.name, {})
     if not own:

@@ -17,13 +17,13 @@ from typing import Any
 
 from aqmlab._util.lazy import tomllib
 from aqmlab._util.shipped import SHIPPED
-from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control, named
+from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, CandidateControl, named
 from aqmlab.cards.suites import Row
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario, inline
 
-__all__ = ["FOLDER", "Cell", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
+__all__ = ["FOLDER", "SuiteCell", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
 
 
 FOLDER = SHIPPED / "scenarios"
@@ -60,7 +60,7 @@ _TIMES = re.compile(r"([\d.]+)([SC])")
 
 
 @dataclass(frozen=True)
-class Cell:
+class SuiteCell:
     """A row with one alternative of each column: one scenario."""
 
     row: Row
@@ -81,7 +81,7 @@ class Cell:
         return f"{self.id.replace('/', '-')}.toml"
 
 
-def cells(row: Row) -> list[Cell]:
+def cells(row: Row) -> list[SuiteCell]:
     """The cells of a row; none if it is not realised."""
     if row.not_realised:
         return []
@@ -93,7 +93,7 @@ def cells(row: Row) -> list[Cell]:
         label = ", ".join(_called(name, chosen[name]) for name in varied)
         if own := re.fullmatch(r"at (.+?): (.+)", chosen["link"]):
             chosen |= {"rate": own[1], "link": own[2]}
-        found.append(Cell(replace(row, **chosen), number if varied else 0, label))
+        found.append(SuiteCell(replace(row, **chosen), number if varied else 0, label))
     return found
 
 
@@ -129,18 +129,20 @@ def seconds_of(row: Row) -> float:
     return parsed_time(row.warm_up) + parsed_time(row.duration)
 
 
-def scenario_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> Scenario:
+def scenario_of(
+    cell: SuiteCell, queue: Candidate, control: CandidateControl | None = CUBIC
+) -> Scenario:
     """The scenario of a cell, checked."""
     text = toml_of(cell, queue, control)
     return replace(Scenario.from_toml(text, folder=FOLDER), name=cell.file.removesuffix(".toml"))
 
 
-def files_of(cell: Cell) -> list[str]:
+def files_of(cell: SuiteCell) -> list[str]:
     """The files that a cell's scenario names, relative to :data:`FOLDER`."""
     return re.findall(r'file = "([^"]+)"', cell.row.link)
 
 
-def toml_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> str:
+def toml_of(cell: SuiteCell, queue: Candidate, control: CandidateControl | None = CUBIC) -> str:
     """The scenario of a cell as TOML.
 
     Args:
@@ -299,7 +301,7 @@ def _words() -> dict[str, dict[str, Any]]:
 
 
 def _classes(
-    row: Row, control: Control | None, rate: float, pipe: float
+    row: Row, control: CandidateControl | None, rate: float, pipe: float
 ) -> Iterator[dict[str, Any]]:
     """The classes of traffic."""
     for first, keys in _entries(row.traffic):
@@ -326,7 +328,7 @@ def _classes(
             yield {**made, "name": f"{made['name']}-{k + 1}", count_key: 1, **apart}
 
 
-def _under_test(word: Mapping[str, Any], control: Control) -> dict[str, Any]:
+def _under_test(word: Mapping[str, Any], control: CandidateControl) -> dict[str, Any]:
     """What a word stands for, with the control under test in its place."""
     table = deepcopy(dict(word))  # a row's own keys go into its tables
     tcp = table.get("tcp")
@@ -341,7 +343,9 @@ def _count(text: str, pipe: float) -> int:
     return max(1, round(float(times[1]) * pipe)) if times else int(text)
 
 
-def _put(table: dict[str, Any], key: str, text: str, rate: float, control: Control) -> None:
+def _put(
+    table: dict[str, Any], key: str, text: str, rate: float, control: CandidateControl
+) -> None:
     """Sets a key of a class; ``tcp.initial_window`` is one of its stack."""
     times = _TIMES.fullmatch(text)
     value: Any = _rate(float(times[1]) * rate) if times and times[2] == "C" else _parsed(text)

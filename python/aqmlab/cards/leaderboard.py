@@ -22,7 +22,7 @@ __all__ = [
     "CONTROLS",
     "QUEUES",
     "Board",
-    "Entry",
+    "BoardEntry",
     "entries",
     "failing",
     "markdown",
@@ -91,7 +91,7 @@ CONTROLS = Board(
 
 
 @dataclass(frozen=True)
-class Entry:
+class BoardEntry:
     """A queue or a control of a table."""
 
     kind: str
@@ -104,13 +104,13 @@ class Entry:
 
 
 @cache
-def entries(board: Board = QUEUES) -> tuple[Entry, ...]:
+def entries(board: Board = QUEUES) -> tuple[BoardEntry, ...]:
     """Everything of its kind that ships with the package."""
     with (_HERE / "suites" / board.table).open(encoding="utf-8", newline="") as file:
-        return tuple(Entry(**row) for row in csv.DictReader(file))
+        return tuple(BoardEntry(**row) for row in csv.DictReader(file))
 
 
-def rows_of(cards: Sequence[tuple[Entry, Card]]) -> list[dict[str, str]]:
+def rows_of(cards: Sequence[tuple[BoardEntry, Card]]) -> list[dict[str, str]]:
     """A row for each card, in the order of their kinds: what the files hold."""
     found = []
     for entry, card in sorted(cards, key=lambda pair: pair[0].kind):

@@ -37,7 +37,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aqmlab.cards.generator import Cell
+from aqmlab.cards.generator import SuiteCell
 from aqmlab.cards.suites import Measure, measures
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
@@ -67,7 +67,7 @@ _AIR = "wifi"
 _Numbers = Callable[[Run, list[str]], float | None]
 
 
-def values(run: Run, cell: Cell) -> dict[str, float]:
+def values(run: Run, cell: SuiteCell) -> dict[str, float]:
     """The measures of a card's test in a run; what was not measured is left out."""
     found = {}
     for measure in measures():
@@ -83,7 +83,7 @@ def _taken(run: Run, measure: Measure) -> float | None:
     return _FORMULAS[word](run, arguments)
 
 
-def overview(run: Run, cell: Cell) -> dict[str, float | None]:
+def overview(run: Run, cell: SuiteCell) -> dict[str, float | None]:
     """A few numbers of any test: waits in s, goodput in bit/s, loss, Jain's index."""
     link = max(_tested(run, cell), key=lambda one: one["sojourn_p95_s"] or 0.0)
     flows = [one.get("goodput_bps") for one in _flows(run).values()]
@@ -104,7 +104,7 @@ def overview(run: Run, cell: Cell) -> dict[str, float | None]:
     }
 
 
-def _tested(run: Run, cell: Cell) -> list[Mapping[str, Any]]:
+def _tested(run: Run, cell: SuiteCell) -> list[Mapping[str, Any]]:
     """What the directions with the queue under test showed; of a network every link's forward."""
     if cell.row.links:
         return [link["forward"] for link in run.summary["links"].values()]
@@ -113,7 +113,7 @@ def _tested(run: Run, cell: Cell) -> list[Mapping[str, Any]]:
     return [run.summary["links"][link][way] for way in ways]
 
 
-def gate_values(run: Run, cell: Cell) -> dict[str, float]:
+def gate_values(run: Run, cell: SuiteCell) -> dict[str, float]:
     """What the gates ask of a run; docs/evaluate.md says what each is compared with."""
     oldest, fullest, marks = 0.0, 0.0, 0
     for name, link in run.summary["links"].items():
@@ -149,19 +149,19 @@ def _at(table: pa.Table, link: str, way: str) -> pa.Table:
     return table.filter(pc.and_(pc.equal(table["link"], link), pc.equal(table["direction"], way)))
 
 
-def _overload(run: Run, _: Cell) -> float:
+def _overload(run: Run, _: SuiteCell) -> float:
     """How far the loss of unresponsive datagrams lies off what the link cannot carry."""
     numbers = run.summary["flows"]["cbr"]
     return abs(float(numbers["datagram_loss_rate"]) - 0.5)
 
 
-def _smallest_share(run: Run, _: Cell) -> float:
+def _smallest_share(run: Run, _: SuiteCell) -> float:
     """The smallest goodput over the mean."""
     rates = [float(one["goodput_bps"]) for one in _flows(run).values()]
     return min(rates) / (math.fsum(rates) / len(rates)) if sum(rates) else 0.0
 
 
-def _used(run: Run, _: Cell) -> float:
+def _used(run: Run, _: SuiteCell) -> float:
     """Goodput over the last rate of the link."""
     link = _forward(run)
     changes = link.get("rate_changes") or []
@@ -169,7 +169,7 @@ def _used(run: Run, _: Cell) -> float:
     return _goodput(run, [*_flows(run)]) / parsed_rate(rate)
 
 
-def _sent_per_round_trip(run: Run, cell: Cell) -> float | None:
+def _sent_per_round_trip(run: Run, cell: SuiteCell) -> float | None:
     """Packets that reach the queue in a round trip; only where nothing comes through."""
     if "outages" not in cell.row.link:
         return None
@@ -178,7 +178,7 @@ def _sent_per_round_trip(run: Run, cell: Cell) -> float | None:
     return arrived * float(parsed_time(cell.row.rtt)) / span
 
 
-def _loss(run: Run, cell: Cell) -> float | None:
+def _loss(run: Run, cell: SuiteCell) -> float | None:
     """The share of packets that the queue drops, with half a BDP of buffer or more."""
     if float(cell.row.buffer.split()[0]) < _HALF_BDP:
         return None
@@ -186,25 +186,25 @@ def _loss(run: Run, cell: Cell) -> float | None:
     return loss
 
 
-def _share_of_others(run: Run, _: Cell) -> float:
+def _share_of_others(run: Run, _: SuiteCell) -> float:
     """Goodput of those beside the control over their fair share."""
     flows = {one["name"]: float(one["flows"]) for one in run.scenario["traffic"]}
     fair = parsed_rate(_forward(run)["rate"]) * flows["other"] / sum(flows.values())
     return _goodput(run, ["other"]) / fair
 
 
-def _calls(run: Run, _: Cell) -> float | None:
+def _calls(run: Run, _: SuiteCell) -> float | None:
     """The mean opinion score of calls."""
     return _class(run, ["quality", "calls", "mos_mean"])
 
 
-def _mark_rate(run: Run, _: Cell) -> float | None:
+def _mark_rate(run: Run, _: SuiteCell) -> float | None:
     """The share of packets that are marked."""
     return _link(run, ["mark_rate"])
 
 
 _HALF_BDP = 0.5
-_GATES: Mapping[str, tuple[str, Callable[[Run, Cell], float | None]]] = {
+_GATES: Mapping[str, tuple[str, Callable[[Run, SuiteCell], float | None]]] = {
     "a-udp-only": ("overload", _overload),
     "a-flows-fair": ("starvation", _smallest_share),
     "a-outage": ("outage", _used),

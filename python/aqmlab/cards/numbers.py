@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Number", "Numbers", "numbers_of"]
+__all__ = ["CardNumber", "Numbers", "numbers_of"]
 
 
 Numbers = Mapping[str, Sequence[Any]]
-"""Columns of equal length: the fields of :class:`Number`."""
+"""Columns of equal length: the fields of :class:`CardNumber`."""
 
 
-class Number(NamedTuple):
+class CardNumber(NamedTuple):
     """A number of a run."""
 
     test: str
@@ -23,6 +23,8 @@ class Number(NamedTuple):
     value: float
 
 
-def numbers_of(columns: Numbers) -> Iterator[Number]:
+def numbers_of(columns: Numbers) -> Iterator[CardNumber]:
     """The rows of a table, in order."""
-    yield from map(Number._make, zip(*(columns[name] for name in Number._fields), strict=True))
+    yield from map(
+        CardNumber._make, zip(*(columns[name] for name in CardNumber._fields), strict=True)
+    )

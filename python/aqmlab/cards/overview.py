@@ -12,8 +12,8 @@ from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.words import counted, lasting
 from aqmlab.cards.campaign import batch_of, jobs_of, make
-from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control, named
-from aqmlab.cards.generator import FOLDER, Cell, cells, files_of, seconds_of, toml_of
+from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, CandidateControl, named
+from aqmlab.cards.generator import FOLDER, SuiteCell, cells, files_of, seconds_of, toml_of
 from aqmlab.cards.measures import overview
 from aqmlab.cards.suites import Row
 from aqmlab.engine import schedulers
@@ -27,7 +27,7 @@ __all__ = ["Observed", "cost_of", "observe", "suite_cells", "written"]
 class Observed:
     """What a cell showed behind a queue."""
 
-    cell: Cell
+    cell: SuiteCell
     queue: str
     seed: int
     numbers: dict[str, float | None] | AqmlabError
@@ -39,7 +39,7 @@ def cost_of(row: Row) -> tuple[int, float]:
     return len(found), seconds_of(row) if found else 0.0
 
 
-def suite_cells(rows: Sequence[Row], *, is_control: bool) -> tuple[list[Cell], list[Row]]:
+def suite_cells(rows: Sequence[Row], *, is_control: bool) -> tuple[list[SuiteCell], list[Row]]:
     """The cells of some rows, and the rows that are not run.
 
     Rows without a scenario are not run, nor are those that prescribe a queue where a queue is
@@ -50,10 +50,10 @@ def suite_cells(rows: Sequence[Row], *, is_control: bool) -> tuple[list[Cell], l
 
 
 def observe(
-    chosen: Sequence[Cell],
+    chosen: Sequence[SuiteCell],
     queue: Candidate,
     *,
-    control: Control = CUBIC,
+    control: CandidateControl = CUBIC,
     seeds: Sequence[int] = (1,),
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -79,7 +79,7 @@ def observe(
 
 
 def written(
-    chosen: Sequence[Cell], queue: Candidate, folder: Path, control: Control = CUBIC
+    chosen: Sequence[SuiteCell], queue: Candidate, folder: Path, control: CandidateControl = CUBIC
 ) -> Iterator[Path]:
     """Writes the scenario of each cell, for ``aqmlab run``, and the files that they name."""
     check_output_folder(folder)

@@ -19,7 +19,7 @@ from aqmlab.cards.suites import Measure, measures, rows
 from aqmlab.errors import AqmlabError
 from aqmlab.results.statistics import CONFIDENCE, Floats, estimate, paired_difference
 
-__all__ = ["Change", "Comparison", "compared"]
+__all__ = ["CardChange", "Comparison", "compared"]
 
 
 _LOGS = "DTRGH"
@@ -29,7 +29,7 @@ _LEAST = 1e-9
 
 
 @dataclass(frozen=True)
-class Change:
+class CardChange:
     """One number of a test in two cards."""
 
     test: str
@@ -57,7 +57,7 @@ class Comparison:
 
     name: str
     reference: str
-    changes: Sequence[Change]
+    changes: Sequence[CardChange]
     gates: Sequence[str]
     """Gates that passed in the reference and fail now."""
     seeds: Sequence[int]
@@ -307,7 +307,7 @@ def _sureness(values: Floats) -> float:
     return mean / spread if spread else math.inf
 
 
-def _change(measure: Measure, before: Floats, now: Floats, *, is_clear: bool) -> Change:
+def _change(measure: Measure, before: Floats, now: Floats, *, is_clear: bool) -> CardChange:
     """A number with its verdict."""
     back = math.exp if measure.letter in _LOGS else float
     old = back(float(before.mean()))
@@ -321,4 +321,4 @@ def _change(measure: Measure, before: Floats, now: Floats, *, is_clear: bool) ->
     else:
         worse = (difference > 0) == measure.less_is_better
         verdict = "regressed" if worse else "improved"
-    return Change(measure.test, measure, old, back(float(now.mean())), difference, verdict)
+    return CardChange(measure.test, measure, old, back(float(now.mean())), difference, verdict)

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for kind, names in (("queue", QUEUES), ("control", CONTROLS)):
         chosen = {entry.kind: entry for entry in entries(boards[kind])}
         rows: dict[str, list[dict[str, str]]] = {}
-        for row in _read(TABLES[kind]) if given.names else ():
+        for row in leaderboard.read(TABLES[kind]) if given.names else ():
             rows.setdefault(row[kind], []).append(row)
         for name in (one for one in names if one in (given.names or names)):
             entry = chosen[name]
@@ -66,12 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(found.sentence)  # noqa: T201 - what `make worst` shows
         if rows:
             _write([row for name in names for row in rows.get(name, ())], TABLES[kind])
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    """The rows of a table."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [*csv.DictReader(file)]
 
 
 def _write(rows: Sequence[dict[str, str]], path: Path) -> None:

@@ -10,14 +10,14 @@ from aqmlab.cards.candidates import (
     DROPTAIL,
     ECN,
     Candidate,
-    Control,
+    CandidateControl,
     candidate,
     control,
     named,
     with_ecn,
 )
 from aqmlab.cards.card import TIERS, card_rows
-from aqmlab.cards.generator import Cell, cells, scenario_of
+from aqmlab.cards.generator import SuiteCell, cells, scenario_of
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.scoring import SOLO
 from aqmlab.cards.suites import chosen, measures, names
@@ -30,11 +30,11 @@ BASELINES = ("fq-codel", "pie", "dualpi2", "cake")
 """Deployed queues, whose median scores 1."""
 CONTROLS = ("bbr3",)
 """Deployed controls, which are shown beside CUBIC."""
-Roles = Callable[[Cell], Sequence[Role]]
+Roles = Callable[[SuiteCell], Sequence[Role]]
 """Who runs a cell."""
 
 
-def tier_cells(tier: str, only: Sequence[str] = (), kind: Kind = QUEUE) -> list[Cell]:
+def tier_cells(tier: str, only: Sequence[str] = (), kind: Kind = QUEUE) -> list[SuiteCell]:
     """The cells of a tier's tests.
 
     Raises:
@@ -54,7 +54,7 @@ def tier_cells(tier: str, only: Sequence[str] = (), kind: Kind = QUEUE) -> list[
 
 def queue_roles(
     queue: str | Candidate, baselines: Sequence[str]
-) -> tuple[Kind, Candidate | Control, Roles, list[str]]:
+) -> tuple[Kind, Candidate | CandidateControl, Roles, list[str]]:
     """What the runs of a queue's card are made with, and the names of the baselines."""
     under_test = queue if isinstance(queue, Candidate) else candidate(queue)
     others = {name: named(name) for name in baselines}
@@ -65,13 +65,13 @@ def queue_roles(
 
 
 def control_roles(
-    text: str | Control, ecn: str, baselines: Sequence[str]
-) -> tuple[Kind, Candidate | Control, Roles, list[str]]:
+    text: str | CandidateControl, ecn: str, baselines: Sequence[str]
+) -> tuple[Kind, Candidate | CandidateControl, Roles, list[str]]:
     """What the runs of a control's card are made with, and the names of the baselines."""
     if ecn not in ECN:
         raise AqmlabError(f'--ecn: found "{ecn[:40]}"; expected one of {", ".join(ECN)}')
     queue = named(DROPTAIL)
-    under_test = with_ecn(text if isinstance(text, Control) else control(text), ecn)
+    under_test = with_ecn(text if isinstance(text, CandidateControl) else control(text), ecn)
     _check_ecn(under_test, ecn, queue)
     # Where queues mark, the yardstick of L4S is Prague.
     anchor = with_ecn(control("prague") if ecn == "l4s" else CUBIC, ecn)
@@ -94,7 +94,7 @@ def control_roles(
     )
 
 
-def _refused(under_test: Control, queue: Candidate) -> str:
+def _refused(under_test: CandidateControl, queue: Candidate) -> str:
     """Why a control cannot run; empty if it can."""
     [first, *_] = tier_cells("quick", (), CONTROL)
     try:
@@ -104,7 +104,7 @@ def _refused(under_test: Control, queue: Candidate) -> str:
     return ""
 
 
-def _check_ecn(under_test: Control, ecn: str, queue: Candidate) -> None:
+def _check_ecn(under_test: CandidateControl, ecn: str, queue: Candidate) -> None:
     """An error if a control cannot run with this ECN."""
     why = _refused(under_test, queue)
     if not why:

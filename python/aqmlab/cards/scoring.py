@@ -286,7 +286,7 @@ def scored_tests(
 
     Args:
         numbers: the columns of a table with a row for each number: those of
-            :class:`aqmlab.cards.numbers.Number`.
+            :class:`aqmlab.cards.numbers.CardNumber`.
         measures: what the tests measure, in the order of the card.
         area_of: the area of each test.
         candidate: the queue that is scored.

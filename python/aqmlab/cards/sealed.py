@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-__all__ = ["AREA", "COUNT", "MEASURE", "Sealed", "Setting", "score"]
+__all__ = ["AREA", "COUNT", "MEASURE", "Sealed", "SealedSetting", "score"]
 
 
 AREA = "sealed"
@@ -28,7 +28,7 @@ _LOWEST, _HIGHEST = -1.0, 1.25
 
 
 @dataclass(frozen=True)
-class Setting:
+class SealedSetting:
     """What came out in one of them: waits in seconds."""
 
     label: str
@@ -49,7 +49,7 @@ class Sealed:
 
     word: str
     """What they were drawn from, in hexadecimal digits."""
-    settings: Sequence[Setting]
+    settings: Sequence[SealedSetting]
 
     @property
     def mean(self) -> float | None:
@@ -89,7 +89,7 @@ class Sealed:
         return cls(
             data["word"],
             [
-                Setting(
+                SealedSetting(
                     one["label"],
                     math.nan if one["candidate"] is None else one["candidate"],
                     one["droptail"],

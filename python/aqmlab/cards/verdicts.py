@@ -14,7 +14,7 @@ __all__ = [
     "PASS",
     "PREFIX",
     "WARN",
-    "Finding",
+    "CardFinding",
     "Pooled",
     "clearly",
     "judged",
@@ -30,7 +30,7 @@ APART = 2.0
 
 
 @dataclass(frozen=True)
-class Finding:
+class CardFinding:
     """What a queue does, or does not do, to some packets."""
 
     name: str
@@ -86,7 +86,7 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 9.95 else f"{value:.2g} %"
 
 
-def judged(name: str, text: str, *, fails: bool = False, warns: bool = False) -> Finding:
+def judged(name: str, text: str, *, fails: bool = False, warns: bool = False) -> CardFinding:
     """A finding with its outcome."""
     outcome = FAIL if fails else WARN if warns else PASS
-    return Finding(name, outcome, text if fails or warns else "")
+    return CardFinding(name, outcome, text if fails or warns else "")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aqmlab import _native
 from aqmlab._util.fields import Scalar
-from aqmlab.cards.generator import Cell
+from aqmlab.cards.generator import SuiteCell
 from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.measures import values
 from aqmlab.cards.scoring import LOGS, points, step
@@ -30,10 +30,10 @@ __all__ = [
     "FILE",
     "TESTS",
     "Bound",
-    "Change",
     "Numbers",
     "Values",
     "Worst",
+    "WorstChange",
     "bounds",
     "cell_of",
     "lost",
@@ -77,7 +77,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Change:
+class WorstChange:
     """A number behind the candidate and behind a baseline, on fresh seeds."""
 
     measure: Measure
@@ -135,7 +135,7 @@ class Worst:
     """Those of which a run ended in an error."""
     seeds: Sequence[int]
     """Those of the changes."""
-    changes: Sequence[Change]
+    changes: Sequence[WorstChange]
     """The worst one first."""
     text: str
     """The scenario as TOML."""
@@ -187,7 +187,7 @@ def _plain(variable: Variable, text: str) -> Scalar:
     return text if variable.choices else variable.value(float(text))
 
 
-def cell_of(kind: str, found: Values) -> Cell:
+def cell_of(kind: str, found: Values) -> SuiteCell:
     """The scenario of some values, for any candidate."""
     rate, fall = float(found["rate"]), float(found["fall"])
     under_test = (
@@ -219,7 +219,7 @@ def cell_of(kind: str, found: Values) -> Cell:
         warm_up=f"{_WARM_UP:g} s",
         duration=f"{_DURATION:g} s",
     )
-    return Cell(row, 0, "")
+    return SuiteCell(row, 0, "")
 
 
 def _falls(rate: float, fall: float) -> str:
@@ -234,7 +234,7 @@ def _falls(rate: float, fall: float) -> str:
 
 def numbers_of(run: Run, kind: str) -> dict[str, float]:
     """What is compared of a run, by measure; pages of which none ended took the whole time."""
-    cell = Cell(Row(TESTS[kind], "", ""), 0, "")
+    cell = SuiteCell(Row(TESTS[kind], "", ""), 0, "")
     return whole(values(run, cell), kind)
 
 

@@ -27,8 +27,8 @@ from aqmlab._util.fields import Scalar
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.lazy import tomllib
 from aqmlab.cards.campaign import Job, Role, batch_of, jobs_in, make
-from aqmlab.cards.candidates import DROPTAIL, Candidate, Control
-from aqmlab.cards.generator import Cell, toml_of
+from aqmlab.cards.candidates import DROPTAIL, Candidate, CandidateControl
+from aqmlab.cards.generator import SuiteCell, toml_of
 from aqmlab.cards.kinds import Kind
 from aqmlab.cards.measures import values
 from aqmlab.cards.roles import BASELINES, CONTROLS, Roles, control_roles, queue_roles
@@ -36,10 +36,10 @@ from aqmlab.cards.worst import (
     FILE,
     TESTS,
     Bound,
-    Change,
     Numbers,
     Values,
     Worst,
+    WorstChange,
     bounds,
     cell_of,
     lost,
@@ -94,7 +94,7 @@ class _Regret:
 
 
 @dataclass
-class _Search:
+class _WorstSearch:
     """A search on its way."""
 
     kind: Kind
@@ -118,7 +118,7 @@ class _Search:
         return [self.known[name] for name in names]
 
     def numbers(
-        self, cells: Sequence[Cell], roles: Roles, seeds: Sequence[int]
+        self, cells: Sequence[SuiteCell], roles: Roles, seeds: Sequence[int]
     ) -> dict[str, dict[str, list[Numbers] | None]]:
         """By label and role the numbers of each seed; None where a run failed."""
         planned = jobs_in(cells, roles, seeds)
@@ -217,7 +217,7 @@ def _simpler(bound: Bound, value: Scalar) -> Iterator[Scalar]:
 def worst(
     queue: str | Candidate | None = None,
     *,
-    control: str | Control | None = None,
+    control: str | CandidateControl | None = None,
     ecn: str = "none",
     baselines: Sequence[str] | None = None,
     trials: int = TRIALS,
@@ -275,7 +275,7 @@ def worst(
         bar(f"the worst for {under_test.name}", progress) as on_progress,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        search = _Search(kind, roles, runs, pool, on_progress, plan, seeds)
+        search = _WorstSearch(kind, roles, runs, pool, on_progress, plan, seeds)
         begun, regret = search.search(folder)
         found, now = search.simpler(begun, regret)
         fresh = range(max(seeds) + 1, max(seeds) + 1 + _FRESH)
@@ -306,7 +306,7 @@ def _titled(text: str, name: str) -> str:
     return re.sub(r"^title = .*$", lambda _: title, text, count=1, flags=re.MULTILINE)
 
 
-def _instead(roles: Sequence[Role], cell: Cell, other: str) -> str:
+def _instead(roles: Sequence[Role], cell: SuiteCell, other: str) -> str:
     """The option that puts a baseline in the place of the candidate."""
     if cell.row.id != TESTS["control"]:
         table = _made(roles, cell, other)["topology"]["bottleneck"]["forward"]["discipline"]
@@ -321,16 +321,16 @@ def _instead(roles: Sequence[Role], cell: Cell, other: str) -> str:
     return f"traffic.subject.tcp={inline(theirs)}"  # another ECN
 
 
-def _made(roles: Sequence[Role], cell: Cell, name: str) -> dict[str, Any]:
+def _made(roles: Sequence[Role], cell: SuiteCell, name: str) -> dict[str, Any]:
     """The scenario with the candidate or a baseline."""
     role = next(one for one in roles if one.name == name)
     return tomllib.loads(toml_of(cell, role.queue, role.control_in(cell)))
 
 
-def _without(roles: Roles, under_test: Candidate | Control) -> Roles:
+def _without(roles: Roles, under_test: Candidate | CandidateControl) -> Roles:
     """Roles without the one that is the candidate itself."""
 
-    def kept(cell: Cell) -> list[Role]:
+    def kept(cell: SuiteCell) -> list[Role]:
         found = roles(cell)
         return [one for one in found if one.name == "candidate" or one.name != under_test.name]
 
@@ -338,7 +338,7 @@ def _without(roles: Roles, under_test: Candidate | Control) -> Roles:
 
 
 def _identity(
-    kind: Kind, roles: Roles, under_test: Candidate | Control, seeds: Sequence[int]
+    kind: Kind, roles: Roles, under_test: Candidate | CandidateControl, seeds: Sequence[int]
 ) -> dict[str, Any]:
     """What tells one search from another; how long it lasts does not."""
     plain = {one.variable.name: one.plain for one in bounds(kind.name)}
@@ -352,11 +352,13 @@ def _identity(
     }
 
 
-def _replayed(search: _Search, found: Values, other: str, seeds: Sequence[int]) -> list[Change]:
+def _replayed(
+    search: _WorstSearch, found: Values, other: str, seeds: Sequence[int]
+) -> list[WorstChange]:
     """What a scenario shows of the candidate and of a baseline on fresh seeds."""
     cell = cell_of(search.kind.name, found)
 
-    def two(cell: Cell) -> list[Role]:
+    def two(cell: SuiteCell) -> list[Role]:
         return [one for one in search.roles(cell) if one.name in ("candidate", other)]
 
     [numbers] = search.numbers([cell], two, seeds).values()
@@ -364,7 +366,7 @@ def _replayed(search: _Search, found: Values, other: str, seeds: Sequence[int]) 
     if mine is None or theirs is None:
         raise RunError(f"{cell.id}: a run of the candidate failed on fresh seeds")
     changes = [
-        Change(
+        WorstChange(
             measure,
             float(np.mean([one[measure.measure] for one in mine])),
             float(np.mean([one[measure.measure] for one in theirs])),

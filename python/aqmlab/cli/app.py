@@ -70,18 +70,18 @@ def _print_version(context: click.Context, _: object, wanted: bool) -> None:
 def _install_completion(context: click.Context, _: object, shell: str | None) -> None:
     """Installs completion and ends."""
     if shell is not None:
-        from aqmlab.cli import shells
+        from aqmlab.cli import completion_scripts
 
-        click.echo(shells.install(shell))
+        click.echo(completion_scripts.install(shell))
         context.exit()
 
 
 def _show_completion(context: click.Context, _: object, shell: str | None) -> None:
     """Prints the script of completion and ends."""
     if shell is not None:
-        from aqmlab.cli import shells
+        from aqmlab.cli import completion_scripts
 
-        click.echo(shells.script(shell))
+        click.echo(completion_scripts.script(shell))
         context.exit()
 
 
@@ -180,9 +180,9 @@ def _run(arguments: list[str]) -> object:
     """What a command returns; its exit status, if it ends early."""
     root = application()
     if instruction := os.environ.get("_AQMLAB_COMPLETE"):
-        from aqmlab.cli import shells
+        from aqmlab.cli import completion_scripts
 
-        sys.exit(shells.answer(root, instruction))
+        sys.exit(completion_scripts.answer(root, instruction))
     try:
         with root.make_context("aqmlab", arguments) as context:
             return root.invoke(context)

@@ -14,6 +14,8 @@
 A parameter by position is an argument, one by name an option. In parentheses stand the names of an
 option, unless it is called as the parameter, and what stands for its value, unless it has none or
 the choices are named. An annotation with :class:`Opt` or :class:`Arg` says all of this itself.
+A parameter whose type is a dataclass stands for the options that are its fields, and the
+docstring of the dataclass describes them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, MutableMapping
+from dataclasses import is_dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -33,9 +36,22 @@ import click
 from click.exceptions import NoSuchCommand
 
 import aqmlab
+from aqmlab._util.words import capital
 from aqmlab.errors import AqmlabError
 
-__all__ = ["METAVAR", "Arg", "Command", "Either", "Group", "Opt", "built", "made", "part"]
+__all__ = [
+    "METAVAR",
+    "Arg",
+    "Command",
+    "Either",
+    "Group",
+    "Opt",
+    "built",
+    "made",
+    "modes",
+    "part",
+    "refuse_beside",
+]
 
 
 METAVAR = "COMMAND [ARGS]..."
@@ -188,7 +204,7 @@ def _annotated(declared: Any) -> tuple[Any, Opt]:  # noqa: ANN401 - types
 
 def _sentence(text: str) -> str:
     """What a docstring says of an argument, as the help has it."""
-    return text[:1].upper() + text[1:].replace("``", "")
+    return capital(text.replace("``", ""))
 
 
 def part(
@@ -209,15 +225,11 @@ def part(
         options: those that are options of it.
         fixed: values of others.
     """
-    of_whole = inspect.signature(whole, eval_str=True).parameters
-    _, entries = _described(inspect.getdoc(whole))
+    of_whole = {one.name: one for one in _parameters(whole)}
     listed, spelled = [], {}
     for name in f"{required} {arguments} {options}".split():
         one = of_whole[name]
-        if get_origin(one.annotation) is Annotated:
-            kind, opt = _annotated(one.annotation)
-        else:
-            kind, opt = one.annotation, _declared(one, *entries[name])
+        kind, opt = _annotated(one.annotation)
         if name not in options.split():
             spelled[f"--{name}"] = opt.metavar
             opt = Arg(opt.metavar, opt.help)
@@ -240,6 +252,99 @@ def part(
     return call
 
 
+def modes(**others: _Function) -> Callable[[_Function], _Function]:
+    """Gives a command other functions, each of which an option of its name chooses.
+
+    Each function has the parameters that it needs. Parameters of the others are refused beside it::
+
+        @modes(doctor=examine)
+        def command(program: list[str] | None = None, *, link: LinkOptions) -> None: ...
+
+    Args:
+        others: the functions, by the parameter that chooses each.
+    """
+
+    def decorate(own: _Function) -> _Function:
+        listed: dict[str, inspect.Parameter] = {}
+        for found in (one for function in (own, *others.values()) for one in _parameters(function)):
+            one = found
+            if one.name in others:
+                kind, _ = _annotated(one.annotation)
+                one = one.replace(default=False if kind is bool else None)
+            listed.setdefault(one.name, one)
+
+        def call(**values: Any) -> None:  # noqa: ANN401 - checked by the parameters' types
+            given = [name for name, value in values.items() if value != listed[name].default]
+            chosen = next((name for name in others if name in given), "")
+            function = others.get(chosen, own)
+            takes = {one.name for one in _parameters(function)}
+            if chosen:
+                left = {_spelled(listed[name]): name for name in given if name not in takes}
+                refuse_beside(left, _spelled(listed[chosen]), "which does not take it")
+            function(**_grouped(function, values))
+
+        vars(call)["__signature__"] = inspect.Signature(list(listed.values()))
+        call.__doc__, _ = _described(inspect.getdoc(own))
+        return call
+
+    return decorate
+
+
+def refuse_beside(given: Mapping[str, object], option: str, why: str) -> None:
+    """An error if something was given that has no place beside an option.
+
+    Args:
+        given: what was given, by what it is called; None: it was not.
+        option: the option.
+        why: why it has no place there.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise AqmlabError(f"{name}: found one beside {option}, {why}")
+
+
+def _grouped(function: _Function, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function, those of a group together."""
+    found = {}
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        if is_dataclass(one.annotation):
+            group: Any = one.annotation
+            names = inspect.signature(group).parameters
+            found[one.name] = group(**{name: values[name] for name in names})
+        else:
+            found[one.name] = values[one.name]
+    return found
+
+
+def _spelled(one: inspect.Parameter) -> str:
+    """What a parameter is called on the command line."""
+    _, opt = _annotated(one.annotation)
+    if isinstance(opt, Arg):
+        return one.name
+    return opt.names[0].partition("/")[0] if opt.names else f"--{one.name.replace('_', '-')}"
+
+
+def _parameters(function: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - or a group
+    """A command's parameters, each annotated with its type and what is said of it.
+
+    Groups are spread: a dataclass stands for its fields.
+    """
+    _, entries = _described(inspect.getdoc(function))
+    found = []
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        kind, opt = one.annotation, None
+        if is_dataclass(kind):
+            found += _parameters(kind)
+            continue
+        if get_origin(kind) is Annotated:
+            kind, opt = _annotated(kind)
+        opt = opt or _declared(one, *entries.pop(one.name, ("", "")))
+        found.append(one.replace(annotation=Annotated[kind, opt]))
+    if entries:
+        raise TypeError(f"{', '.join(entries)}: described, but no parameters of the command")
+    return found
+
+
 def _described(documentation: str | None) -> tuple[str, dict[str, tuple[str, str]]]:
     """What a docstring says, and by parameter what stands in parentheses and what it is."""
     about, *rest = _HEAD.split(documentation or "", maxsplit=1)
@@ -250,16 +355,11 @@ def _described(documentation: str | None) -> tuple[str, dict[str, tuple[str, str
 
 def made(function: _Function, name: str, **settings: Any) -> Command:  # noqa: ANN401 - click's
     """A function as a command."""
-    about, entries = _described(inspect.getdoc(function))
     parameters: list[click.Parameter] = []
-    for one in inspect.signature(function, eval_str=True).parameters.values():
-        if get_origin(one.annotation) is Annotated:
-            kind, opt = _annotated(one.annotation)
-        else:
-            kind, opt = one.annotation, _declared(one, *entries.pop(one.name, ("", "")))
+    for one in _parameters(function):
+        kind, opt = _annotated(one.annotation)
         parameters.append((_Argument if isinstance(opt, Arg) else _Option)(one, kind, opt))
-    if entries:
-        raise TypeError(f"{', '.join(entries)}: described, but no parameters of the command")
+    about, _ = _described(inspect.getdoc(function))
     return Command(name, callback=function, params=parameters, help=about, **settings)
 
 
@@ -271,7 +371,7 @@ def _declared(one: inspect.Parameter, how: str, meaning: str) -> Opt:
     return kind(" ".join(words[len(names) :]), meaning, *names)
 
 
-class _Words(click.Choice[Any]):
+class _Choices(click.Choice[Any]):
     """One of some words, or the member of an enumeration that has it as its value."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -333,9 +433,9 @@ def _type(kind: Any, opt: Opt) -> click.ParamType[Any]:  # noqa: ANN401 - a type
     """What reads the values of a type."""
     parts = get_args(kind)
     if get_origin(kind) is Literal:
-        return _Words({word: word for word in parts})
+        return _Choices({word: word for word in parts})
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return _Words({member.value: member for member in kind})
+        return _Choices({member.value: member for member in kind})
     if kind in (int, float):
         return _Number(kind, *opt.bounds)
     if kind is Path or any(get_origin(one) is os.PathLike for one in parts):
@@ -397,7 +497,7 @@ class _Parameter(click.Parameter):
     @property
     def choices(self) -> str:
         """The choices, as the help names them; empty: there are none."""
-        return f"<{'|'.join(self.type.values)}>" if isinstance(self.type, _Words) else ""
+        return f"<{'|'.join(self.type.values)}>" if isinstance(self.type, _Choices) else ""
 
     @property
     def meaning(self) -> str:

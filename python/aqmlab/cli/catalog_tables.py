@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.table import TableModel, strong
-from aqmlab.scenario.catalog import Entry
+from aqmlab.scenario.catalog import CatalogEntry
 
 if TYPE_CHECKING:
     from aqmlab.results.needs import Need
@@ -23,7 +23,7 @@ def list_table(kind: str, entries: Mapping[str, str]) -> TableModel:
     return table
 
 
-def explanation(entry: Entry) -> list[str | TableModel]:
+def explanation(entry: CatalogEntry) -> list[str | TableModel]:
     """What something is, and its parameters."""
     text = f" ({entry.kind})\n{entry.summary}"
     if entry.about:

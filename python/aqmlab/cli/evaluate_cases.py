@@ -65,7 +65,7 @@ def run_cases(
         raise RunError(f"{found.name} fails: {', '.join(unknown)}")
 
 
-def _to_json(case: cases.Case) -> dict[str, Any]:
+def _to_json(case: cases.CaseOutcome) -> dict[str, Any]:
     """A case for other programs."""
     row = case.row
     return {
@@ -88,7 +88,7 @@ def _to_json(case: cases.Case) -> dict[str, Any]:
     }
 
 
-def _tables(judged: Sequence[cases.Case]) -> Iterator[str | TableModel]:
+def _tables(judged: Sequence[cases.CaseOutcome]) -> Iterator[str | TableModel]:
     """A row for each setting and seed, and how many cases hold."""
     table = TableModel("", ["case", "verdict", "setting"], texts=["numbers", "holds if"])
     several = any(one.seed != case.shown[0].seed for case in judged for one in case.shown)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from aqmlab._util.console import Progress, say
 from aqmlab._util.fields import Scalar
 from aqmlab._util.table import Cell, TableModel
-from aqmlab._util.words import lasting
+from aqmlab._util.words import counted, lasting
 from aqmlab.results.compare import Difference
 from aqmlab.results.formats import format_change, format_estimate
 from aqmlab.results.quantity import Quantity
@@ -37,8 +37,8 @@ class TerminalProgress(SweepProgress):
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
         """See :class:`SweepProgress`."""
         more = f" at least, {sweep.max_seeds} at most" if sweep.precision else ""
-        size = f"{_number(points, 'point')} x {_number(seeds, 'seed')}"
-        say(f"{_number(points * seeds, 'run')}: {size}{more}")
+        size = f"{counted(points, 'point')} x {counted(seeds, 'seed')}"
+        say(f"{counted(points * seeds, 'run')}: {size}{more}")
 
     def noted(self, note: str) -> None:
         """See :class:`SweepProgress`."""
@@ -59,22 +59,17 @@ class TerminalProgress(SweepProgress):
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
         """See :class:`SweepProgress`."""
         say(
-            f"{_number(missing, 'run')} to make, about {lasting(seconds)} with {jobs} at a time; "
+            f"{counted(missing, 'run')} to make, about {lasting(seconds)} with {jobs} at a time; "
             f"{found} in the store"
         )
 
     def progress(self, done: float, total: int) -> None:
         """See :class:`SweepProgress`."""
-        self._progress.update(_number(total, "run"), done / total)
+        self._progress.update(counted(total, "run"), done / total)
 
     def running(self, label: str, done: float) -> None:
         """See :class:`SweepProgress`."""
         self._progress.detail(label, done)
-
-
-def _number(count: int, thing: str) -> str:
-    """A number of things in words."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def points_table(points: Sequence[PointSummary]) -> TableModel:

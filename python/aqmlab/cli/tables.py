@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.table import TableModel, strong
+from aqmlab._util.words import several
 from aqmlab.results.directions import in_words
 from aqmlab.results.groups import stated_classes
 from aqmlab.results.links import links_of, loaded_links
@@ -14,7 +15,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.tables import one_run
 
 if TYPE_CHECKING:
-    from aqmlab.papers.reproduction import Line
+    from aqmlab.papers.reproduction import ScoreLine
 
 __all__ = [
     "apart",
@@ -40,7 +41,7 @@ def run_tables(run: Run) -> list[str | TableModel]:
         span,
         *(strong(f"invalid: {reason}") for reason in run.invalid),
         one_run("link", LINK, links),
-        *([f"idle, not shown: {_some(idle)}"] if idle else []),
+        *([f"idle, not shown: {several(idle, 4)}"] if idle else []),
         *_class_tables(summary),
         *_datagrams(summary["flows"]),
         *_quality(summary.get("quality", {})),
@@ -70,11 +71,6 @@ def _datagrams(flows: Mapping[str, Any]) -> list[str | TableModel]:
             "datagrams", DATAGRAMS, named if len(named) == 1 else {**named, "all": flows["all"]}
         ),
     ]
-
-
-def _some(names: Sequence[str], most: int = 4) -> str:
-    """The first of some names and how many there are besides."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" * (len(names) > most))
 
 
 def _class_tables(summary: Mapping[str, Any]) -> list[str | TableModel]:
@@ -113,7 +109,7 @@ def apart(found: Sequence[TableModel]) -> list[str | TableModel]:
     return parts
 
 
-def score_table(lines: Sequence[Line], *, of_papers: bool, scored: bool) -> TableModel:
+def score_table(lines: Sequence[ScoreLine], *, of_papers: bool, scored: bool) -> TableModel:
     """How many published cells, and claims, were met: of each table, or of each paper."""
     numbers = ["cells within", *(["claims hold"] if of_papers else [])]
     table = TableModel("", ["paper" if of_papers else "table"], numbers, ["what"])

@@ -9,7 +9,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.table import TableModel, strong
 from aqmlab._util.words import counted, wrapped
-from aqmlab.cards.worst import Change, Worst, bounds
+from aqmlab.cards.worst import Worst, WorstChange, bounds
 from aqmlab.results.statistics import Estimate
 
 __all__ = ["found_json", "page"]
@@ -44,7 +44,7 @@ def page(found: Worst) -> Iterator[str | TableModel]:
     yield table
 
 
-def _shown(one: Change) -> str:
+def _shown(one: WorstChange) -> str:
     mean = one.difference.mean
     return f"{mean:.2f} x" if one.is_ratio else f"{mean:+.2f}"
 
@@ -70,7 +70,7 @@ def found_json(found: Worst) -> dict[str, Any]:
     }
 
 
-def _change_json(one: Change) -> dict[str, Any]:
+def _change_json(one: WorstChange) -> dict[str, Any]:
     change = one.difference
     return {
         "measure": one.measure.measure,

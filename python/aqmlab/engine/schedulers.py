@@ -30,8 +30,8 @@ from aqmlab import _native
 from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine import memory
+from aqmlab.engine.commit import Done, RunCommit
 from aqmlab.engine.execute import execute, make
-from aqmlab.engine.group import Done, Group
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
 from aqmlab.results.run import Run
@@ -103,7 +103,7 @@ class _Directory:
 
     path: Path
     durable: bool
-    """Whether it waits for the disk; a :class:`Group` does so for some together."""
+    """Whether it waits for the disk; a :class:`RunCommit` does so for some together."""
 
     def run(self, scenario: Scenario, progress: OnProgress) -> Run:
         """Finds the run of a scenario there, or makes it."""
@@ -243,7 +243,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
             group.add(key, done)
             return key
 
-        with Group(store, take) as group:
+        with RunCommit(store, take) as group:
             made = run_all(work, scenarios, jobs=self.jobs, progress=progress)
         return [group.taken[key] if isinstance(key, str) else key for key in made]
 
@@ -399,7 +399,7 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
             for index, scenario in enumerate(scenarios)
         }
         try:
-            with _Watch(self._client), Group(store, take) as group:
+            with _Watch(self._client), RunCommit(store, take) as group:
                 for future in as_completed(futures, loop=self._client.loop):
                     index = futures[future]
                     made[index] = collected(future, scenarios[index].key, group)
@@ -472,7 +472,7 @@ def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabErro
         return {file.name: file.read_bytes() for file in sorted(run.path.iterdir())}
 
 
-def collected(future: Any, key: str, group: Group[Any]) -> str | AqmlabError:  # noqa: ANN401 - untyped
+def collected(future: Any, key: str, group: RunCommit[Any]) -> str | AqmlabError:  # noqa: ANN401 - untyped
     """The key of a run that a cluster's answer has brought into a group, or why it has not."""
     try:
         answer = future.result()

@@ -18,7 +18,7 @@ from pathlib import Path
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.pool import OnProgress
 from aqmlab.engine.execute import execute
-from aqmlab.engine.taking import taken_in, written
+from aqmlab.engine.intake import taken_in, written
 from aqmlab.engine.workspace import RUNS, remove_abandoned, workspace
 from aqmlab.errors import AqmlabError, DamagedRunError, DamagedRunWarning, LaterRunError
 from aqmlab.results.run import Run

@@ -16,7 +16,7 @@ import sys
 import time
 from contextlib import suppress
 
-from aqmlab.engine.group import Done
+from aqmlab.engine.commit import Done
 from aqmlab.engine.probe import probe
 from aqmlab.engine.schedulers import send
 from aqmlab.errors import AqmlabError, RunError

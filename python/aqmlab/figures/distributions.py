@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from aqmlab._util.words import capital
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, limit_above, linear, logarithmic, ticks_between
@@ -377,7 +378,7 @@ def _time_axis(drawn: Sequence[_Curve], tail: Tail, selection: Selection) -> Axi
     """The axis of times: as far as the data go, logarithmic where they are of unlike size."""
     unit, scale = _unit(drawn)
     what = _WORDS[selection.of][0]
-    title = f"{what[0].upper()}{what[1:]} ({unit})"
+    title = f"{capital(what)} ({unit})"
     all_times = [one.together for one in drawn]
     if selection.limit_s is not None and tail == "cdf":
         if not selection.limit_s > 0:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab._util.words import capital
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.findings import Values
 from aqmlab.results.configurations import Configuration, chosen_links
@@ -35,7 +36,7 @@ class Plotted:
     def title(self) -> str:
         """What it is, for an axis; the subtitle says of what."""
         own = self.number.own is not None
-        label = self.label if own else self.label[0].upper() + self.label[1:]
+        label = self.label if own else capital(self.label)
         return f"{label} ({self.unit})" if self.unit else label
 
     @property

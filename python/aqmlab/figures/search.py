@@ -9,7 +9,7 @@ from aqmlab.figures.axes import Axis, linear, logarithmic
 from aqmlab.figures.grammar import Channel, Chart, inline, layer
 from aqmlab.figures.theme import Figure, Heading, Look
 
-__all__ = ["Point", "search"]
+__all__ = ["TriedSetting", "search"]
 
 
 _SPREAD = 20.0
@@ -17,7 +17,7 @@ _SPREAD = 20.0
 
 
 @dataclass(frozen=True)
-class Point:
+class TriedSetting:
     """A setting that was tried."""
 
     number: int
@@ -28,7 +28,7 @@ class Point:
 
 
 def search(
-    points: Sequence[Point],
+    points: Sequence[TriedSetting],
     untuned: Sequence[float],
     titles: Sequence[str],
     minimized: Sequence[bool],
@@ -124,7 +124,7 @@ def search(
     return Figure(heading, build).chart(look)
 
 
-def _row(one: Point, is_plane: bool) -> dict[str, float | str]:
+def _row(one: TriedSetting, is_plane: bool) -> dict[str, float | str]:
     """A setting as a row of a chart."""
     return {
         "number": one.number,
@@ -134,13 +134,13 @@ def _row(one: Point, is_plane: bool) -> dict[str, float | str]:
     }
 
 
-def _names(named: Mapping[str, int], one: Point) -> str:
+def _names(named: Mapping[str, int], one: TriedSetting) -> str:
     """What a setting was chosen as."""
     return " and ".join(name for name, number in named.items() if number == one.number)
 
 
 def _axes(
-    points: Sequence[Point],
+    points: Sequence[TriedSetting],
     untuned: Sequence[float],
     titles: Sequence[str],
     minimized: Sequence[bool],
@@ -168,13 +168,13 @@ def _axis(title: str, values: Sequence[float], reverse: bool) -> Axis:
     return linear(title, [floor, high + reach], reverse=reverse)
 
 
-def _front(points: Sequence[Point]) -> list[dict[str, float]]:
+def _front(points: Sequence[TriedSetting]) -> list[dict[str, float]]:
     """The corners of the front, along the first goal."""
     best = sorted((one.values for one in points if one.is_on_front), key=lambda pair: pair[0])
     return [{"x": x, "y": y, "order": order} for order, (x, y, *_) in enumerate(best)]
 
 
-def _best_so_far(points: Sequence[Point], is_minimized: bool) -> list[dict[str, float]]:
+def _best_so_far(points: Sequence[TriedSetting], is_minimized: bool) -> list[dict[str, float]]:
     """How the best setting changed, step by step."""
     found: list[dict[str, float]] = []
     for one in points:
@@ -190,7 +190,7 @@ def _best_so_far(points: Sequence[Point], is_minimized: bool) -> list[dict[str, 
 
 
 def _title(
-    points: Sequence[Point],
+    points: Sequence[TriedSetting],
     untuned: Sequence[float],
     minimized: Sequence[bool],
     titles: Sequence[str],

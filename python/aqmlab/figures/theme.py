@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from aqmlab._util.words import capital
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.files import definition, excess
 from aqmlab.figures.grammar import Channel, Chart
@@ -281,7 +282,7 @@ class Heading:
         below = [
             line
             for text in self.subtitle
-            for line in textwrap.wrap(text[:1].upper() + text[1:], look.letters(look.size.text))
+            for line in textwrap.wrap(capital(text), look.letters(look.size.text))
         ]
         return {
             "text": lines,
@@ -299,7 +300,7 @@ class Heading:
         below = self.subtitle[0] if self.subtitle else ""
         return {
             "text": textwrap.wrap(self.title, int(room / (0.54 * font))) or [""],
-            "subtitle": textwrap.wrap(below[:1].upper() + below[1:], int(room / (0.5 * small))),
+            "subtitle": textwrap.wrap(capital(below), int(room / (0.5 * small))),
             "anchor": "start",
             "fontSize": font,
             "subtitleFontSize": small,

@@ -34,7 +34,15 @@ from aqmlab.scenario.scenario import Scenario
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
 
-__all__ = ["NEAR", "Case", "Line", "calibrate", "cases_of", "solved", "to_csv"]
+__all__ = [
+    "NEAR",
+    "CalibrationCase",
+    "CalibrationLine",
+    "calibrate",
+    "cases_of",
+    "solved",
+    "to_csv",
+]
 
 
 NEAR = 0.02
@@ -57,7 +65,7 @@ _Loads: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Line:
+class CalibrationLine:
     """What the file says of a seed."""
 
     keys: Mapping[str, str]
@@ -84,7 +92,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Case:
+class CalibrationCase:
     """A seed of the rows with the same keys; `row` is one of them."""
 
     paper: Paper
@@ -117,7 +125,7 @@ class Case:
 
     def scenario(self, rates: Mapping[str, float]) -> Scenario:
         """The run on the uncongested network with some rates."""
-        line = Line(self.keys, self.seed, rates, {}, self.span(rates)).to_row()
+        line = CalibrationLine(self.keys, self.seed, rates, {}, self.span(rates)).to_row()
         overrides = [*self.paper.common, *self.row.filled(line), *self.spec.uncongested]
         return Scenario.load(self.table.scenario, [*overrides, ("seed", str(self.seed))])
 
@@ -144,7 +152,7 @@ class Case:
             for name, (_, _, rate) in self.places.items()
         }
 
-    def line(self, rates: Mapping[str, float]) -> Line:
+    def line(self, rates: Mapping[str, float]) -> CalibrationLine:
         """What the file says of these rates: a run that records its responses."""
         scenario = self.scenario(rates).with_overrides([("measure.record", '["responses"]')])
         with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +163,7 @@ class Case:
             name: 100 * links[link][way]["throughput_bps"] / rate
             for name, (link, way, rate) in self.places.items()
         }
-        return Line(self.keys, self.seed, dict(rates), loads, measured)
+        return CalibrationLine(self.keys, self.seed, dict(rates), loads, measured)
 
     def _large(self, run: Run) -> dict[str, str]:
         """When the first large response of a run begins, as a column; empty: none does in time."""
@@ -169,7 +177,7 @@ class Case:
         return {"large_s": f"{in_time.min():.0f}" if len(in_time) else ""}
 
 
-def cases_of(paper: Paper, seeds: Sequence[int]) -> list[Case]:
+def cases_of(paper: Paper, seeds: Sequence[int]) -> list[CalibrationCase]:
     """What is to be found for some seeds.
 
     Raises:
@@ -182,7 +190,11 @@ def cases_of(paper: Paper, seeds: Sequence[int]) -> list[Case]:
         for row in table.rows:
             if row.templates:
                 first.setdefault(paper.by_seed.key(row.published), (table, row))
-    return [Case(paper, paper.by_seed, *where, seed) for where in first.values() for seed in seeds]
+    return [
+        CalibrationCase(paper, paper.by_seed, *where, seed)
+        for where in first.values()
+        for seed in seeds
+    ]
 
 
 def calibrate(
@@ -208,7 +220,7 @@ def calibrate(
     Raises:
         AqmlabError: the paper has no rates by seed.
     """
-    chains: dict[tuple[str, ...], list[Case]] = {}
+    chains: dict[tuple[str, ...], list[CalibrationCase]] = {}
     for case in cases_of(paper, seeds):
         same = (value for key, value in case.keys.items() if key != case.spec.load)
         chains.setdefault((*same, f"seed {case.seed}"), []).append(case)
@@ -216,8 +228,8 @@ def calibrate(
     rows = _read(out)
     writing = threading.Lock()
 
-    def work(chain: Sequence[Case], report: OnProgress) -> None:
-        before: Line | None = None
+    def work(chain: Sequence[CalibrationCase], report: OnProgress) -> None:
+        before: CalibrationLine | None = None
         for done, case in enumerate(chain):
             report(done / len(chain))
             if case.name not in rows:
@@ -245,9 +257,9 @@ def _read(file: Path) -> dict[tuple[str, ...], Row]:
     return {tuple(line.values())[: list(line).index("seed") + 1]: line for line in lines}
 
 
-def _found(case: Case, before: Line | None) -> Line:
+def _found(case: CalibrationCase, before: CalibrationLine | None) -> CalibrationLine:
     """The line of a case; `before`: that of another load, from which it is not far."""
-    tried: list[Line] = []
+    tried: list[CalibrationLine] = []
 
     def loads(rates: Mapping[str, float]) -> _Loads:
         tried.append(case.line(rates))

@@ -17,7 +17,7 @@ from aqmlab.results.verdict import FAILS, HOLDS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from aqmlab.papers.claim import Cause
+    from aqmlab.papers.claim import ClaimCause
     from aqmlab.papers.judge import Judged
     from aqmlab.papers.paper import Paper
     from aqmlab.papers.scoreboard import PaperCell
@@ -73,7 +73,7 @@ def meanings() -> str:
     return "\n".join(": ".join((f"- *{state}*", meaning)) for state, meaning in STATES.items())
 
 
-def by_cause(paper: Paper, judged: Iterable[Judged]) -> list[tuple[Cause, list[str]]]:
+def by_cause(paper: Paper, judged: Iterable[Judged]) -> list[tuple[ClaimCause, list[str]]]:
     """The causes with the claims that fail of them."""
     failed = {one.claim.id for one in failing(judged)}
     found = [

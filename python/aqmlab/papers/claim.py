@@ -17,8 +17,8 @@ from aqmlab.results.verdict import FAILS, HOLDS
 __all__ = [
     "CONTRADICTED",
     "STATES",
-    "Cause",
     "Claim",
+    "ClaimCause",
     "Claims",
     "Further",
     "Noise",
@@ -139,7 +139,7 @@ class Further:
 
 
 @dataclass(frozen=True)
-class Cause:
+class ClaimCause:
     """Why some claims fail."""
 
     claims: tuple[str, ...]
@@ -148,7 +148,7 @@ class Cause:
     why: str
 
     @classmethod
-    def read(cls, spec: Mapping[str, Any], file: Path) -> Cause:
+    def read(cls, spec: Mapping[str, Any], file: Path) -> ClaimCause:
         """An entry of ``[[causes]]``."""
         if spec["state"] not in STATES:
             right = f"expected one of {', '.join(STATES)}"
@@ -187,7 +187,7 @@ class Claims:
     quick: tuple[str, ...] = ()
     """Types of claims that quick runs decide."""
     further: tuple[Further, ...] = ()
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[ClaimCause, ...] = ()
     """Why those fail that do; a claim has one."""
     noise: Noise | None = None
 
@@ -210,7 +210,7 @@ class Claims:
                     Further(tuple(spec["claims"]), tuple(spec["seeds"]))
                     for spec in source.get("further", [])
                 ),
-                causes=tuple(Cause.read(spec, file) for spec in source.get("causes", [])),
+                causes=tuple(ClaimCause.read(spec, file) for spec in source.get("causes", [])),
                 noise=_noise(source["noise"]) if "noise" in source else None,
             )._checked()
         except (AttributeError, KeyError, TypeError, ValueError) as error:

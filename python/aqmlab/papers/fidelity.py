@@ -22,7 +22,7 @@ from aqmlab.papers.judge import Alternative, ClaimScore, Judged, score_by_type
 from aqmlab.papers.measured import FILE
 from aqmlab.papers.names import names
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.reproduction import Line, Reproduction, Reused, Rows
+from aqmlab.papers.reproduction import Reproduction, Reused, Rows, ScoreLine
 from aqmlab.papers.scoreboard import Power, Score
 from aqmlab.results.verdict import FAILS, HOLDS
 
@@ -142,13 +142,13 @@ class Fidelity:
         lacking = [f"{name} {figure}" for name in found for figure in found[name].figures_lacking]
         return Reused(sum(one.runs for one in found.values()), lacking)
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ScoreLine]:
         """The score of each paper, and of all."""
         found = [
-            Line(name, one.board.count(), one.paper.title, one.claims)
+            ScoreLine(name, one.board.count(), one.paper.title, one.claims)
             for name, one in self.papers.items()
         ]
-        return [*found, Line("all", self.cells, "", self.claims)]
+        return [*found, ScoreLine("all", self.cells, "", self.claims)]
 
     def to_json(self) -> dict[str, Any]:
         """What ``scoreboard.json`` holds: the sums over the papers, and each of them."""

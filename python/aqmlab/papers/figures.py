@@ -15,7 +15,7 @@ from aqmlab.figures.distributions import Points, Selection, view
 from aqmlab.figures.files import save
 from aqmlab.figures.grammar import Chart, hconcat
 from aqmlab.figures.theme import Heading, Look, finish
-from aqmlab.papers.paper import Figure
+from aqmlab.papers.paper import PaperFigure
 from aqmlab.results.configurations import Configuration
 from aqmlab.results.groups import Group
 from aqmlab.results.terms import Percentile
@@ -34,7 +34,7 @@ _WITHIN = re.compile(r"(responses|flows)\.all\.le_(\d+)s")
 
 
 def draw(
-    wanted: Sequence[Figure],
+    wanted: Sequence[PaperFigure],
     tables: Mapping[str, Table],
     runs_of: Callable[[str, str], list[Run]],
     folder: Path,
@@ -119,7 +119,7 @@ def _share_within(column: PaperColumn, row: PaperRow, of: Of) -> tuple[float, fl
 
 
 def _chart(
-    figure: Figure,
+    figure: PaperFigure,
     found: Sequence[Configuration],
     published: Mapping[str, Points],
     *,

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from aqmlab.scenario.scenario import Override
 
 __all__ = [
-    "Figure",
     "Fit",
     "Interpretation",
     "Paper",
     "PaperColumn",
+    "PaperFigure",
     "PaperRow",
     "Table",
     "column",
@@ -202,7 +202,7 @@ class Paper:
     """``row``: label of the row without active queue management that goes with a row, whose columns
     it names; ``except``: pattern of the rows that have none; empty: no row has one."""
     claims: Claims
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[PaperFigure, ...] = ()
     """What ``figures.toml`` asks for."""
     by_seed: BySeed | None = None
     """Where rates by seed are; None: no row has any."""
@@ -281,12 +281,12 @@ class Paper:
             return ""
         return Template(self.reference["row"]).safe_substitute(row.published)
 
-    def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit], list[Figure]]:
+    def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit], list[PaperFigure]]:
         """The wanted tables, fits and figures, in the paper's order; None: all.
 
         Figures all of whose rows are of wanted tables come with them.
         """
-        parts: list[Table | Fit | Figure] = [*self.tables, *self.fits, *self.figures]
+        parts: list[Table | Fit | PaperFigure] = [*self.tables, *self.fits, *self.figures]
         known = [part.id for part in parts] + [
             name for table in self.tables for name in table.shows
         ]
@@ -308,7 +308,7 @@ class Paper:
         )
 
 
-def _figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figure, ...]:
+def _figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[PaperFigure, ...]:
     """What a ``figures.toml`` asks for; every figure has rows in its table."""
     known = {table.id: table for table in tables}
     found = [figure for spec in source["figures"] for figure in read_figures(spec)]
@@ -540,7 +540,7 @@ def product(value: Mapping[str, Any], line: Mapping[str, str]) -> float:
 
 
 @dataclass(frozen=True)
-class Figure:
+class PaperFigure:
     """Rows of tables whose distributions are drawn together."""
 
     id: str
@@ -568,11 +568,11 @@ class Figure:
         return list(dict.fromkeys(found))
 
 
-def read_figures(spec: Mapping[str, Any]) -> list[Figure]:
+def read_figures(spec: Mapping[str, Any]) -> list[PaperFigure]:
     """The figures of an entry: one, or one per value of ``each``, which ``$each`` stands for."""
     values = spec.get("each", [""])
     return [
-        Figure(
+        PaperFigure(
             id=_filled(spec["id"], value),
             title=_filled(spec["title"], value),
             rows=tuple((table, _filled(row, value)) for table, row in spec["rows"]),

@@ -14,7 +14,7 @@ from aqmlab.scenario.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Mapping, Sequence
 
-    from aqmlab.papers.paper import Figure
+    from aqmlab.papers.paper import PaperFigure
 
 __all__ = ["Plan", "further_seeds"]
 
@@ -50,7 +50,7 @@ class Plan:
             seeds = dict.fromkeys([*self.seeds, *more])
             self.rows[table.id, row.label] = [self._add(table, row, seed) for seed in seeds]
 
-    def add_figures(self, wanted: Sequence[Figure]) -> None:
+    def add_figures(self, wanted: Sequence[PaperFigure]) -> None:
         """Plans the rows that some figures show."""
         for figure in wanted:
             for name, label in self._places(figure):
@@ -80,7 +80,7 @@ class Plan:
         self.scenarios.setdefault(name, scenario)
         return name
 
-    def drawn(self, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
+    def drawn(self, figures: Sequence[PaperFigure], names: Sequence[str]) -> set[str]:
         """The runs of which more than numbers is needed: those of figures of these names.
 
         Other figures come with their tables, and do without.
@@ -101,7 +101,7 @@ class Plan:
                 needed.update(name for place in places for name in self.rows[place])
         return needed
 
-    def lacking(self, figures: Sequence[Figure], reused: Container[str]) -> list[str]:
+    def lacking(self, figures: Sequence[PaperFigure], reused: Container[str]) -> list[str]:
         """Ids of the figures without some of their curves, because numbers draw none."""
         return [
             figure.id
@@ -113,7 +113,7 @@ class Plan:
             )
         ]
 
-    def _places(self, figure: Figure) -> list[tuple[str, str]]:
+    def _places(self, figure: PaperFigure) -> list[tuple[str, str]]:
         """Table and label of the rows of a figure."""
         return figure.places({table.id: table for table in self.paper.tables})
 

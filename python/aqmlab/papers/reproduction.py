@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FurtherRuns",
-    "Line",
     "Reproduction",
     "Reused",
     "Rows",
+    "ScoreLine",
 ]
 
 
@@ -52,7 +52,7 @@ class Reused:
     """Ids of the figures without some of their curves."""
 
 
-class Line(NamedTuple):
+class ScoreLine(NamedTuple):
     """A line of the table of scores."""
 
     name: str
@@ -99,14 +99,14 @@ class Reproduction:
         """Whether runs of some rows are missing; runs that failed are in the report."""
         return self.rows.run < self.rows.total and not self.failed
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ScoreLine]:
         """The score of each table, and of all."""
         board = self.board
         found = [
-            Line(name, board.count(board.of_table(name)), title)
+            ScoreLine(name, board.count(board.of_table(name)), title)
             for name, title in board.titles.items()
         ]
-        return [*found, Line("all", board.count(), self.paper.title)]
+        return [*found, ScoreLine("all", board.count(), self.paper.title)]
 
     def to_json(self) -> dict[str, Any]:
         """What ``scoreboard.json`` holds, and where the files are."""

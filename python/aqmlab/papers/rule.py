@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIDENCE",
     "FUNCTIONS",
-    "Case",
     "Decision",
+    "PredicateCase",
     "Values",
     "case",
     "decide",
@@ -173,7 +173,7 @@ def rows_of(claim: Claim, paper: Paper) -> set[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Case:
+class PredicateCase:
     """A predicate and its values."""
 
     predicate: Expression
@@ -192,7 +192,7 @@ class Case:
             ) from None
 
 
-def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
+def case(rule: str, paper: Paper, values: Values, seeds: int) -> PredicateCase | None:
     """A rule with the numbers of its places; None where a run is missing."""
     predicate = Expression.parse(_VALUE.sub(r"\1__\2", rule), FUNCTIONS)
     found = {}
@@ -201,7 +201,7 @@ def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
         if numbers is None:
             return None
         found[place.name] = numbers
-    return Case(predicate, found)
+    return PredicateCase(predicate, found)
 
 
 def _samples(place: _Place, values: Values, seeds: int) -> np.ndarray | None:
@@ -264,7 +264,7 @@ def _draws(seeds: int) -> Iterator[Sequence[int]]:
     return iter(np.random.default_rng(0).integers(0, seeds, (_DRAWS, seeds)).tolist())
 
 
-def _reason(cases: Sequence[Case], seeds: int) -> str:
+def _reason(cases: Sequence[PredicateCase], seeds: int) -> str:
     """The numbers behind a verdict: of the cases that are not true of the means, or of all."""
     wrong = [case for case in cases if not case.true_of(range(seeds))]
     values = {name: array for case in wrong or cases for name, array in case.values.items()}

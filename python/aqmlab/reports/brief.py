@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aqmlab._util.words import capital
 from aqmlab.errors import AqmlabError
 from aqmlab.results import order
 from aqmlab.results.answer import Number, mean
@@ -225,7 +226,7 @@ def _legend(answer: Answer) -> str:
     if hidden:
         parts.append(f"{hidden} more in aqmlab compare")
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capital(text)}."
 
 
 def _row(answer: Answer, number: Number, groups: Sequence[Group], *, few: bool) -> BriefRow:
@@ -249,7 +250,7 @@ def _row(answer: Answer, number: Number, groups: Sequence[Group], *, few: bool) 
             cells.append(BriefCell(text, _change(answer, number, one), None, "", taken))
     title = number.owner or {"program": "The program", "flows": "All transfers"}.get(need.group, "")
     return BriefRow(
-        f"{title[:1].upper()}{title[1:]}",
+        capital(title),
         answer.population(number.owner),
         f"{need.what},{unit}" if unit else need.what,
         cells,
@@ -302,7 +303,7 @@ def _bars(answer: Answer, number: Number, groups: Sequence[Group]) -> Bars:
     unit = f", {need.unit}" if need.unit else ""
     owner = number.owner or ("the program" if need.group == "program" else "all transfers")
     what = "rate" if number.is_price else need.what
-    title = f"{owner[:1].upper()}{owner[1:]}: {what}{unit}"
+    title = f"{capital(owner)}: {what}{unit}"
     return Bars(title, bars, limits)
 
 

@@ -14,7 +14,7 @@ from aqmlab._util.table import TableModel
 from aqmlab._util.words import listing, natural, ranged
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import PublishedNumber, published_numbers
-from aqmlab.reports.pictures import Picture, pictures
+from aqmlab.reports.pictures import ReportPicture, pictures
 from aqmlab.reports.playground import fragment
 from aqmlab.reports.tables import fidelity_table, tail_table, trace_table, within_table
 from aqmlab.results import tables
@@ -96,7 +96,7 @@ class Report:
     reasons: TableModel | None
     distributions: Distributions | None
     traces: Traces | None
-    pictures: list[Picture]
+    pictures: list[ReportPicture]
     """Further figures that the runs have something for."""
     compared: list[Difference]
     at_links: list[Difference]

@@ -71,7 +71,7 @@ TAIL = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
 @dataclass(frozen=True)
-class _Curve:
+class _PageCurve:
     """The responses of a class under a configuration, all its runs together."""
 
     group: str
@@ -91,7 +91,7 @@ class _Curve:
 class Distributions:
     """All distributions of a report."""
 
-    curves: list[_Curve]
+    curves: list[_PageCurve]
     limits: list[float]
     """Ends of the time axis to choose from, in seconds."""
     limit: float
@@ -188,10 +188,12 @@ def _read_columns(run: Run, name: str, columns: list[str] | None) -> pa.Table:
     return table
 
 
-def _curve(group: str, traffic: str, parts: Sequence[Distribution], of: Distributions) -> _Curve:
+def _curve(
+    group: str, traffic: str, parts: Sequence[Distribution], of: Distributions
+) -> _PageCurve:
     """The distribution of some runs' times together."""
     times = Distribution.together(parts)
-    return _Curve(
+    return _PageCurve(
         group=group,
         traffic=traffic,
         count=times.total,

@@ -25,7 +25,7 @@ from aqmlab.results.breakdown import has_breakdown
 from aqmlab.results.families import families
 from aqmlab.results.run import Run
 
-__all__ = ["MOST_CONFIGURATIONS", "Picture", "drawn", "pictures"]
+__all__ = ["MOST_CONFIGURATIONS", "ReportPicture", "drawn", "pictures"]
 
 
 MOST_CONFIGURATIONS = 8
@@ -37,7 +37,7 @@ _Drawing = tuple[str, Callable[..., Chart]]
 
 
 @dataclass(frozen=True)
-class Picture:
+class ReportPicture:
     """A figure."""
 
     name: str
@@ -52,7 +52,7 @@ class Picture:
 
 def pictures(
     runs: Sequence[Run], configurations: int, progress: OnProgress = lambda _: None
-) -> list[Picture]:
+) -> list[ReportPicture]:
     """The figures of some runs.
 
     None of more than :data:`MOST_CONFIGURATIONS`, nor of runs of different scenarios, which are
@@ -69,11 +69,11 @@ def pictures(
     return found
 
 
-def drawn(name: str, draw: Callable[..., Chart], runs: Sequence[Run]) -> Picture:
+def drawn(name: str, draw: Callable[..., Chart], runs: Sequence[Run]) -> ReportPicture:
     """A figure of some runs; an error if they have nothing that it could show."""
     spec = draw(runs, look=Look(theme="page")).to_dict()
     picture, title = svg(spec), " ".join(spec["title"]["text"])
-    return Picture(name, title, _on_white(picture), _inline(name, title, picture))
+    return ReportPicture(name, title, _on_white(picture), _inline(name, title, picture))
 
 
 def _on_white(picture: str) -> str:

@@ -25,7 +25,7 @@ from aqmlab.results.statistics import (
     paired_difference,
 )
 
-__all__ = ["Choice", "Number", "Outcome", "Source", "choose", "numbers_of"]
+__all__ = ["Choice", "Number", "Outcome", "PriceSource", "choose", "numbers_of"]
 
 
 _STARVED = 0.1
@@ -82,7 +82,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Source:
+class PriceSource:
     """Where a price comes from: the classes that gained what somebody lost on a link."""
 
     at: LinkDirection
@@ -520,7 +520,7 @@ class Choice:
         rows = (row for one in self.groups for run in one.runs for row in links_of(run).values())
         return max((float(row.get("utilization") or 0.0) for row in rows), default=0.0)
 
-    def source(self, number: Number, group: Group) -> Source | None:
+    def source(self, number: Number, group: Group) -> PriceSource | None:
         """Who gained what a transfer lost, on the loaded link where it lost most."""
         found = None
         for at in loaded_links([run for one in self.groups for run in one.runs]):
@@ -540,7 +540,7 @@ class Choice:
                 if total < _NAMED * lost:
                     named.append((name, more))
                     total += more
-            found = Source(at, lost, named, max(0.0, -sum(change.values())))
+            found = PriceSource(at, lost, named, max(0.0, -sum(change.values())))
         return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow.parquet as pq
 
-from aqmlab._util.words import nearest, ranged
+from aqmlab._util.words import listing, nearest, ranged
 from aqmlab.errors import AqmlabError
 from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.groups import Group, group
@@ -91,7 +91,7 @@ def configurations(sources: Sources, names: Mapping[str, str] | None = None) -> 
 def in_words(found: Sequence[Configuration], names: Sequence[str]) -> str:
     """Parameters with their values: "rate (4, 12, 40) and load (0.8, 0.9)"."""
     parts = [f"{name} ({listed(values_of(found, name))})" for name in names]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return listing(parts, "and")
 
 
 def example(found: Sequence[Configuration], name: str) -> str:

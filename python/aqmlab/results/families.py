@@ -13,6 +13,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from aqmlab._util.words import several
+
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
 
@@ -74,5 +76,4 @@ def _marks_of(run: Run) -> set[str]:
 def _title_of(runs: Sequence[Run]) -> str:
     """The titles of some runs, at most two of them."""
     titles = list(dict.fromkeys(str(run.scenario.get("title") or run.label) for run in runs))
-    more = f" and {len(titles) - 2} more" if len(titles) > 2 else ""
-    return " / ".join(titles[:2]) + more
+    return several(titles, 2, " / ")

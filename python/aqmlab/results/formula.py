@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from aqmlab._util.lazy import np, pa, pc
-from aqmlab._util.words import nearest
+from aqmlab._util.words import counted, nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.bounds import UNBOUNDED, Bounds
 from aqmlab.results.columns import (
@@ -25,15 +25,15 @@ from aqmlab.results.columns import (
 )
 from aqmlab.results.formula_text import (
     Both,
-    Call,
+    CallNode,
     Compare,
     Name,
     Negative,
     Node,
     Not,
-    Number,
+    NumberNode,
     Operation,
-    Text,
+    TextNode,
     Texts,
     Truth,
     parse,
@@ -228,11 +228,11 @@ class Formula:
     def _value(self, node: Node, run: Recorded) -> float | None:
         """The number of a checked part in a run; None: it was not measured."""
         match node:
-            case Number(value):
+            case NumberNode(value):
                 return value
             case Name(text):
                 return self._keys[text].of(run)
-            case Call():
+            case CallNode():
                 return _folded(node, run)
             case Negative(of):
                 inner = self._value(of, run)
@@ -247,7 +247,7 @@ class Formula:
 def _tables(node: Node) -> Iterator[str]:
     """The tables that a checked part reads."""
     match node:
-        case Call():
+        case CallNode():
             yield _table_of(node)
         case Operation(_, left, right):
             yield from (*_tables(left), *_tables(right))
@@ -268,18 +268,18 @@ class _Check:
     def number(self, node: Node) -> _Kind:
         """Checks a part that gives one number."""
         match node:
-            case Number():
+            case NumberNode():
                 return _Kind()
             case Name(text):
                 return self._key(text)
-            case Call():
+            case CallNode():
                 return self._call(node)
             case Negative(of):
                 inner = self.number(of)
                 return _Kind(inner.unit, (-inner.bounds[1], -inner.bounds[0]))
             case Operation(sign, left, right):
                 return _joined(node, sign, self.number(left), self.number(right), (left, right))
-            case Text():
+            case TextNode():
                 raise AqmlabError(f"found {written(node)}; a text stands in a test only")
             case _:
                 raise AqmlabError(
@@ -316,7 +316,7 @@ class _Check:
             return False
         return True
 
-    def _call(self, node: Call) -> _Kind:
+    def _call(self, node: CallNode) -> _Kind:
         """Checks a function of rows."""
         name, given = node.name, node.given
         if name not in FUNCTIONS:
@@ -331,10 +331,11 @@ class _Check:
         if len(node.named) > 1:
             raise AqmlabError(f"{name}: found where twice; join the tests with and")
         if len(given) != function.values:
-            plural = "" if function.values == 1 else "s"
-            raise AqmlabError(f"{name} takes {function.values} value{plural}, found {len(given)}")
-        share = given[1] if function.values > 1 else Number(0.0)
-        if not isinstance(share, Number) or not 0 <= share.value <= 1:
+            raise AqmlabError(
+                f"{name} takes {counted(function.values, 'value')}, found {len(given)}"
+            )
+        share = given[1] if function.values > 1 else NumberNode(0.0)
+        if not isinstance(share, NumberNode) or not 0 <= share.value <= 1:
             raise AqmlabError(
                 f"{name}: found {written(share)}; expected a share from 0 to 1, such as 0.99"
             )
@@ -373,7 +374,7 @@ class _Check:
     def _column(self, node: Node, where: str) -> _Kind:
         """Checks a part that gives a number for each row."""
         match node:
-            case Number():
+            case NumberNode():
                 return _Kind()
             case Name(text):
                 found = self._named_column(text, where)
@@ -385,12 +386,12 @@ class _Check:
             case Operation(sign, left, right):
                 kinds = self._column(left, where), self._column(right, where)
                 return _joined(node, sign, *kinds, (left, right))
-            case Call():
+            case CallNode():
                 raise AqmlabError(
                     f"{written(node)}: a function stands inside another; metrics are joined with "
                     "+ - * /"
                 )
-            case Text() | Texts() | Truth():
+            case TextNode() | Texts() | Truth():
                 raise AqmlabError(f"{where}: found {written(node)}; expected a column")
             case _:
                 raise AqmlabError(f"{where}: found the test {written(node)}; expected a column")
@@ -407,7 +408,7 @@ class _Check:
                 self._compared(sign, left, right, where)
             case Name(text) if self._named_column(text, where).kind == "bool":
                 pass
-            case Call():
+            case CallNode():
                 self._column(node, where)
             case _:
                 raise AqmlabError(
@@ -427,7 +428,7 @@ class _Check:
             )
         if kinds[0] == "number":
             units = {
-                self._column(side, where).unit for side in sides if not isinstance(side, Number)
+                self._column(side, where).unit for side in sides if not isinstance(side, NumberNode)
             }
             if len(units) > 1:
                 said = " and ".join(unit or "no unit" for unit in sorted(units, reverse=True))
@@ -438,7 +439,7 @@ class _Check:
     def _side(self, node: Node, where: str) -> str:
         """What one side of a comparison is of each row."""
         match node:
-            case Text():
+            case TextNode():
                 return "text"
             case Truth():
                 return "truth"
@@ -461,7 +462,7 @@ def _joined(node: Node, sign: str, left: _Kind, right: _Kind, parts: tuple[Node,
     """What a sign makes of two numbers or columns: products and quotients lose their unit."""
     if sign in "*/":
         return _Kind()
-    plain = [isinstance(part, Number) for part in parts]
+    plain = [isinstance(part, NumberNode) for part in parts]
     if left.unit != right.unit and not any(plain):
         said = [kind.unit or "no unit" for kind in (left, right)]
         hint = "; they differ in size" if alike(left.unit, right.unit) else ""
@@ -488,7 +489,7 @@ def _given(name: str, function: _Function, kind: _Kind) -> _Kind:
     return _Kind(unit, kind.bounds)
 
 
-def _table_of(node: Call) -> str:
+def _table_of(node: CallNode) -> str:
     """The one table of a function."""
     used = sorted({name.partition(".")[0] for name in _names(node)})
     if len(used) > 1:
@@ -503,7 +504,7 @@ def _names(node: Node) -> Iterator[str]:
     match node:
         case Name(text):
             yield text
-        case Call(_, given, named):
+        case CallNode(_, given, named):
             for part in (*given, *(test for _, test in named)):
                 yield from _names(part)
         case Operation(_, left, right) | Compare(_, left, right) | Both(_, left, right):
@@ -542,10 +543,10 @@ def _arithmetic(sign: str, left: float, right: float) -> float | None:
     return result if math.isfinite(result) else None
 
 
-def _folded(node: Call, run: Recorded) -> float | None:
+def _folded(node: CallNode, run: Recorded) -> float | None:
     """A function of the rows of a run's table."""
     table = _table_of(node)
-    rows = _Rows.of(run, table, dict.fromkeys(_names(node)))
+    rows = _TableRows.of(run, table, dict.fromkeys(_names(node)))
     function, [first, *more] = FUNCTIONS[node.name], node.given
     if function.takes == "column" or (function.takes == "either" and not _is_test(first)):
         values = rows.numbers(first)
@@ -558,7 +559,7 @@ def _folded(node: Call, run: Recorded) -> float | None:
     kept = values.drop_null().to_numpy()
     if not len(kept):
         return None
-    share = more[0].value if more and isinstance(more[0], Number) else 0.0
+    share = more[0].value if more and isinstance(more[0], NumberNode) else 0.0
     found = function.fold(kept, share)
     if node.name == "rate":
         found /= float(run.summary["measured_s"])
@@ -566,7 +567,7 @@ def _folded(node: Call, run: Recorded) -> float | None:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _TableRows:
     """Some columns of a run's table."""
 
     columns: Mapping[str, Any]
@@ -574,7 +575,7 @@ class _Rows:
     count: int
 
     @classmethod
-    def of(cls, run: Recorded, table: str, names: Sequence[str] | Mapping[str, None]) -> _Rows:
+    def of(cls, run: Recorded, table: str, names: Sequence[str] | Mapping[str, None]) -> _TableRows:
         """The columns of some names."""
         if not run.has(table):
             raise AqmlabError(lacking(table, run.scenario, always=True))
@@ -599,7 +600,7 @@ class _Rows:
 
     def _numbers(self, node: Node) -> Any:  # noqa: ANN401 - an array of floats, or a float
         match node:
-            case Number(value):
+            case NumberNode(value):
                 return value
             case Name(text):
                 return pc.cast(self.columns[text], pa.float64())
@@ -647,7 +648,7 @@ class _Rows:
 
     def _side(self, node: Node) -> Any:  # noqa: ANN401 - an array, or a value
         match node:
-            case Text(value) | Truth(value):
+            case TextNode(value) | Truth(value):
                 return value
             case Name(text):
                 column = self.columns[text]

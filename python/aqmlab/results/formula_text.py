@@ -18,15 +18,15 @@ __all__ = [
     "LONGEST",
     "SECTIONS",
     "Both",
-    "Call",
+    "CallNode",
     "Compare",
     "Name",
     "Negative",
     "Node",
     "Not",
-    "Number",
+    "NumberNode",
     "Operation",
-    "Text",
+    "TextNode",
     "Texts",
     "Truth",
     "parse",
@@ -60,14 +60,14 @@ _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberNode:
     """A number."""
 
     value: float
 
 
 @dataclass(frozen=True)
-class Text:
+class TextNode:
     """A text in quotes."""
 
     value: str
@@ -91,11 +91,11 @@ class Name:
 class Texts:
     """A list behind ``in``."""
 
-    values: tuple[Number | Text | Truth, ...]
+    values: tuple[NumberNode | TextNode | Truth, ...]
 
 
 @dataclass(frozen=True)
-class Call:
+class CallNode:
     """A function and what it is given."""
 
     name: str
@@ -145,7 +145,17 @@ class Not:
 
 
 Node: TypeAlias = (
-    Number | Text | Truth | Name | Texts | Call | Operation | Negative | Compare | Both | Not
+    NumberNode
+    | TextNode
+    | Truth
+    | Name
+    | Texts
+    | CallNode
+    | Operation
+    | Negative
+    | Compare
+    | Both
+    | Not
 )
 
 
@@ -171,9 +181,9 @@ def _written(node: Node) -> str:
     """A part as text."""
     found = "(...)"
     match node:
-        case Number(value):
+        case NumberNode(value):
             found = f"{value:.12g}"
-        case Text(text):
+        case TextNode(text):
             found = f'"{text}"'
         case Truth(truth):
             found = str(truth).lower()
@@ -181,7 +191,7 @@ def _written(node: Node) -> str:
             found = text
         case Texts(values):
             found = f"({', '.join(map(_written, values))})"
-        case Call(name):
+        case CallNode(name):
             found = f"{name}(...)"
         case Negative(of):
             found = f"-{_written(of)}"
@@ -334,15 +344,15 @@ class _Parser:
         self._expect(close)
         return Texts(tuple(values))
 
-    def _constant(self) -> Number | Text | Truth:
+    def _constant(self) -> NumberNode | TextNode | Truth:
         """A value of a list."""
         sign = -1.0 if self._is("-") else 1.0
         if sign < 0:
             self._take()
         found = self._atom()
-        if isinstance(found, Number):
-            return Number(sign * found.value)
-        if sign < 0 or not isinstance(found, Text | Truth):
+        if isinstance(found, NumberNode):
+            return NumberNode(sign * found.value)
+        if sign < 0 or not isinstance(found, TextNode | Truth):
             raise AqmlabError(
                 f'found {written(found)} in a list; expected values such as ("early", "overflow")'
             )
@@ -369,7 +379,7 @@ class _Parser:
         found = self._atom()
         if not negative:
             return found
-        return Number(-found.value) if isinstance(found, Number) else Negative(found)
+        return NumberNode(-found.value) if isinstance(found, NumberNode) else Negative(found)
 
     def _atom(self) -> Node:
         token = self._take()
@@ -377,9 +387,9 @@ class _Parser:
             value = float(token.text)
             if not math.isfinite(value):
                 raise AqmlabError(f"found {token.text[:_MAX_SHOWN]}, which is not finite")
-            return Number(value)
+            return NumberNode(value)
         if token.kind == "text":
-            return Text(token.text[1:-1])
+            return TextNode(token.text[1:-1])
         if token.kind == "name":
             if self._is("("):
                 return self._call(token.text)
@@ -393,7 +403,7 @@ class _Parser:
         self._unexpected(token)
         raise AssertionError("an error was raised")
 
-    def _call(self, name: str) -> Call:
+    def _call(self, name: str) -> CallNode:
         """What a function is given."""
         self._take()
         given: list[Node] = []
@@ -412,4 +422,4 @@ class _Parser:
                 break
             self._take()
         self._expect(")")
-        return Call(name, tuple(given), tuple(named))
+        return CallNode(name, tuple(given), tuple(named))

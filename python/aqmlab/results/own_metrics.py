@@ -25,7 +25,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.units import factor
 
 if TYPE_CHECKING:
-    from aqmlab.results.python_metrics import Code
+    from aqmlab.results.python_metrics import MetricFunction
 
 __all__ = [
     "Definition",
@@ -65,11 +65,11 @@ class Definition:
     """Where it is defined, such as ``--metric`` or the name of a sweep."""
     label: str = ""
     better: Literal["less", "more", ""] = ""
-    code: Code | None = None
+    code: MetricFunction | None = None
     """What computes it instead of the text: a function in Python."""
 
     @cached_property
-    def formula(self) -> Formula | Code:
+    def formula(self) -> Formula | MetricFunction:
         """What computes it; an error says what is wrong."""
         if self.code is not None:
             return self.code
@@ -251,9 +251,9 @@ def _of_table(name: str, field: Field, origin: str, *, stored: bool) -> Definiti
     return Definition(name, text, origin, label, wanted, code)
 
 
-def _code(spec: Mapping[str, Field], unit: str, *, stored: bool) -> Code:
+def _code(spec: Mapping[str, Field], unit: str, *, stored: bool) -> MetricFunction:
     """The function of an entry in Python."""
-    from aqmlab.results.python_metrics import Code, here
+    from aqmlab.results.python_metrics import MetricFunction, here
 
     text = spec["python"].text("FILE:FUNCTION")
     what = 'a list of tables such as ["packets"]'
@@ -264,12 +264,12 @@ def _code(spec: Mapping[str, Field], unit: str, *, stored: bool) -> Code:
     if unit:
         factor("", unit)  # an error where there is no such unit
     if not stored:
-        return Code.named(text, unit, reads)
+        return MetricFunction.named(text, unit, reads)
     file, _, function = text.rpartition(":")
     sha256 = spec["sha256"].text("a hash")
     code = here(file)
     same = code if code is not None and code.sha256 == sha256 else None
-    return Code(file, function, sha256, unit, reads, same)
+    return MetricFunction(file, function, sha256, unit, reads, same)
 
 
 def _check_name(one: Definition) -> None:

@@ -21,11 +21,11 @@ from aqmlab.results.bounds import UNBOUNDED, Bounds
 from aqmlab.results.columns import TABLES, lacking
 from aqmlab.results.units import factor
 
-__all__ = ["Code", "allow", "forget", "functions", "here"]
+__all__ = ["MetricFunction", "allow", "forget", "functions", "here"]
 
 
 @dataclass(frozen=True)
-class _File:
+class _MetricFile:
     """A file that a user has named."""
 
     path: str
@@ -42,12 +42,12 @@ class _File:
         return hashlib.sha256(self.source.encode()).hexdigest()
 
 
-_ALLOWED: dict[str, _File] = {}
+_ALLOWED: dict[str, _MetricFile] = {}
 """What was named, by the name without its folder."""
 
 
 @dataclass(frozen=True)
-class Code:
+class MetricFunction:
     """A function of a file that gives a number of a run.
 
     It goes to other processes with its file's text, so that all of them run the same.
@@ -61,11 +61,11 @@ class Code:
     unit: str = ""
     reads: tuple[str, ...] = ()
     """The tables that it needs."""
-    source: _File | None = None
+    source: _MetricFile | None = None
     """None: nobody has named the file here."""
 
     @classmethod
-    def named(cls, text: str, unit: str = "", reads: tuple[str, ...] = ()) -> Code:
+    def named(cls, text: str, unit: str = "", reads: tuple[str, ...] = ()) -> MetricFunction:
         """The function of ``FILE:FUNCTION``, whose file a user has named."""
         file, _, function = text.rpartition(":")
         name = Path(file).name
@@ -155,10 +155,10 @@ def _stated(function: object, where: str) -> tuple[str, tuple[str, ...]]:
     return unit, tuple(reads)
 
 
-def allow(path: Path) -> list[Code]:
+def allow(path: Path) -> list[MetricFunction]:
     """Loads a file, which runs it; its functions, except those with a ``_`` in front."""
     try:
-        source = _File(str(path), path.read_text(encoding="utf-8"))
+        source = _MetricFile(str(path), path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "is no text"
         raise AqmlabError(f"{path}: cannot be read: {reason}") from None
@@ -166,7 +166,7 @@ def allow(path: Path) -> list[Code]:
     if other is not None and Path(other.path).resolve() != path.resolve():
         raise AqmlabError(f"{path} and {other.path}: have the same name; rename one of them")
     _ALLOWED[source.name] = source
-    found = [Code.named(f"{path}:{name}") for name in functions(source)]
+    found = [MetricFunction.named(f"{path}:{name}") for name in functions(source)]
     if not found:
         raise AqmlabError(f"{path}: has no function; expected one such as def mine(run):")
     return found
@@ -177,12 +177,12 @@ def forget() -> None:
     _ALLOWED.clear()
 
 
-def here(file: str) -> _File | None:
+def here(file: str) -> _MetricFile | None:
     """A file that a user has named, by its name."""
     return _ALLOWED.get(file)
 
 
-def functions(source: _File) -> list[str]:
+def functions(source: _MetricFile) -> list[str]:
     """The names of a file's own functions, except those with a ``_`` in front."""
     space = _loaded(source)
     return [
@@ -196,7 +196,7 @@ def functions(source: _File) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _loaded(source: _File) -> dict[str, Callable[[Any], object]]:
+def _loaded(source: _MetricFile) -> dict[str, Callable[[Any], object]]:
     """What a file defines; it runs once in each process."""
     space: dict[str, Any] = {"__name__": Path(source.path).stem, "__file__": source.path}
     try:
@@ -206,7 +206,7 @@ def _loaded(source: _File) -> dict[str, Callable[[Any], object]]:
     return space
 
 
-def _place(error: Exception, source: _File) -> str:
+def _place(error: Exception, source: _MetricFile) -> str:
     """File, line, kind and words of what a user's code raised."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     for frame in traceback.extract_tb(error.__traceback__):

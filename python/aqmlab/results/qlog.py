@@ -21,7 +21,7 @@ from aqmlab._util.lazy import np, pa
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 
-__all__ = ["SUFFIX", "Connection", "check_link", "connections", "lines"]
+__all__ = ["SUFFIX", "QlogConnection", "check_link", "connections", "lines"]
 
 SUFFIX = ".sqlog"
 """What qvis knows JSON text sequences by."""
@@ -56,7 +56,7 @@ _PACKET_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Connection:
+class QlogConnection:
     """A traced connection of a run."""
 
     run: Run
@@ -76,7 +76,7 @@ class Connection:
         )
 
 
-def connections(run: Run, flows: Sequence[int] | None = None) -> list[Connection]:
+def connections(run: Run, flows: Sequence[int] | None = None) -> list[QlogConnection]:
     """The traced connections of a run, in the order of their numbers.
 
     Args:
@@ -100,11 +100,11 @@ def connections(run: Run, flows: Sequence[int] | None = None) -> list[Connection
     found = []
     for number in known if flows is None else sorted(set(flows)):
         rows = trace.filter(pa.array(numbers == number))
-        found.append(Connection(run, number, str(rows["class"][0].as_py()), rows))
+        found.append(QlogConnection(run, number, str(rows["class"][0].as_py()), rows))
     return found
 
 
-def lines(connection: Connection, link: str | None = None) -> Iterator[str]:
+def lines(connection: QlogConnection, link: str | None = None) -> Iterator[str]:
     """The records of a connection's file.
 
     Args:
@@ -127,7 +127,7 @@ def _record(value: Mapping[str, Any]) -> str:
     return f"{_RECORD_SEPARATOR}{text}\n"
 
 
-def _header(connection: Connection, link: str | None) -> dict[str, Any]:
+def _header(connection: QlogConnection, link: str | None) -> dict[str, Any]:
     run = connection.run
     # Only an observer on the path sees packets at a queue.
     point: dict[str, str] = {"name": "sender of the responses", "type": "server"}
@@ -207,7 +207,7 @@ def _congestion_state(values: Mapping[str, Any]) -> str | None:
     return str(phase).replace("-", "_")
 
 
-def _packet_events(connection: Connection, link: str) -> Iterator[Event]:
+def _packet_events(connection: QlogConnection, link: str) -> Iterator[Event]:
     """The packets of a connection at the queues of a link."""
     run = connection.run
     for batch in run.batches("packets", _PACKET_COLUMNS):

@@ -21,7 +21,7 @@ from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.spoken import kind_of, spoken
 
-__all__ = ["Answers", "Setting", "answers"]
+__all__ = ["Answers", "SettingAnswer", "answers"]
 
 
 _OFTEN = 0.8
@@ -30,7 +30,7 @@ _LINES = 7
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingAnswer:
     """A setting and the answer in it."""
 
     title: str
@@ -52,7 +52,7 @@ class Answers:
         1
     """
 
-    settings: Sequence[Setting]
+    settings: Sequence[SettingAnswer]
 
     @property
     def only(self) -> Answer | None:
@@ -65,7 +65,7 @@ class Answers:
         counts = [Counter(map(kind_of, one.answer.choice.groups)) for one in self.settings]
         return {kind for kind in set().union(*counts) if max(one[kind] for one in counts) == 1}
 
-    def _named(self, setting: Setting) -> dict[str, str]:
+    def _named(self, setting: SettingAnswer) -> dict[str, str]:
         """What the queues of a setting are called in all of them, by their labels.
 
         A kind of which no setting has two has its usual name, whatever its limit is in each.
@@ -122,7 +122,7 @@ class Answers:
                 found.append(name)
         return sorted(found, key=lambda name: (-self.tally[name], natural(name)))
 
-    def queues(self, setting: Setting) -> list[tuple[Group, str]]:
+    def queues(self, setting: SettingAnswer) -> list[tuple[Group, str]]:
         """The groups of a setting and what their queues are called in all of them."""
         names = self._named(setting)
         return [(group, names[group.label]) for group in setting.answer.choice.groups]
@@ -261,7 +261,7 @@ def answers(
             shown = [title] if len(families) > 1 else []
             if len(some) > 1:
                 shown.append(_common(own, family))
-            found.append(Setting(", ".join(filter(None, shown)), Answer(choice, thing)))
+            found.append(SettingAnswer(", ".join(filter(None, shown)), Answer(choice, thing)))
     return Answers(found) if found else None
 
 

@@ -18,7 +18,7 @@ from aqmlab._util.files import read_bytes, similar
 from aqmlab._util.lazy import pa, pq
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.shipped import found as shipped
-from aqmlab._util.words import natural
+from aqmlab._util.words import listing, natural
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
 from aqmlab.results.order import noted
@@ -249,7 +249,7 @@ def stated_words(
     about = read_json(folders[0], _SWEEP)
     first = next((str(run["label"]) for run in about.get("runs", ())), "")
     names = re.findall(r"(?:^|, )([^,=]+) = ", first)
-    varied = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    varied = listing(names, "and")
     title = str(about["title"]) if about.get("title") else None
     return title, f"What depends on {varied}?" if varied else None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
+from aqmlab._util.words import in_sentence
 from aqmlab.results.baseline import Baseline, comparisons
 from aqmlab.results.breakdown import (
     BANDS,
@@ -26,8 +27,8 @@ from aqmlab.results.metrics import ALL
 from aqmlab.results.statistics import Estimate, independent_difference, paired_difference
 
 __all__ = [
-    "Change",
     "Reason",
+    "TimeChange",
     "band_table",
     "change_sentences",
     "changes",
@@ -186,13 +187,13 @@ def _paragraph(group: Group, traffic: str) -> str:
             text += f" ({after})"
         clauses.append(text)
     of_class = "" if traffic == ALL else f" of {traffic}"
-    lost_tail, lost_all = (_percent(_lost(bands[band])) for band in (_TAIL, ALL))
+    lost_tail, lost_all = (f"{100 * _lost(bands[band]):.0f} %" for band in (_TAIL, ALL))
     all_take = in_words(every[_RESPONSE])
     over = f" over {len(group.runs)} seeds" if len(group.runs) > 1 else ""
     who = f"The slowest 10 % of responses{of_class} under {group.label}"
     sentences = [
         f"{who} take {in_words(whole)} on average{over}, all responses {all_take}.",
-        f"The slowest spend {_joined(clauses)}.",
+        f"The slowest spend {in_sentence(clauses)}.",
         named[0].gloss,
         f"{lost_tail} of the slowest and {lost_all} of all wait for at least one lost packet.",
     ]
@@ -256,19 +257,8 @@ def _after(bands: Sequence[Band]) -> str:
     return words if share > 0.9 else f"mostly {words}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _joined(words: Sequence[str]) -> str:
-    """A list in a sentence."""
-    if len(words) < 3:
-        return " and ".join(words)
-    return f"{', '.join(words[:-1])}, and {words[-1]}"
-
-
 @dataclass(frozen=True)
-class Change:
+class TimeChange:
     """A part of a group's response times minus that of its baseline."""
 
     run: str
@@ -302,7 +292,7 @@ class Change:
 
 def changes(
     groups: Sequence[Group], baseline: Baseline = None, traffic: str | None = None
-) -> list[Change]:
+) -> list[TimeChange]:
     """Differences of each part between groups and the baseline of their scenario.
 
     Groups with the same users are compared seed by seed.
@@ -322,7 +312,7 @@ def changes(
     ]
 
 
-def _changes(first: Group, other: Group, traffic: str, band: str) -> list[Change]:
+def _changes(first: Group, other: Group, traffic: str, band: str) -> list[TimeChange]:
     """Differences in a band."""
     pairs = pairs_of(first, other)
     if len(pairs) == 1 < max(len(first.runs), len(other.runs)):
@@ -345,7 +335,7 @@ def _changes(first: Group, other: Group, traffic: str, band: str) -> list[Change
         before, after = ([one.get(key, 0.0) for one in side] for side in times)
         difference = compute(before, after, bounds=(0.0, math.inf))
         found.append(
-            Change(
+            TimeChange(
                 *(other.label, first.label, traffic, band, key, difference, basis),
                 first.first.scenario,
             )
@@ -353,7 +343,7 @@ def _changes(first: Group, other: Group, traffic: str, band: str) -> list[Change
     return found
 
 
-def change_sentences(found: Sequence[Change]) -> list[str]:
+def change_sentences(found: Sequence[TimeChange]) -> list[str]:
     """How the slowest responses of each group and class change, a sentence each."""
     tail = [one for one in found if one.band == _TAIL]
     places = dict.fromkeys((one.run, one.baseline, one.traffic) for one in tail)
@@ -363,7 +353,7 @@ def change_sentences(found: Sequence[Change]) -> list[str]:
     ]
 
 
-def _change_sentence(found: Sequence[Change]) -> str:
+def _change_sentence(found: Sequence[TimeChange]) -> str:
     """What becomes of a group's slowest responses, and what they wait for instead."""
     [whole] = [one for one in found if one.part == _RESPONSE]
     known = not math.isnan(whole.estimate.low)
@@ -385,12 +375,12 @@ def _change_sentence(found: Sequence[Change]) -> str:
     ]
     time = whole.estimate.mean
     said = f"take {in_words(abs(time))} {'longer' if time > 0 else 'less'} under {whole.run}"
-    causes = f": {_joined(clauses)}" if clauses else ""
+    causes = f": {in_sentence(clauses)}" if clauses else ""
     chance = "" if known else f" With {whole.basis} that may be chance."
     return f"{who} {said}{causes}.{chance}"
 
 
-def changes_tables(found: Sequence[Change], band: str) -> list[TableModel]:
+def changes_tables(found: Sequence[TimeChange], band: str) -> list[TableModel]:
     """Differences in a band, in milliseconds: a table for each baseline and class."""
     tables = []
     chosen = [one for one in found if one.band == band]
@@ -400,7 +390,9 @@ def changes_tables(found: Sequence[Change], band: str) -> list[TableModel]:
     return tables
 
 
-def _changes_table(found: Sequence[Change], baseline: str, traffic: str, band: str) -> TableModel:
+def _changes_table(
+    found: Sequence[TimeChange], baseline: str, traffic: str, band: str
+) -> TableModel:
     """Differences of some groups to one."""
     runs = list(dict.fromkeys(one.run for one in found))
     by_run = {run: {one.part: one.estimate for one in found if one.run == run} for run in runs}
@@ -436,7 +428,7 @@ def _changes_table(found: Sequence[Change], baseline: str, traffic: str, band: s
 
 
 def content(
-    groups: Sequence[Group], found: Sequence[Change], traffic: str | None = None
+    groups: Sequence[Group], found: Sequence[TimeChange], traffic: str | None = None
 ) -> dict[str, Any]:
     """Everything as JSON."""
     runs = [(group.label, run) for group in groups for run in group.runs]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rates, rate_text
 
-__all__ = ["Access", "Node", "Plan", "Speed", "plans_of"]
+__all__ = ["Access", "Node", "Speed", "SubscriberPlan", "plans_of"]
 
 _PACKET = "1514 bytes"
 
@@ -39,7 +39,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SubscriberPlan:
     """Subscribers of a kind."""
 
     name: str
@@ -56,7 +56,7 @@ class Access:
     """A network of subscribers."""
 
     nodes: tuple[Node, ...]
-    plans: tuple[Plan, ...]
+    plans: tuple[SubscriberPlan, ...]
     leaf: str = "cake"
     quantum: str = _PACKET
     warnings: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ def plans_of(text: str, users: int, rates: tuple[float, float]) -> Access:
         wanted.append((name, parsed, weight))
     counts = _dealt(users, [share for *_, share in wanted])
     plans = [
-        Plan(name, "tower", count, (Speed(down), Speed(up)))
+        SubscriberPlan(name, "tower", count, (Speed(down), Speed(up)))
         for (name, (down, up), _), count in zip(wanted, counts, strict=True)
         if count
     ]

@@ -14,7 +14,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.scenario.link_files import link_names
 from aqmlab.scenario.vocabulary import WORDS
 
-__all__ = ["Catalog", "Entry", "scenario_files"]
+__all__ = ["Catalog", "CatalogEntry", "scenario_files"]
 
 
 _FEW_WORDS = 4
@@ -24,7 +24,7 @@ _DOTTED = {"metrics", "transports"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """One thing that a scenario can name, or a word of results."""
 
     kind: str
@@ -46,7 +46,7 @@ class Entry:
 class Catalog:
     """Everything that a scenario can name."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[CatalogEntry]
     """All of it apart from links, whose files are read when they are asked for."""
 
     @classmethod
@@ -55,17 +55,19 @@ class Catalog:
         content: dict[str, dict[str, Any]] = json.loads(_native.catalog())
         return cls(
             [
-                Entry(kind, name, entry["summary"], entry.get("parameters", []), entry.get("about"))
+                CatalogEntry(
+                    kind, name, entry["summary"], entry.get("parameters", []), entry.get("about")
+                )
                 for kind, named in content.items()
                 for name, entry in named.items()
             ]
             + [
-                Entry("metrics", metric["key"], _meaning(metric, section["about"]), [])
+                CatalogEntry("metrics", metric["key"], _meaning(metric, section["about"]), [])
                 for section in json.loads(_native.result_schema())["sections"]
                 for metric in section["metrics"]
             ]
             + [
-                Entry("words", word, f"{about.meaning}\nPage: {about.page}", [])
+                CatalogEntry("words", word, f"{about.meaning}\nPage: {about.page}", [])
                 for word, about in WORDS.items()
             ]
         )
@@ -76,7 +78,7 @@ class Catalog:
             return {name: _link_entry(name).summary for name in link_names()}
         return {entry.name: entry.summary for entry in self.entries if entry.kind == kind}
 
-    def find(self, name: str) -> list[Entry]:
+    def find(self, name: str) -> list[CatalogEntry]:
         """What has a name; an error with the nearest names if nothing has."""
         wanted = name.lower()
         found = self._called(wanted)
@@ -104,7 +106,7 @@ class Catalog:
             raise AqmlabError(f'nothing is called "{name[:60]}"; {hint}')
         return found
 
-    def _called(self, name: str) -> list[Entry]:
+    def _called(self, name: str) -> list[CatalogEntry]:
         """What has a name; of a metric or a transport its last part will do: ``bbr3``."""
         return [
             entry
@@ -123,7 +125,7 @@ def _meaning(metric: Mapping[str, Any], about: str) -> str:
     return f"{meaning} {about}".strip() if is_bare else meaning
 
 
-def _link_entry(name: str) -> Entry:
+def _link_entry(name: str) -> CatalogEntry:
     """A link that has a name: its numbers with their sources."""
     from aqmlab.scenario.named_links import named_link  # it reads scenarios
 
@@ -133,7 +135,7 @@ def _link_entry(name: str) -> Entry:
     parameters = [
         {"name": key, "value": value, "description": source} for key, value, source in link.numbers
     ]
-    return Entry("links", name, f"{link.title}. {others}{left}".strip(), parameters)
+    return CatalogEntry("links", name, f"{link.title}. {others}{left}".strip(), parameters)
 
 
 def scenario_files() -> list[Path]:

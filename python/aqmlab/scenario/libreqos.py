@@ -12,13 +12,14 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from aqmlab._util.words import several
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.access import Access, Node, Plan, Speed
+from aqmlab.scenario.access import Access, Node, Speed, SubscriberPlan
 
 __all__ = ["read_access"]
 
@@ -97,7 +98,7 @@ def read_access(
         key = (circuit.parent, circuit.least, circuit.most, circuit.leaves, circuit.devices)
         groups[key].append(circuit)
     plans = tuple(
-        Plan(
+        SubscriberPlan(
             f"plan-{number}",
             None if it.parent is None else called[it.parent],
             len(group),
@@ -151,16 +152,10 @@ class _Tree:
         """About the nodes that have the rate of their parent without a 0."""
         why = ((self.bare, "state no rate"), (self.cut, "state less than 1 Mbit/s, which counts 0"))
         return [
-            f"{path}: {_listed(names)}: {what}; the parent's rate holds"
+            f"{path}: {several(names, _NAMED)}: {what}; the parent's rate holds"
             for names, what in why
             if names
         ]
-
-
-def _listed(names: Sequence[object]) -> str:
-    """The first of many."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(str(name) for name in names[:_NAMED]) + more
 
 
 def _read_tree(path: Path, link: Pair) -> _Tree:
@@ -287,7 +282,7 @@ def _read_circuits(path: Path, tree: _Tree) -> tuple[list[_Circuit], list[str]]:
     problems += rows.problems
     if problems:
         first, *others = sorted(problems, key=_line)
-        more = _listed([_line(it) for it in others])
+        more = several([_line(it) for it in others], _NAMED)
         raise AqmlabError(first + (f"; wrong, too: line {more}" if more else ""))
     if not circuits:
         raise AqmlabError(f"{path}: found no circuit; expected a line for each device")
@@ -420,7 +415,8 @@ class _Addresses:
             (self._wrong, "text that is no IP address"),
         )
         return [
-            f"{path}: line {_listed(sorted(set(lines)))}: found {what}; the simulation uses none"
+            f"{path}: line {several(sorted(set(lines)), _NAMED)}: found {what}; "
+            "the simulation uses none"
             for lines, what in kinds
             if lines
         ]

@@ -18,7 +18,7 @@ from aqmlab.scenario.named_links import NamedLink
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["LINKS", "Link", "comparison", "next_commands", "scenario_text"]
+__all__ = ["LINKS", "StarterLink", "comparison", "next_commands", "scenario_text"]
 
 
 _PAGES_BPS = 1.1e6
@@ -41,7 +41,7 @@ _MOST_STATIONS = 2007
 
 
 @dataclass(frozen=True)
-class Link:
+class StarterLink:
     """What a scenario is made of."""
 
     what: str
@@ -204,7 +204,7 @@ _HOME_BUFFER = (
 _BDP_BUFFER = "one bandwidth-delay product: the faster rate times the round-trip time"
 
 LINKS = {
-    "office": Link(
+    "office": StarterLink(
         what="An office of {users} people",
         forward_bps=100e6,
         reverse_bps=20e6,
@@ -219,7 +219,7 @@ LINKS = {
         call=True,
         upload=True,
     ),
-    "home": Link(
+    "home": StarterLink(
         what="A home of {users} people",
         forward_bps=50e6,
         reverse_bps=10e6,
@@ -234,7 +234,7 @@ LINKS = {
         call=True,
         upload=True,
     ),
-    "data-centre": Link(
+    "data-centre": StarterLink(
         what="A data-centre link with {users} workers",
         forward_bps=10e9,
         reverse_bps=10e9,
@@ -245,7 +245,7 @@ LINKS = {
         buffer_s=None,
         buffer_rule=_BDP_BUFFER,
     ),
-    "lab": Link(
+    "lab": StarterLink(
         what="A dumbbell with {users} long transfers",
         forward_bps=10e6,
         reverse_bps=10e6,
@@ -256,7 +256,7 @@ LINKS = {
         buffer_s=None,
         buffer_rule=_BDP_BUFFER,
     ),
-    "fairness": Link(
+    "fairness": StarterLink(
         what="Fairness: {users} transfers of each congestion control",
         forward_bps=50e6,
         reverse_bps=50e6,
@@ -268,7 +268,7 @@ LINKS = {
         buffer_rule=_BDP_BUFFER,
         controls=("cubic", "bbr3"),
     ),
-    "isp": Link(
+    "isp": StarterLink(
         what="An access network of {users} subscribers",
         forward_bps=1e9,
         reverse_bps=500e6,
@@ -286,7 +286,7 @@ LINKS = {
 """The kinds of links, as they are unless one says otherwise."""
 
 
-def scenario_text(link: Link, file: str) -> str:
+def scenario_text(link: StarterLink, file: str) -> str:
     """The scenario as commented TOML, which is checked.
 
     Args:
@@ -308,7 +308,7 @@ def scenario_text(link: Link, file: str) -> str:
     return text
 
 
-def next_commands(link: Link, file: str) -> list[str]:
+def next_commands(link: StarterLink, file: str) -> list[str]:
     """What is worth running next; lines of a shell."""
     if link.named:
         compared = f"aqmlab compare {file} --vary 'discipline=fq-codel,cake'"
@@ -326,12 +326,12 @@ def next_commands(link: Link, file: str) -> list[str]:
     return [f"aqmlab run {file}", compared, "aqmlab report runs"]
 
 
-def comparison(link: Link) -> str:
+def comparison(link: StarterLink) -> str:
     """The values of ``discipline`` that are worth a comparison."""
     return f'{{kind="droptail",limit="{link.buffer_packets} packets"}},fq-codel'
 
 
-def _parts(link: Link, file: str) -> Iterator[str]:
+def _parts(link: StarterLink, file: str) -> Iterator[str]:
     """The text part by part."""
     forward, reverse = rate_text(link.forward_bps), rate_text(link.reverse_bps)
     rates = forward if forward == reverse else f"{forward} down, {reverse} up"

@@ -23,7 +23,7 @@ from aqmlab._util.files import read_text
 from aqmlab._util.words import nearest
 
 __all__ = [
-    "Axis",
+    "SweepAxis",
     "filled",
     "filled_key",
     "names_in",
@@ -58,7 +58,7 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """One axis of a sweep."""
 
     path: str
@@ -71,7 +71,7 @@ class Axis:
         return list(self.steps[0].variables)
 
 
-def read_axis(field: Field, folder: Path) -> Axis:
+def read_axis(field: Field, folder: Path) -> SweepAxis:
     """An axis as the file writes it; `folder` is where the tables are that it names."""
     if isinstance(field.value, Mapping) and isinstance(field.value.get("name"), str):
         # An axis is called by its name, as a class of traffic is.
@@ -97,7 +97,7 @@ def read_axis(field: Field, folder: Path) -> Axis:
     common = _common_settings(spec)
     own = _variant_settings(spec["variants"]) if kind == "variants" else [{}] * len(rows)
     steps = [_Step(row, {**settings, **common}) for row, settings in zip(rows, own, strict=True)]
-    return Axis(field.path, tuple(steps))
+    return SweepAxis(field.path, tuple(steps))
 
 
 def _axis_name(field: Field, spec: Mapping[str, Field]) -> str:

@@ -25,7 +25,7 @@ from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario, toml_value
 from aqmlab.scenario.short import full_path, is_short
 from aqmlab.sweeps.axes import (
-    Axis,
+    SweepAxis,
     filled,
     filled_key,
     names_in,
@@ -117,7 +117,7 @@ class Sweep:
     """The base scenario."""
     settings: Mapping[str, Any]
     """Fields that every run sets, and their values, in which ``$name`` may stand."""
-    axes: tuple[Axis, ...]
+    axes: tuple[SweepAxis, ...]
     derived: Mapping[str, Expression]
     """Variables that are computed from the others."""
     keep: tuple[Expression, ...]
@@ -268,7 +268,7 @@ class Sweep:
                 found[point.label] = by_steps[steps].label
         return found
 
-    def _replaced_field(self, axis: Axis, path: str) -> str | None:
+    def _replaced_field(self, axis: SweepAxis, path: str) -> str | None:
         """A field that an axis varies and that is lost if another path is set later."""
         fields = dict.fromkeys(field for step in axis.steps for field in step.settings)
         later = self._full_path(path)
@@ -328,7 +328,7 @@ def _computed(path: str, expression: Expression, variables: Mapping[str, Scalar]
     return value
 
 
-def _refuse_shared_names(axes: Sequence[Axis]) -> None:
+def _refuse_shared_names(axes: Sequence[SweepAxis]) -> None:
     """Raises an error if two axes have a variable of the same name."""
     owners: dict[str, str] = {}
     for axis in axes:
@@ -425,7 +425,7 @@ def _known_metric(field: Field, name: str) -> str:
         field.wrong(str(error))
 
 
-def _read_baseline(field: Field, axes: Sequence[Axis]) -> tuple[int, int]:
+def _read_baseline(field: Field, axes: Sequence[SweepAxis]) -> tuple[int, int]:
     """``{ queue = "droptail_240" }``: the axis, and the step with which the others are compared."""
     wanted = {
         name: item.scalar()

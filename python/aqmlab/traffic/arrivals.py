@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Arrivals", "Way", "arrivals", "arrivals_figure", "arrivals_table", "ways", "ways_table"]
+__all__ = [
+    "DirectionArrivals",
+    "InterfaceArrivals",
+    "arrivals",
+    "arrivals_figure",
+    "arrivals_table",
+    "ways",
+    "ways_table",
+]
 
 
 _FROM_S = 1.0
@@ -32,7 +40,7 @@ _FROM_S = 1.0
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class InterfaceArrivals:
     """What arrived at an interface of a capture (a direction of a simulated link)."""
 
     capture: str
@@ -69,7 +77,7 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
-class Way:
+class DirectionArrivals:
     """What passed in one direction of the link."""
 
     name: str
@@ -83,7 +91,7 @@ _WAYS = ("towards home", "away from home", "of neither side")
 _SECOND_S = 1.0
 
 
-def ways(capture: Path) -> tuple[list[Way], dict[str, Any]]:
+def ways(capture: Path) -> tuple[list[DirectionArrivals], dict[str, Any]]:
     """What passed in each direction, and what was put right in the capture."""
     with unpacked(capture) as plain:
         width, series, notes = _native.capture_arrivals(str(plain), _SECOND_S, True, None)
@@ -92,11 +100,11 @@ def ways(capture: Path) -> tuple[list[Way], dict[str, Any]]:
         packets, octets = (np.frombuffer(column, "<f8") for column in columns)
         if packets.sum():
             busiest = 8 * float(octets.max()) / width
-            found.append(Way(name, int(packets.sum()), int(octets.sum()), busiest))
+            found.append(DirectionArrivals(name, int(packets.sum()), int(octets.sum()), busiest))
     return found, json.loads(notes)
 
 
-def ways_table(found: list[Way], notes: Mapping[str, Any]) -> TableModel:
+def ways_table(found: list[DirectionArrivals], notes: Mapping[str, Any]) -> TableModel:
     """The directions of the link, for a terminal."""
     shown = notes["sides_by"] or "who opens connections"
     table = TableModel(f"both directions of the link: home is known by {shown}")
@@ -111,7 +119,7 @@ def ways_table(found: list[Way], notes: Mapping[str, Any]) -> TableModel:
 
 def arrivals(
     capture: Path, bin_s: float = BIN_S, progress: Callable[[float], object] | None = None
-) -> list[Arrivals]:
+) -> list[InterfaceArrivals]:
     """Packets and bytes over time at every interface of a capture (pcap or pcapng).
 
     `progress` is called with the share that is done.
@@ -131,12 +139,12 @@ def arrivals(
         raise AqmlabError(f"{capture}: holds no packet; capture for longer, or without a filter")
     columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in interfaces]
     return [
-        Arrivals(capture.name, number, width, packets, octets)
+        InterfaceArrivals(capture.name, number, width, packets, octets)
         for number, (packets, octets) in enumerate(columns)
     ]
 
 
-def arrivals_table(found: list[Arrivals]) -> TableModel:
+def arrivals_table(found: list[InterfaceArrivals]) -> TableModel:
     """The interfaces of a capture, for a terminal."""
     table = TableModel(found[0].capture if found else "")
     table.add_key("interface", is_number=True)
@@ -163,7 +171,7 @@ def _hurst(memory: Memory) -> str:
     return f"{memory.hurst:.2f} ± {2 * (memory.standard_error or 0):.2f}"
 
 
-def arrivals_figure(found: list[Arrivals]) -> Chart:
+def arrivals_figure(found: list[InterfaceArrivals]) -> Chart:
     """A logscale diagram for each interface."""
     views: list[Chart] = [
         logscale(one.memories).properties(title=f"{one.capture}, interface {one.interface}")

@@ -16,9 +16,9 @@ from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.traffic.capture_files import replaced, unpacked
 from aqmlab.traffic.quic import Quic, read_quic
-from aqmlab.traffic.rates import Arrivals, Rate, Shares, behind, link_rates, shares, varying
+from aqmlab.traffic.rates import Arrivals, PassedShares, Rate, behind, link_rates, shares, varying
 from aqmlab.traffic.segments import Loops, Segments, loops, near, read_segments
-from aqmlab.traffic.turns import Talk, Way, response_times, talks
+from aqmlab.traffic.turns import Talk, TapLoop, response_times, talks
 
 __all__ = ["Inferred", "VectorFile", "write_vectors"]
 
@@ -55,7 +55,7 @@ class Inferred:
     """These, and the loops of QUIC's handshakes."""
     rates: tuple[Rate, Rate]
     """Towards home, and away from it."""
-    passed: Shares
+    passed: PassedShares
     quic: Quic
     busy: tuple[np.ndarray, np.ndarray]
     """The share of the rate that is used, in windows of 100 ms."""
@@ -98,7 +98,7 @@ class Inferred:
         rates[side] = found or rates[side]
         return rates[0], rates[1]
 
-    def _way(self, side: int) -> Way:
+    def _way(self, side: int) -> TapLoop:
         """The loop that holds the queue of a direction: of its own data, if they pass it later."""
         return self.ways[1 - side if self.behind[side] and not self._is_idle(side) else side]
 
@@ -123,11 +123,11 @@ class Inferred:
         return talks(self.segments) + self.quic.talks
 
     @cached_property
-    def ways(self) -> tuple[Way, Way]:
+    def ways(self) -> tuple[TapLoop, TapLoop]:
         """The ways from the tap towards home, and away from it."""
         of_all = (self.segments.pair, self.segments.datagrams.pair)
         pairs = max(int(one.max(initial=0)) for one in of_all) + 1
-        down, up = (Way.read(self.found, side, pairs) for side in (False, True))
+        down, up = (TapLoop.read(self.found, side, pairs) for side in (False, True))
         return down, up
 
     @cached_property

@@ -23,8 +23,8 @@ __all__ = [
     "Arrivals",
     "Gaps",
     "Load",
+    "PassedShares",
     "Rate",
-    "Shares",
     "behind",
     "is_behind",
     "link_rates",
@@ -157,7 +157,7 @@ class Gaps:
 
 
 @dataclass(frozen=True)
-class Shares:
+class PassedShares:
     """What of a capture is TCP, and what else passes, by direction."""
 
     octets: tuple[float, float]
@@ -220,7 +220,7 @@ class Arrivals:
         return each * self.step_s, packets, octets
 
 
-def shares(segments: Segments, arrivals: Arrivals, quic: Quic | None = None) -> Shares:
+def shares(segments: Segments, arrivals: Arrivals, quic: Quic | None = None) -> PassedShares:
     """The shares of a capture's bytes; TCP's are those of its headers and payload."""
     quic_octets, quic_packets = (quic.octets, quic.packets) if quic else ((0.0, 0.0), (0.0, 0.0))
     both = loads(arrivals)
@@ -233,7 +233,7 @@ def shares(segments: Segments, arrivals: Arrivals, quic: Quic | None = None) -> 
         other.append(min(max(rest, 0.0), 1500 * more))
         packets.append(more)
     down, up = both
-    return Shares(
+    return PassedShares(
         (down.octets, up.octets),
         (other[0], other[1]),
         (packets[0], packets[1]),

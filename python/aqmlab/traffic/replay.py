@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.files import write_text
+from aqmlab._util.words import counted
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.quantities import FRAME_BITS, loads_text, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario, inline
 from aqmlab.traffic.capture_files import notes_in_words, unpacked
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import example
-from aqmlab.traffic.rates import Arrivals, Shares, rates, shares
+from aqmlab.traffic.rates import Arrivals, PassedShares, rates, shares
 from aqmlab.traffic.segments import read_segments
 from aqmlab.traffic.tapped import read_exchanges
 from aqmlab.traffic.uploads import part_uploads
@@ -174,7 +175,7 @@ def _refuse_long(capture: Path, seconds: float) -> None:
         )
 
 
-def _load(passed: Shares) -> str:
+def _load(passed: PassedShares) -> str:
     """What passed in each direction, in words."""
     return (
         f"captured: {loads_text(*passed.loads_bps)} on average; "
@@ -197,7 +198,7 @@ def _own_times(capture: Path) -> Iterator[str]:
         )
 
 
-def _background(passed: Shares) -> Iterator[str]:
+def _background(passed: PassedShares) -> Iterator[str]:
     """What is not TCP, as a constant load that answers nothing."""
     if 1 - passed.judged < _WORTH:
         return
@@ -259,16 +260,11 @@ def _left_out(report: Mapping[str, Any]) -> Iterator[str]:
     """What of a capture is not replayed."""
     connections = report["connections"]
     for reason, number in report["packets"]["found"].items():
-        yield f"{_counted(number, 'packet')}: {reason}"
+        yield f"{counted(number, 'packet')}: {reason}"
     for reason, number in connections["skipped"].items():
-        yield f"{_counted(number, 'connection')}: {reason}"
+        yield f"{counted(number, 'connection')}: {reason}"
     for reason, number in connections["partial"].items():
-        yield f"what was not captured of {_counted(number, 'connection')}: {reason}"
-
-
-def _counted(number: int, thing: str) -> str:
-    """A number of things in words."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+        yield f"what was not captured of {counted(number, 'connection')}: {reason}"
 
 
 def _scenario_text(

@@ -16,10 +16,11 @@ from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.lazy import np
+from aqmlab._util.words import counted
 from aqmlab.errors import AqmlabError
 from aqmlab.traffic.capture_files import unpacked
 
-__all__ = ["PARTS", "UNKNOWN", "Exchange", "Tapped", "read_exchanges"]
+__all__ = ["PARTS", "UNKNOWN", "Tapped", "TappedExchange", "read_exchanges"]
 
 
 PARTS = {
@@ -50,7 +51,7 @@ _WORDS = 7
 
 
 @dataclass
-class Exchange:
+class TappedExchange:
     """A request and its response, as they pass the place of the capture."""
 
     connection: int
@@ -90,7 +91,7 @@ class Tapped:
     """The exchanges of a capture."""
 
     capture: str
-    exchanges: list[Exchange]
+    exchanges: list[TappedExchange]
     connections: int
     """Connections that are seen from their SYN to the end of a response."""
     left_out: int
@@ -129,7 +130,7 @@ def read_exchanges(capture: Path) -> Tapped:
     except OSError as error:
         raise AqmlabError(f"{capture}: cannot be read: {error.strerror or error}") from None
     rows = np.frombuffer(words, dtype="<u8").reshape(-1, _WORDS)
-    found: list[Exchange] = []
+    found: list[TappedExchange] = []
     connections = left_out = 0
     if len(rows):
         order = np.lexsort((rows[:, 0], rows[:, 1]))
@@ -155,8 +156,9 @@ def _counted(rows: np.ndarray) -> str:
     connections = len(np.unique(rows[:, 1]))
     opened = len(np.unique(rows[(rows[:, 5] & np.uint64(_SYN)) > 0, 1]))
     answered = len(np.unique(rows[rows[:, 2] == 1, 1]))
-    plural = "" if connections == 1 else "s"
-    return f"{connections:,} connection{plural}, {opened:,} with a SYN, {answered:,} with an answer"
+    return (
+        f"{counted(connections, 'connection')}, {opened:,} with a SYN, {answered:,} with an answer"
+    )
 
 
 def _segments(rows: Sequence[Sequence[int]], origin: int) -> Iterator[_Segment]:
@@ -247,7 +249,7 @@ class _Stream:
             self.set_s = time_s + self.way_s
 
 
-def _exchanges_of(segments: Sequence[_Segment], number: int) -> list[Exchange]:
+def _exchanges_of(segments: Sequence[_Segment], number: int) -> list[TappedExchange]:
     """The whole exchanges of a connection that begins with its SYN."""
     syns = [one.time_s for one in segments if one.flags & _SYN and not one.side]
     answers = [one.time_s for one in segments if one.flags & _SYN and one.side]
@@ -262,7 +264,7 @@ def _exchanges_of(segments: Sequence[_Segment], number: int) -> list[Exchange]:
     # Both ends may repeat what one loss delays: copies close to each other are of one wait.
     pairs = pairwise(answered)
     expiries = len(asked) - 1 + sum(b - a > ways[1] + _SILENCE_S for a, b in pairs)
-    found: list[Exchange] = []
+    found: list[TappedExchange] = []
     at = 0
     for request, response, until in _turns(segments):
         exchange = _exchange(segments[at : until + 1], (request, response), ways, number)
@@ -312,7 +314,7 @@ def _exchange(
     begins: tuple[int, int],
     ways: tuple[float, float],
     number: int,
-) -> Exchange | None:
+) -> TappedExchange | None:
     """An exchange; None if its response, or without one its request, does not pass as a whole.
 
     Args:
@@ -358,7 +360,7 @@ def _exchange(
     parts = {"server": server, "timeout": timeout, "recovery": recovery}
     parts["transfer"] = max(0.0, ended - start - math.fsum(parts.values()))
     size, sent = (stream.top - stream.begin for stream in (answered, streams[0]))
-    return Exchange(
+    return TappedExchange(
         number,
         start,
         size,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
+from aqmlab._util.words import in_sentence
 from aqmlab.results.breakdown import BANDS
 from aqmlab.results.why import in_words, milliseconds
-from aqmlab.traffic.tapped import PARTS, UNKNOWN, Exchange, Tapped
+from aqmlab.traffic.tapped import PARTS, UNKNOWN, Tapped, TappedExchange
 
 __all__ = ["TappedBand", "band_table", "bands", "content", "paragraphs"]
 
@@ -52,14 +53,14 @@ class TappedBand:
         }
 
 
-def bands(exchanges: Sequence[Exchange]) -> dict[str, TappedBand]:
+def bands(exchanges: Sequence[TappedExchange]) -> dict[str, TappedBand]:
     """Means of all exchanges and of the slowest ones, as the breakdown of a run has them."""
     ranked = sorted(exchanges, key=lambda one: -one.response_s)
     return {name: _band(ranked[: math.ceil(share * len(ranked))])
             for name, share in _SHARES.items()}  # fmt: skip
 
 
-def _band(chosen: Sequence[Exchange]) -> TappedBand:
+def _band(chosen: Sequence[TappedExchange]) -> TappedBand:
     count = len(chosen)
     return TappedBand(
         count,
@@ -101,9 +102,7 @@ def paragraphs(tapped: Tapped) -> list[str]:
         if tail.response_s and time >= _WORTH * tail.response_s
     ]
     clauses[:1] = [one.replace(" % ", " % of their time ", 1) for one in clauses[:1]]
-    listed = " and ".join(clauses) if len(clauses) < 3 else (
-        f"{', '.join(clauses[:-1])}, and {clauses[-1]}")  # fmt: skip
-    spent = f" The slowest spend {listed}." if clauses else ""
+    spent = f" The slowest spend {in_sentence(clauses)}." if clauses else ""
     said = (
         f"The slowest 10 % of responses take {in_words(tail.response_s)} on average, all responses "
         f"{in_words(found['all'].response_s)}.{spent}"

@@ -22,7 +22,7 @@ __all__ = [
     "Chunk",
     "Exchange",
     "Talk",
-    "Way",
+    "TapLoop",
     "response_times",
     "talks",
 ]
@@ -89,7 +89,7 @@ class Talk:
 
 
 @dataclass(frozen=True)
-class Way:
+class TapLoop:
     """From the tap to one side and back: the least loop of each pair, and the queues in it."""
 
     found: Loops
@@ -99,7 +99,7 @@ class Way:
     """By pair; nan: no loop was seen."""
 
     @classmethod
-    def read(cls, found: Loops, is_home: bool, pairs: int) -> Way:
+    def read(cls, found: Loops, is_home: bool, pairs: int) -> TapLoop:
         """The way that data of one side take."""
         mine = found.is_home == is_home
         least = np.full(pairs, np.inf)
@@ -220,7 +220,7 @@ def _alone(segments: Segments, data: np.ndarray) -> np.ndarray:
 
 
 def response_times(
-    found: list[Talk], near_side: tuple[Way, Way], warm_up_s: float
+    found: list[Talk], near_side: tuple[TapLoop, TapLoop], warm_up_s: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """When responses begin, and how long they last for those who asked.
 

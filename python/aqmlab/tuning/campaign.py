@@ -131,11 +131,11 @@ def tune(
         bar("tuning", progress) as on_progress,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        return _Search(plan, runs, pool, on_progress).run(folder)
+        return _TuningSearch(plan, runs, pool, on_progress).run(folder)
 
 
 @dataclass
-class _Search:
+class _TuningSearch:
     """A search on its way."""
 
     plan: Plan

@@ -12,7 +12,7 @@ from aqmlab._util.files import write_bytes, write_text
 from aqmlab._util.words import counted
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.files import definition, svg
-from aqmlab.figures.search import Point, search
+from aqmlab.figures.search import TriedSetting, search
 from aqmlab.figures.theme import Look, ThemeName
 from aqmlab.tuning.goals import Goal
 from aqmlab.tuning.outcome import Tuning
@@ -74,7 +74,7 @@ def picture(found: Tuning, look: Look) -> Any:  # noqa: ANN401 - any of Altair's
     several = len(found.plan.scenarios) > 1
     on_front = {trial.number for trial in found.front}
     points = [
-        Point(
+        TriedSetting(
             trial.number,
             _shown(found.scales.mean(trial.measured), goals, several),
             found.is_feasible(trial),

@@ -46,7 +46,7 @@ def command(
             f"RUNS: {len(found)} traced connections; at most {_MOST} files are written at a time: "
             "take fewer runs, or --flow N"
         )
-    files: dict[Path, qlog.Connection] = {}
+    files: dict[Path, qlog.QlogConnection] = {}
     for connection in found:
         name = f"{connection.run.path.name}-flow-{connection.flow}{qlog.SUFFIX}"
         other = files.setdefault(output / name, connection)

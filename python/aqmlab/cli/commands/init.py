@@ -22,12 +22,12 @@ from aqmlab.scenario.access import plans_of
 from aqmlab.scenario.libreqos import read_access
 from aqmlab.scenario.named_links import NamedLink, named_link
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
-from aqmlab.scenario.starter import LINKS, Link, next_commands, scenario_text
+from aqmlab.scenario.starter import LINKS, StarterLink, next_commands, scenario_text
 
 __all__ = ["command"]
 
 
-class _Kind(str, Enum):
+class _StarterKind(str, Enum):
     """The kinds of links."""
 
     office = "office"
@@ -41,7 +41,7 @@ class _Kind(str, Enum):
 def command(
     file: Path | None = None,
     *,
-    kind: _Kind | None = None,
+    kind: _StarterKind | None = None,
     link_name: LinkName = None,
     rate: str | None = None,
     rtt: str | None = None,
@@ -83,18 +83,18 @@ def command(
         upload (--upload/--no-upload): Whether to add a long upload, such as a backup.
         force (--force): Replace a file that is there.
     """
-    chosen = kind or _Kind.office
-    if controls is not None and chosen is not _Kind.fairness:
+    chosen = kind or _StarterKind.office
+    if controls is not None and chosen is not _StarterKind.fairness:
         raise AqmlabError("--controls: is for --kind fairness; give both")
-    if chosen is not _Kind.isp and (plans or network or circuits or names or fit):
+    if chosen is not _StarterKind.isp and (plans or network or circuits or names or fit):
         raise AqmlabError("--plans, --network, --circuits, --names, --fit: are for --kind isp")
-    if wifi is not None and chosen not in (_Kind.home, _Kind.office):
+    if wifi is not None and chosen not in (_StarterKind.home, _StarterKind.office):
         raise AqmlabError("--wifi: is for --kind home and --kind office; give one of them")
     named = None if link_name is None else _named(link_name, chosen, rate=rate, rtt=rtt)
     options = (kind, rate, rtt, users, wifi, call, upload, link_name)
     asked = all(option is None for option in options) and _is_terminal()
     if asked:
-        chosen = _Kind(
+        chosen = _StarterKind(
             _asked(
                 "What is the link? office, home, data-centre, lab, fairness or isp", chosen.value
             )
@@ -123,7 +123,7 @@ def command(
         link = replace(
             link, named=named, rtt_s=named.rtt_s, forward_bps=forward, reverse_bps=reverse
         )
-    if chosen is _Kind.isp:
+    if chosen is _StarterKind.isp:
         link = _with_subscribers(link, plans, (network, circuits), names=names, fit=fit)
     name = shlex.quote(str(target))
     write_text(target, scenario_text(link, name))
@@ -138,24 +138,24 @@ def command(
         out(indent(text, "  "))
 
 
-def _named(name: str, kind: _Kind, *, rate: str | None, rtt: str | None) -> NamedLink:
+def _named(name: str, kind: _StarterKind, *, rate: str | None, rtt: str | None) -> NamedLink:
     """The link of ``--link``, which has rates and a round trip of its own."""
     for given, value in (("--rate", rate), ("--rtt", rtt)):
         if value is not None:
             raise AqmlabError(f"{given}: found one beside --link, which has its own; give either")
-    if kind is _Kind.isp:
+    if kind is _StarterKind.isp:
         raise AqmlabError("--link: found one beside --kind isp, whose link is a tree of rates")
     return named_link(name)
 
 
 def _with_subscribers(
-    link: Link,
+    link: StarterLink,
     plans: str | None,
     files: tuple[Path | None, Path | None],
     *,
     names: bool,
     fit: bool,
-) -> Link:
+) -> StarterLink:
     """The link with the tree of its subscribers, of plans or of LibreQoS's files."""
     rates = (link.forward_bps, link.reverse_bps)
     network, circuits = files
@@ -195,7 +195,7 @@ def _asked(question: str, default: str) -> str:
         click.echo(f"There are {', '.join(LINKS)}.", err=True)
 
 
-def _questioned(link: Link) -> Link:
+def _questioned(link: StarterLink) -> StarterLink:
     """The link as its owner describes it."""
     both = f"{link.forward_bps / 1e6:g}/{link.reverse_bps / 1e6:g}"
     forward, reverse = parsed_rates(_asked("Download/upload in Mbit/s", both))

@@ -17,7 +17,7 @@ _SHOWN = 3
 """Names that stand for the others of their kind."""
 
 
-class _Kind(str, Enum):
+class _ListedKind(str, Enum):
     """What `aqmlab list` lists."""
 
     disciplines = "disciplines"
@@ -31,7 +31,7 @@ class _Kind(str, Enum):
 
 
 def command(
-    kind: _Kind | None = None,
+    kind: _ListedKind | None = None,
     as_json: Json = False,
 ) -> None:
     """List disciplines, presets, traffic, links and other names.
@@ -41,7 +41,7 @@ def command(
     """
     catalog = Catalog.load()
     if kind is None:
-        kinds = {each.value: _overview(_names(each, catalog)) for each in _Kind}
+        kinds = {each.value: _overview(_names(each, catalog)) for each in _ListedKind}
         if as_json:
             print_json(kinds)
         else:
@@ -54,28 +54,28 @@ def command(
     show(tables.list_table(kind.value, entries))
 
 
-def _listed(kind: _Kind, catalog: Catalog) -> dict[str, str]:
+def _listed(kind: _ListedKind, catalog: Catalog) -> dict[str, str]:
     """Names and what they mean."""
-    if kind is _Kind.scenarios:
+    if kind is _ListedKind.scenarios:
         from aqmlab.scenario.scenario import Scenario
 
         return {str(file): Scenario.load(file).title for file in scenario_files()}
-    if kind is _Kind.papers:
+    if kind is _ListedKind.papers:
         from aqmlab.papers.names import titles
 
         return titles()
     return catalog.summaries(kind.value)
 
 
-def _names(kind: _Kind, catalog: Catalog) -> list[str]:
+def _names(kind: _ListedKind, catalog: Catalog) -> list[str]:
     """Names alone: no scenario and no paper is read for them."""
-    if kind is _Kind.scenarios:
+    if kind is _ListedKind.scenarios:
         return [str(file) for file in scenario_files()]
-    if kind is _Kind.papers:
+    if kind is _ListedKind.papers:
         from aqmlab.papers.names import names
 
         return names()
-    if kind is _Kind.links:
+    if kind is _ListedKind.links:
         return link_names()
     return list(catalog.summaries(kind.value))
 

@@ -15,7 +15,7 @@ from aqmlab.errors import AqmlabError
 __all__ = ["command"]
 
 
-class _Kind(str, Enum):
+class _PluginKind(str, Enum):
     """What can be begun."""
 
     discipline = "discipline"
@@ -65,7 +65,7 @@ _SOURCE = (
 
 
 def command(
-    kind: _Kind,
+    kind: _PluginKind,
     name: str,
     *,
     language: _Language = _Language.python,
@@ -87,14 +87,14 @@ def command(
             f"NAME: found {found}; expected at most {_LONGEST_NAME} small letters, digits and "
             'hyphens, as "my-red"'
         )
-    if kind is not _Kind.source:
+    if kind is not _PluginKind.source:
         try:
             _native.check_plugin_name(name)
         except AqmlabError as error:
             raise AqmlabError(f"NAME: {str(error).removeprefix('name: ')}") from None
-    if kind is _Kind.source and language is not _Language.python:
+    if kind is _PluginKind.source and language is not _Language.python:
         raise AqmlabError(f"--language: found {language.value}; sources are written in python")
-    layout, next_steps = _SOURCE if kind is _Kind.source else _ALGORITHMS[language]
+    layout, next_steps = _SOURCE if kind is _PluginKind.source else _ALGORITHMS[language]
     words = {
         "KIND": kind.value,
         "NAME": name,

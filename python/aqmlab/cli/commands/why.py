@@ -22,7 +22,7 @@ from aqmlab.cli.options import (
     named_as_options,
 )
 from aqmlab.cli.planning import baselines, kept
-from aqmlab.engine.retold import events_of
+from aqmlab.engine.rerun import events_of
 from aqmlab.errors import AqmlabError
 from aqmlab.results import why
 from aqmlab.results.breakdown import check_breakdown
@@ -31,7 +31,7 @@ from aqmlab.results.groups import Group, group
 from aqmlab.results.run import Run
 from aqmlab.results.sources import gather
 from aqmlab.results.story import Story, story
-from aqmlab.results.why import Change
+from aqmlab.results.why import TimeChange
 from aqmlab.traffic import tapped_words
 from aqmlab.traffic.capture_files import is_capture, notes_in_words
 from aqmlab.traffic.tapped import read_exchanges
@@ -192,7 +192,7 @@ def _draw(tale: Story, events: Events, output: Path, theme: Literal["light", "da
     return f"figure: {save(sequence(tale, events, Look(theme=theme)), output)}"
 
 
-def _parts(groups: list[Group], changes: list[Change], traffic: str | None) -> _Shown:
+def _parts(groups: list[Group], changes: list[TimeChange], traffic: str | None) -> _Shown:
     """Of each class and queue a table and a paragraph, then the differences between queues."""
     by_label = {one.label: one for one in groups}
     parts: _Shown = []

@@ -23,7 +23,7 @@ _WAYS = ("down", "up")
 
 
 @dataclass(frozen=True)
-class _Bar:
+class _AirtimeBar:
     """A bar, and the share of each kind of station in percent, by seed."""
 
     label: str
@@ -50,7 +50,7 @@ def airtime(
     """
     found = compared(runs, look)
     ways = _WAYS if way == "both" else (way,)
-    bars = [_Bar(entry.label, _shares(entry, ways, look)) for entry in found]
+    bars = [_AirtimeBar(entry.label, _shares(entry, ways, look)) for entry in found]
     names = list(dict.fromkeys(name for bar in bars for name in bar.shares))
     sent = {"both": "", "down": " of what the access point sends", "up": " of what stations send"}
     heading = Heading(
@@ -100,7 +100,7 @@ def _shares(entry: Configuration, ways: Sequence[str], look: Look) -> dict[str, 
     return shares
 
 
-def _rows(bar: _Bar) -> list[curves.Row]:
+def _rows(bar: _AirtimeBar) -> list[curves.Row]:
     """The pieces of a bar, from the bottom."""
     found: list[curves.Row] = []
     low = 0.0
@@ -112,7 +112,7 @@ def _rows(bar: _Bar) -> list[curves.Row]:
     return found
 
 
-def _title(bars: Sequence[_Bar], names: Sequence[str]) -> str:
+def _title(bars: Sequence[_AirtimeBar], names: Sequence[str]) -> str:
     """What becomes of the kind of station that changes most, or who has the most."""
     if len(bars) == 1:
         said = [Finding(name, values) for name, values in bars[0].shares.items()]

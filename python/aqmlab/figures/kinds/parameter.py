@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from aqmlab._util.words import capital
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
 from aqmlab.figures.axes import Axis, linear, logarithmic, name_axis
@@ -389,7 +390,7 @@ def _apart(found: Sequence[Finding]) -> float:
 def _from_end_to_end(ends: Sequence[Finding], of: Plotted, along: str, at: Sequence[str]) -> str:
     """What a single curve does between its ends."""
     first, last = ends
-    words = of.words[0].upper() + of.words[1:]
+    words = capital(of.words)
     unit = f" {of.unit}" if of.unit else ""
     over = f"from {along} {at[0]} to {at[1]}"
     one_seed = " (one seed)" if is_single(ends) else ""

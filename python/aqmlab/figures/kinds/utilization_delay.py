@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from aqmlab._util.words import listing
 from aqmlab.figures import tradeoffs
 from aqmlab.figures.compared import compared
 from aqmlab.figures.findings import is_single
@@ -105,7 +106,7 @@ def _title(places: list[tradeoffs.Place]) -> str:
     elif len(best) == 1:
         text = f"{best[0]} is best in both ways"
     else:
-        text = f"On the Pareto front: {', '.join(best[:-1])} and {best[-1]}"
+        text = f"On the Pareto front: {listing(best, 'and')}"
     if single:
         return f"{text} (one seed)"
     near = [one.name for one in tradeoffs.possibly_on_front(places)]

@@ -48,7 +48,7 @@ _MOST_PLOTS = 12
 
 
 @dataclass(frozen=True)
-class _Bar:
+class _WhyBar:
     """A bar: its plot, its place there, and what it stands on."""
 
     plot: str
@@ -95,7 +95,7 @@ def why(
         found = compared(runs, look)
         bands = [band] if band else list(BANDS)
         bars = [
-            _Bar(_band_title(name), entry.label, entry, name, _times(entry, chosen, name))
+            _WhyBar(_band_title(name), entry.label, entry, name, _times(entry, chosen, name))
             for name in bands
             for entry in found
         ]
@@ -105,7 +105,7 @@ def why(
         order = {text_of(value): k for k, value in enumerate(values_of(found, along))}
         others = parameters.needed(found, along, [])
         bars = [
-            _Bar(
+            _WhyBar(
                 described(entry.parameters, others),
                 text_of(entry.parameters.get(along)),
                 entry,
@@ -145,7 +145,7 @@ def _times(entry: Configuration, traffic: str, band: str) -> dict[str, float]:
     return {cause.name: 1e3 * time for cause, time in by_cause(parts).items()}
 
 
-def _folded(bars: Sequence[_Bar]) -> list[_Bar]:
+def _folded(bars: Sequence[_WhyBar]) -> list[_WhyBar]:
     """The bars with as many causes as there are colours; the smallest are drawn together."""
     shares: dict[str, float] = {}
     for bar in bars:
@@ -159,11 +159,11 @@ def _folded(bars: Sequence[_Bar]) -> list[_Bar]:
         times = {name: bar.times.get(name, 0.0) for name in shares if name in kept}
         rest = sum(bar.times.values()) - sum(times.values())
         more = {_OTHERS: rest} if len(kept) < len(shares) else {}
-        folded.append(_Bar(bar.plot, bar.place, bar.entry, bar.band, {**times, **more}))
+        folded.append(_WhyBar(bar.plot, bar.place, bar.entry, bar.band, {**times, **more}))
     return folded
 
 
-def _view(bars: Sequence[_Bar], heading: Heading, along: str | None, look: Look) -> Figure:
+def _view(bars: Sequence[_WhyBar], heading: Heading, along: str | None, look: Look) -> Figure:
     """The plots beside each other."""
     causes = list(dict.fromkeys(name for bar in bars for name in bar.times))
     plots = list(dict.fromkeys(bar.plot for bar in bars))
@@ -197,7 +197,7 @@ def _view(bars: Sequence[_Bar], heading: Heading, along: str | None, look: Look)
 
 
 def _plot(
-    bars: Sequence[_Bar],
+    bars: Sequence[_WhyBar],
     causes: Sequence[str],
     look: Look,
     size: tuple[float, float],
@@ -243,7 +243,7 @@ def _plot(
     return drawn
 
 
-def _rows(bar: _Bar, scale: float) -> list[curves.Row]:
+def _rows(bar: _WhyBar, scale: float) -> list[curves.Row]:
     """The pieces of a bar, from the bottom."""
     found: list[curves.Row] = []
     whole, low = sum(bar.times.values()), 0.0
@@ -262,7 +262,7 @@ def _rows(bar: _Bar, scale: float) -> list[curves.Row]:
     return found
 
 
-def _title(bars: Sequence[_Bar], traffic: str) -> str:
+def _title(bars: Sequence[_WhyBar], traffic: str) -> str:
     """What became of slow responses, in seconds, and where most of it was."""
     band = "slowest_10" if any(bar.band == "slowest_10" for bar in bars) else bars[0].band
     found = [bar for bar in bars if bar.band == band]
@@ -296,7 +296,7 @@ def _title(bars: Sequence[_Bar], traffic: str) -> str:
     return f"{text}; most of it: {most}, {before} to {after} s"
 
 
-def _spent(bar: _Bar, traffic: str) -> dict[str, dict[int, float]]:
+def _spent(bar: _WhyBar, traffic: str) -> dict[str, dict[int, float]]:
     """The seconds of each cause by seed, and of the whole."""
     found: dict[str, dict[int, float]] = {}
     for run in bar.entry.runs:

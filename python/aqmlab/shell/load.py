@@ -34,7 +34,7 @@ _LOST_S = 3.0
 
 
 @dataclass
-class Seen:
+class TestLog:
     """What a test saw; times in seconds since its start."""
 
     began: float = field(default_factory=time.monotonic)
@@ -61,7 +61,7 @@ class Bulk:
     tos: int = 0
 
 
-async def transfer(seen: Seen, bulk: Bulk, warm_up_s: float, end_s: float) -> None:
+async def transfer(seen: TestLog, bulk: Bulk, warm_up_s: float, end_s: float) -> None:
     """Sends or receives until the end, and notes bytes and round trips."""
     loop = asyncio.get_running_loop()
     stream = socket.socket()
@@ -190,7 +190,7 @@ class Echo:
         self._socket.close()
 
 
-async def probing(seen: Seen, name: str, probe: Probe, per_s: float, end_s: float) -> None:
+async def probing(seen: TestLog, name: str, probe: Probe, per_s: float, end_s: float) -> None:
     """Sends probes at a fixed rate, whatever becomes of them."""
     samples = seen.probes.setdefault(name, [])
 
@@ -212,7 +212,7 @@ async def probing(seen: Seen, name: str, probe: Probe, per_s: float, end_s: floa
     samples.sort(key=lambda sample: sample[0])
 
 
-async def rpm(seen: Seen, warm_up_s: float, end_s: float) -> None:
+async def rpm(seen: TestLog, warm_up_s: float, end_s: float) -> None:
     """Eight transfers each way; a probe 25 times a second on a connection of its own."""
     bulks = [Bulk(f"{way} {n}", way == "up") for way in WAYS for n in range(1, 9)]
     work = [transfer(seen, bulk, warm_up_s, end_s) for bulk in bulks]
@@ -226,7 +226,7 @@ async def rpm(seen: Seen, warm_up_s: float, end_s: float) -> None:
     seen.round_trips += [int(line) / 1e6 for line in lines]
 
 
-async def rrul(seen: Seen, warm_up_s: float, end_s: float) -> None:
+async def rrul(seen: TestLog, warm_up_s: float, end_s: float) -> None:
     """A transfer each way for each of four code points; datagrams and pings beside them."""
     points = {"BE": 0, "BK": 8 << 2, "CS5": 40 << 2, "EF": 46 << 2}
     bulks = [Bulk(f"{way} {name}", way == "up", points[name]) for way in WAYS for name in points]
@@ -245,7 +245,7 @@ async def rrul(seen: Seen, warm_up_s: float, end_s: float) -> None:
 def main() -> None:
     """Runs a test: its name, warm-up and end in seconds, and the file of the results."""
     kind, warm_up_s, end_s, path = sys.argv[1:]
-    seen = Seen()
+    seen = TestLog()
     asyncio.run({"rpm": rpm, "rrul": rrul}[kind](seen, float(warm_up_s), float(end_s)))
     content = {
         "bulk": seen.bulk,

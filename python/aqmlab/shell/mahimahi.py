@@ -43,12 +43,12 @@ class Mahimahi:
     """The program and its arguments."""
 
     def options(self) -> dict[str, str]:
-        """The shells as options of ``aqmlab shell``."""
+        """The link as options of ``aqmlab shell``."""
         return {
-            "--down": self.down,
-            "--up": self.up,
-            "--queue-down": self._queue("downlink"),
-            "--queue-up": self._queue("uplink"),
+            "down": self.down,
+            "up": self.up,
+            "queue_down": self._queue("downlink"),
+            "queue_up": self._queue("uplink"),
         }
 
     def _queue(self, way: str) -> str:

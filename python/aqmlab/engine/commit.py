@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aqmlab._util.files import made_folder
-from aqmlab.engine.taking import Folder, written
+from aqmlab.engine.intake import Folder, written
 from aqmlab.engine.workspace import RUNS, held, remove_folder
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
@@ -30,7 +30,7 @@ from aqmlab.results.run import Run
 if TYPE_CHECKING:
     from aqmlab.engine.store import Store
 
-__all__ = ["Done", "Group"]
+__all__ = ["Done", "RunCommit"]
 
 _MOST = 32
 """Runs that get their names together."""
@@ -47,7 +47,7 @@ class Done:
     """What was wanted of the run."""
 
 
-class Group(AbstractContextManager["Group[Taken]"], Generic[Taken]):
+class RunCommit(AbstractContextManager["RunCommit[Taken]"], Generic[Taken]):
     """Finished runs on their way into a store or another folder of runs.
 
     Args:
@@ -64,7 +64,7 @@ class Group(AbstractContextManager["Group[Taken]"], Generic[Taken]):
         """What was taken of each run, by its key, or why it could not be named."""
         self._failure: BaseException | None = None
 
-    def __enter__(self) -> Group[Taken]:
+    def __enter__(self) -> RunCommit[Taken]:
         made_folder(self._store.root)
         self._held, self._descriptor = held(self._store.root / os.urandom(4).hex())
         self._folder = self._held / RUNS  # who makes a run locks the folder above it for a moment

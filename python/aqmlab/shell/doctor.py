@@ -6,14 +6,15 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from aqmlab._util.table import Cell, TableModel
 from aqmlab.engine import privileges
 
-__all__ = ["Finding", "State", "findings"]
+__all__ = ["MachineFinding", "State", "findings", "table"]
 
 _LATE_S = 0.001
 """A packet may leave so late; see docs/live.md."""
@@ -44,7 +45,7 @@ class State(str, Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class MachineFinding:
     """How a part of the machine is."""
 
     name: str
@@ -57,17 +58,17 @@ class Finding:
     """What to do about it, if anything is to be done."""
 
 
-def findings() -> Iterator[Finding]:
+def findings() -> Iterator[MachineFinding]:
     """Looks at the parts, one after the other; takes about two seconds."""
     if platform.system() != "Linux":
-        yield Finding(
+        yield MachineFinding(
             "system",
             State.MISSING,
             platform.system(),
             "use Linux, for example in a virtual machine",
         )
         return
-    yield Finding("system", State.FINE, f"Linux {platform.release()}")
+    yield MachineFinding("system", State.FINE, f"Linux {platform.release()}")
     for command, package in (("ip", "iproute2"), ("unshare", "util-linux")):
         yield _command(command, package)
     yield _device()
@@ -78,47 +79,58 @@ def findings() -> Iterator[Finding]:
     yield _controls()
 
 
-def _command(name: str, package: str) -> Finding:
+def table(found: Sequence[MachineFinding]) -> TableModel:
+    """The parts of a machine, one a row."""
+    title = "programs behind a queue on this machine"
+    rows = TableModel(title, ["part", "state"], texts=["found"])
+    for finding in found:
+        tone = {State.FINE: "better", State.POOR: "clear", State.MISSING: "worse"}[finding.state]
+        text = f"{finding.found}. Cure: {finding.cure}" if finding.cure else finding.found
+        rows.add_row(finding.name, Cell(finding.state.value, tone), text)
+    return rows
+
+
+def _command(name: str, package: str) -> MachineFinding:
     """A command that is needed."""
     path = shutil.which(name)
     if path is None:
         cure = f"install the package {package}"
-        return Finding(f"command {name}", State.MISSING, "not in your PATH", cure)
-    return Finding(f"command {name}", State.FINE, path)
+        return MachineFinding(f"command {name}", State.MISSING, "not in your PATH", cure)
+    return MachineFinding(f"command {name}", State.FINE, path)
 
 
-def _device() -> Finding:
+def _device() -> MachineFinding:
     """The device of which TUN devices are made."""
     device = Path("/dev/net/tun")
     try:
         os.close(os.open(device, os.O_RDWR))
     except FileNotFoundError:
         cure = "sudo modprobe tun; in a container: --device /dev/net/tun"
-        return Finding("TUN devices", State.MISSING, f"no {device}", cure)
+        return MachineFinding("TUN devices", State.MISSING, f"no {device}", cure)
     except PermissionError:
-        return Finding(
+        return MachineFinding(
             "TUN devices", State.MISSING, f"{device} is not yours", f"sudo chmod 666 {device}"
         )
     except OSError as error:
         cure = "in a container: --device /dev/net/tun"
-        return Finding("TUN devices", State.MISSING, f"{device}: {error.strerror}", cure)
-    return Finding("TUN devices", State.FINE, str(device))
+        return MachineFinding("TUN devices", State.MISSING, f"{device}: {error.strerror}", cure)
+    return MachineFinding("TUN devices", State.FINE, str(device))
 
 
-def _namespaces() -> Finding:
+def _namespaces() -> MachineFinding:
     """Whether namespaces can be made, by making them."""
     lacking = privileges.lacking_for_program()
     if lacking is None:
-        return Finding("namespaces", State.FINE, "user, network, process and mount")
+        return MachineFinding("namespaces", State.FINE, "user, network, process and mount")
     cures = {
         "kernel.unprivileged_userns_clone": "sudo sysctl kernel.unprivileged_userns_clone=1",
         "user.max_user_namespaces": "sudo sysctl user.max_user_namespaces=15000",
         "kernel.apparmor_restrict_unprivileged_userns": _apparmor_cure(),
     }
     for refusal in privileges.refusals():
-        return Finding("namespaces", State.MISSING, refusal, cures[refusal.split()[0]])
+        return MachineFinding("namespaces", State.MISSING, refusal, cures[refusal.split()[0]])
     cure = "in a container: --security-opt seccomp=unconfined; elsewhere: run it with sudo"
-    return Finding("namespaces", State.MISSING, lacking, cure)
+    return MachineFinding("namespaces", State.MISSING, lacking, cure)
 
 
 def _apparmor_cure() -> str:
@@ -130,7 +142,7 @@ def _apparmor_cure() -> str:
     )
 
 
-def _timers() -> Finding:
+def _timers() -> MachineFinding:
     """How late a thread wakes up that sleeps."""
     late = []
     for _ in range(_WAKE_UPS):
@@ -141,35 +153,37 @@ def _timers() -> Finding:
     median, p99 = late[len(late) // 2], late[len(late) * 99 // 100]
     found = f"{1e3 * median:.2f} ms late (median), {1e3 * p99:.2f} ms (p99)"
     if p99 < _LATE_S:
-        return Finding("timers", State.FINE, found)
+        return MachineFinding("timers", State.FINE, found)
     cure = "end what else takes the processors; in a virtual machine: give it cores of its own"
-    return Finding("timers", State.POOR, found, cure)
+    return MachineFinding("timers", State.POOR, found, cure)
 
 
-def _processors() -> Finding:
+def _processors() -> MachineFinding:
     """How many there are, and whether others take them."""
     count = len(os.sched_getaffinity(0))
     busy = os.getloadavg()[0] / (os.cpu_count() or 1)
     found = f"{count}, with {busy:.1f} busy threads each in the last minute"
     if count < _PROCESSORS:
-        return Finding("processors", State.POOR, found, "a rate of more than 50 Mbit/s needs two")
+        return MachineFinding(
+            "processors", State.POOR, found, "a rate of more than 50 Mbit/s needs two"
+        )
     if busy > _QUIET:
-        return Finding("processors", State.POOR, found, "end what else takes them")
-    return Finding("processors", State.FINE, found)
+        return MachineFinding("processors", State.POOR, found, "end what else takes them")
+    return MachineFinding("processors", State.FINE, found)
 
 
-def _ping() -> Finding:
+def _ping() -> MachineFinding:
     """Whether the gateway may ping for a program."""
     group = os.getegid()
     text = Path("/proc/sys/net/ipv4/ping_group_range").read_text(encoding="ascii")
     first, last = map(int, text.split())
     if first <= group <= last:
-        return Finding("ping", State.FINE, f"your group {group} may")
+        return MachineFinding("ping", State.FINE, f"your group {group} may")
     cure = f'for --net all: sudo sysctl net.ipv4.ping_group_range="{group} {group}"'
-    return Finding("ping", State.POOR, f"your group {group} may not", cure)
+    return MachineFinding("ping", State.POOR, f"your group {group} may not", cure)
 
 
-def _controls() -> Finding:
+def _controls() -> MachineFinding:
     """The congestion controls of this kernel."""
     path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-    return Finding("controls", State.FINE, path.read_text(encoding="ascii").strip())
+    return MachineFinding("controls", State.FINE, path.read_text(encoding="ascii").strip())

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from aqmlab.engine.shell import PROGRAM
 from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
+from aqmlab.shell.link import PROGRAM
 
 __all__ = ["controls", "idle_users", "notes", "refusals", "trust", "ways_out"]
 

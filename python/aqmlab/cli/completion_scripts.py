@@ -86,9 +86,11 @@ def _add(file: Path, line: str) -> None:
 
 def answer(root: click.Command, instruction: str) -> int:
     """Prints what a script has asked for, ``complete_SHELL``; the exit status."""
-    kind = {"complete_bash": BashComplete, "complete_zsh": _Words, "complete_fish": _Words}.get(
-        instruction
-    )
+    kind = {
+        "complete_bash": BashComplete,
+        "complete_zsh": _WordCompletion,
+        "complete_fish": _WordCompletion,
+    }.get(instruction)
     if kind is None:
         click.echo(f'Completion instruction "{instruction}" not supported.', err=True)
         return 1
@@ -109,7 +111,7 @@ def answer(root: click.Command, instruction: str) -> int:
     return 0
 
 
-class _Words(ShellComplete):
+class _WordCompletion(ShellComplete):
     """The words of a command line that zsh and fish hand over as one text."""
 
     name = "words"

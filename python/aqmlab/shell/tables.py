@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aqmlab._util.table import TableModel
-from aqmlab.cli.shell_notes import controls, refusals, trust, ways_out
-from aqmlab.engine.shell import PROGRAM, FileLink, Link, Outcome
 from aqmlab.results.formats import format_estimate
 from aqmlab.results.metrics import ALL, look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.quantities import rate_text
+from aqmlab.shell.link import PROGRAM, FileLink, Link
+from aqmlab.shell.notes import controls, refusals, trust, ways_out
+from aqmlab.shell.program import ProgramOutcome
 
 __all__ = ["ending", "series_table", "summary_lines"]
 
@@ -33,13 +34,13 @@ _OF_LINKS = (
 """What a table shows of each direction of a link: its key, its scale and its form."""
 
 
-def ending(outcome: Outcome) -> str:
+def ending(outcome: ProgramOutcome) -> str:
     """How a program ended, and when."""
     end = "was ended" if outcome.status is None else f"ended with status {outcome.status}"
     return f"{end} after {outcome.took_s:.2f} s"
 
 
-def series_table(series: Mapping[str, Sequence[Outcome]]) -> TableModel:
+def series_table(series: Mapping[str, Sequence[ProgramOutcome]]) -> TableModel:
     """A row for each queue: the program's time, and what the link did, with intervals.
 
     The numbers are of the valid runs; of all runs of a queue that has no valid one.
@@ -89,7 +90,7 @@ def _mean(values: Sequence[float], form: str) -> str:
 
 
 def summary_lines(
-    outcome: Outcome, link: Link | FileLink, name: str, words: Sequence[str]
+    outcome: ProgramOutcome, link: Link | FileLink, name: str, words: Sequence[str]
 ) -> list[str]:
     """Some lines: what was run, what each direction saw, how far to trust it, and where it is."""
     run = outcome.run

@@ -1,6 +1,6 @@
 """Runs that were made under other names, or elsewhere, and get their places.
 
-See :mod:`aqmlab.engine.group`.
+See :mod:`aqmlab.engine.commit`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.lazy import np
-from aqmlab.engine import shell_load
+from aqmlab.shell import load
 
 __all__ = ["BuiltIn", "LinkTest", "responsiveness"]
 
@@ -59,7 +59,7 @@ class LinkTest:
         with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
             file = Path(folder) / "seen.json"
             times = [str(self.warm_up_s), str(self.seconds)]
-            yield [sys.executable, shell_load.__file__, self.kind.value, *times, str(file)], file
+            yield [sys.executable, load.__file__, self.kind.value, *times, str(file)], file
 
     def results(self, file: Path, folder: Path) -> dict[str, Any]:
         """The numbers of what the program saw.
@@ -166,8 +166,8 @@ def _write_flent(path: Path, seen: Mapping[str, Any], seconds: float) -> None:
         "LENGTH": seconds,
         "TOTAL_LENGTH": seconds,
         "STEP_SIZE": _FLENT_STEP_S,
-        "HOST": shell_load.HOST,
-        "HOSTS": [shell_load.HOST],
+        "HOST": load.HOST,
+        "HOSTS": [load.HOST],
         "DATA_FILENAME": path.name,
         "TEST_PARAMETERS": {},
         "FAILED_RUNNERS": 0,

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from aqmlab.engine.shell import Seen
 from aqmlab.scenario.quantities import rate_text
+from aqmlab.shell.program import LinkState
 
 __all__ = ["View", "output_in"]
 
@@ -60,7 +60,7 @@ class View:
         if self._live:
             self._live.stop()
 
-    def update(self, passed_s: float, links: Sequence[Seen]) -> None:
+    def update(self, passed_s: float, links: Sequence[LinkState]) -> None:
         """Takes what the directions to the program and from it are doing."""
         for way, seen in zip(self._ways, links, strict=True):
             way.take(seen)
@@ -83,14 +83,14 @@ class _Way:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._last = Seen()
-        self._now = Seen()
+        self._last = LinkState()
+        self._now = LinkState()
         self._rates: deque[float] = deque(maxlen=_COLUMNS)
         self._waits: deque[float] = deque(maxlen=_COLUMNS)
-        self._counted = Seen()
+        self._counted = LinkState()
         self._longest_s = 0.0
 
-    def take(self, seen: Seen) -> None:
+    def take(self, seen: LinkState) -> None:
         """What it is doing; a column of the pictures is the mean rate and the longest wait."""
         self._now = seen
         self._longest_s = max(self._longest_s, seen.drain_s)

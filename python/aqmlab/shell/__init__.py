@@ -1,0 +1,1 @@
+"""Any real program behind any queue: its link, its run, its users, what it shows."""

@@ -86,7 +86,7 @@ run: build  ## build, then compare four queues in the same office: README's tabl
 		'  docs/tutorial.md                            to a decision, in ten minutes'
 
 .PHONY: test test-rust test-python
-test: test-rust test-python  ## every test, except those of the two targets below; under 20 minutes on two cores from a clean checkout
+test: test-rust test-python  ## every test, except those of the three targets below; under 20 minutes on two cores from a clean checkout
 	@echo "make test: $$(cat $(STAMPS)/test-rust) in the tests of the crates, $$(cat $(STAMPS)/test-python) in those of Python"
 
 test-rust:  ## the tests of the crates
@@ -102,13 +102,16 @@ test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python packa
 	@$(BIN)/python -m compileall -q python/aqmlab  # else each of hundreds of commands does so under PYTHONDONTWRITEBYTECODE
 	@TIMEFORMAT='%R s (%U s of CPU)'; { time { \
 		$(if $(findstring .py,$(ARGS)),true,$(PYTEST) $(REAL_TIME) $(ARGS)) >$(STAMPS)/real-time 2>&1 & status=0; \
-		nice -n 10 $(PYTEST) $(OTHERS) $(ARGS) 2>&3 || [ $$? = 5 ] || status=1; \
+		nice -n 10 $(PYTEST) $(OTHERS) -m 'not long' $(ARGS) 2>&3 || [ $$? = 5 ] || status=1; \
 		wait $$! || [ $$? = 5 ] || status=1; cat $(STAMPS)/real-time; (exit $$status); \
 	}; } 3>&2 2>$(STAMPS)/test-python
 
-.PHONY: test-extending test-site
+.PHONY: test-extending test-pages test-site
 test-extending: build $(STAMPS)/requirements-dev  ## what docs/extending.md adds to a copy of the checkout, built and run
 	$(BIN)/python -m pytest tests/test_extending.py $(ARGS)
+
+test-pages: build $(STAMPS)/requirements-docs  ## the commands of the longest pages of the documentation
+	$(BIN)/python -m pytest tests/test_docs.py --numprocesses logical --maxprocesses 8 -m long $(ARGS)
 
 test-site: build $(STAMPS)/requirements-docs  ## the documentation site in a browser
 	$(BIN)/python -m pytest tests/test_site.py $(ARGS)

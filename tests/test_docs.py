@@ -56,6 +56,15 @@ LANGUAGES = {"sh", "python", "text", "toml", "json", "rust"}
 SECONDS = 600
 ON_TERMINAL = {"docs/tutorial.md"}
 """Pages whose outputs are those of a terminal: their tables fit."""
+LONG = {
+    "docs/figures.md",
+    "docs/gallery.md",
+    "docs/how-to/access.md",
+    "docs/how-to/metrics-of-your-own.md",
+    "docs/how-to/own-queue.md",
+    "docs/labs/own-queue.md",
+}
+"""Pages whose commands take more than 10 s of CPU time: `make test-pages`."""
 COLUMNS = 88
 REWRITE = os.environ.get("AQMLAB_REWRITE") == "1"
 
@@ -196,7 +205,10 @@ def called(arguments: list[str], is_short: bool) -> str:
     return written.getvalue()
 
 
-@pytest.mark.parametrize("page", COMMANDS)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.long] * (page in LONG)) for page in COMMANDS],
+)
 def test_commands_of_a_page(page: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout)
     prelude = (

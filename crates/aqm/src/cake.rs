@@ -51,10 +51,11 @@ pub struct Params {
     /// keys replace single values.
     #[param(default)]
     pub link_layer: LinkLayer,
-    /// Bytes added to the IP size of each packet when it is charged. May be negative.
+    /// The shaper adds these bytes to the IP size of each packet when it computes what the packet
+    /// costs. May be negative.
     #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
-    /// Minimum size that a packet is charged, overhead included.
+    /// Minimum size that the shaper counts for a packet, overhead included.
     #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
     /// How the link splits packets into cells.
@@ -183,9 +184,9 @@ impl Parameters for Params {
              estimated incoming rate. It never splits packets.",
             "The ACK filter keeps ACKs with Accurate ECN counters or SACK blocks by rules of its \
              own (records/discipline-rules.md).",
-            "Linux does otherwise: the first signal of a new queue can come one interval earlier. \
+            "In Linux the first signal of a new queue can come one interval earlier than here. \
              `root = \"linux\"` does the same (see `cobalt`).",
-            "`ecn = false` drops what would be marked; Linux always marks.",
+            "With `ecn = false`, CAKE drops the packets that it otherwise marks. Linux always marks them.",
         ],
         memory: "the packets that wait, and about 150 bytes per queue and tin",
     };

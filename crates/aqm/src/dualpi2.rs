@@ -32,20 +32,20 @@ pub struct Params {
     /// Time between two updates of the base probability. Not given: 16 ms.
     #[param(changeable)]
     pub t_update: Option<Time>,
-    /// Integral gain: each update adds this probability for each second by which the delay exceeds
-    /// `target`. Not given: 41/256.
+    /// Integral gain: each update adds `alpha` (delay - `target`) to the base probability, with the
+    /// delays in seconds. Not given: 41/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: each update adds this probability for each second by which the delay has
-    /// grown. Not given: 819/256.
+    /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the base
+    /// probability, with the delays in seconds. Not given: 819/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
-    /// Longest round-trip time for which the control must be stable. From it the RFC's rule
-    /// computes `target`, `t_update`, `alpha` and `beta`, so give these keys or this one. Not given
-    /// with `typical_rtt`: 6 x `typical_rtt`.
+    /// Longest round-trip time for which the control must be stable. The RFC's rule computes
+    /// `target`, `t_update`, `alpha` and `beta` from `max_rtt`. Set `max_rtt` or these four keys,
+    /// not both. If you set `typical_rtt` only: 6 x `typical_rtt`.
     #[param(above = Time::ZERO, changeable)]
     pub max_rtt: Option<Time>,
-    /// Typical round-trip time, for the same rule. Not given with `max_rtt`: `max_rtt` / 6.
+    /// Typical round-trip time, for the same rule. If you set `max_rtt` only: `max_rtt` / 6.
     #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
     /// Coupling factor k. L4S packets are marked with k times the base probability. Classic packets
@@ -67,8 +67,8 @@ pub struct Params {
     /// Step in packets, instead of `step`: an L4S packet is marked if more than this number of
     /// packets remain in the L4S queue.
     pub step_packets: Option<u32>,
-    /// The L4S queue marks by its own delay only packets that found at least this number of packets
-    /// in the queue.
+    /// The L4S queue marks a packet by its own delay only if at least this number of packets waited
+    /// in the queue when the packet arrived.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay of an L4S packet at which the ramp starts.
@@ -132,8 +132,8 @@ pub enum Rules {
     /// bytes wait.
     #[default]
     Linux,
-    /// As in the RFC: evenly spaced, by adding up probabilities. The larger of the two
-    /// probabilities marks.
+    /// As in the RFC: marks and drops are evenly spaced, because probabilities add up. The larger
+    /// of the two probabilities marks.
     Rfc,
 }
 
@@ -141,7 +141,8 @@ pub enum Rules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// Weighted round robin: the L4S queue goes first until the classic queue is owed its share.
+    /// Weighted round robin: the L4S queue sends first until the classic queue has had less than
+    /// its share. Then the classic queue sends.
     #[default]
     Wrr,
     /// The packet that waited longer goes first, with `time_shift` subtracted from the delay of
@@ -153,7 +154,7 @@ pub enum Service {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overload {
-    /// They are dropped with the probability of classic packets.
+    /// DualPI2 drops L4S packets with the same probability as classic packets.
     #[default]
     Drop,
     /// They are only marked. The base probability stops at 1/k, so the buffer can overflow.

@@ -30,10 +30,12 @@ pub struct Params {
     /// in proportion to its ceiling, at least 1522.
     #[param(default)]
     pub quantum: Quantum,
-    /// Bytes that each node may send at once at its rate and at its ceiling.
+    /// Each node has one credit for its rate and one for its ceiling. Each credit holds at most
+    /// these bytes.
     #[param(default = "1600 bytes", least = Bytes(1), changeable)]
     pub burst: Bytes,
-    /// Bytes added to the IP size of each packet when it is charged.
+    /// HTB adds these bytes to the IP size of each packet when it computes what the packet
+    /// costs.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
     /// What happens to packets of hosts without a plan. "pass": they go first and are not charged.
@@ -46,7 +48,7 @@ pub struct Params {
     /// Nodes between the link and the subscribers, by name.
     #[param(default)]
     pub nodes: Named<Node>,
-    /// Subscribers, by plan. They take the client hosts in order.
+    /// Subscribers, by plan. aqmlab assigns the client hosts to the subscribers in order.
     #[param(default)]
     pub plans: Named<Plan>,
 }

@@ -29,9 +29,9 @@ pub struct Params {
     /// `qdelay_ref`. Not given: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: each update adds this probability for each second by which the delay has
-    /// grown. Not given: 1.25, plus half of the amount by which a shorter `t_update` lowers the
-    /// default `alpha`.
+    /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the drop
+    /// probability, with the delays in seconds. Not given: 1.25, plus half of the amount by which a
+    /// shorter `t_update` lowers the default `alpha`.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// Burst allowance: PIE signals nothing for this long when an idle queue fills (MAX_BURST).

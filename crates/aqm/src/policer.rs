@@ -27,7 +27,8 @@ pub struct Params {
     /// Share of the bucket that is full at time 0.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// Bytes added to the IP size of each packet when it is charged. Not given: the link's framing.
+    /// The policer adds these bytes to the IP size of each packet when it computes what the packet
+    /// costs. Not given: the link's framing.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Size of the FIFO after the policer. A packet that does not fit is dropped.

@@ -29,7 +29,8 @@ pub struct Params {
     /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Bytes added to the IP size of each packet when it is charged. Not given: the link's framing.
+    /// The shaper adds these bytes to the IP size of each packet when it computes what the packet
+    /// costs. Not given: the link's framing.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.

@@ -21,9 +21,9 @@ pub struct Change {
     /// Value that changes. On a link: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay` or
     /// `LINK.DIRECTION.discipline.PARAMETER`. In a class: `traffic.CLASS.users`, `.sessions`,
     /// `.flows` or `.rate`. With an `external` control: `congestion_control.PARAMETER`. The last
-    /// parts of a key are enough if no other key ends with them.
+    /// parts of a key can stand for the whole key if no other key ends with the same parts.
     pub key: String,
-    /// New value, as the scenario would state it.
+    /// New value, in the same form as the value of this key in the scenario.
     #[serde(deserialize_with = "scalar")]
     #[schemars(with = "Scalar")]
     pub value: String,

@@ -28,9 +28,9 @@ pub struct Link {
     /// does not see the packets in the ring.
     #[param(default)]
     pub device_ring: Packets,
-    /// Free entries in the ring at which the driver moves waiting packets into it. If one, it moves
-    /// a packet after each transmission. If more, it moves several packets at once. At most
-    /// `device_ring`. Not given: one.
+    /// Number of free entries in the ring that the driver waits for before it moves waiting packets
+    /// into the ring. With one, the driver moves one packet after each transmission. With more, the
+    /// driver moves several packets at once. At most `device_ring`. Not given: one.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
     /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM
@@ -70,8 +70,8 @@ pub struct Link {
     /// Periods in which the link starts no transmission, in order of time.
     #[param(default, table, unwritten)]
     pub outages: Vec<Outage>,
-    /// Trace of the times at which the link can send, for a link with a varying capacity. `rate` is
-    /// then the mean of the trace.
+    /// Trace of the times at which the link can send, for a link with a varying capacity. The mean
+    /// rate of the trace then replaces `rate`.
     #[param(table, unwritten)]
     pub trace: Option<Trace>,
     /// The queue discipline: the name of a preset, or a table. The table has a `kind` and its

@@ -18,8 +18,8 @@ pub struct Scenario {
     #[param(default = 1)]
     pub seed: u64,
     /// Offered load as a share of the bottleneck rate. The offered load is the mean throughput of
-    /// the same sources without congestion. aqmlab computes the size of all classes without a
-    /// number of users or a rate from it.
+    /// the traffic in a network without congestion. Some classes have neither a number of users nor
+    /// a rate. aqmlab computes the size of these classes from `load`.
     #[param(check = load, unwritten)]
     pub load: Option<f64>,
     /// Times and tables of the measurement.
@@ -70,11 +70,12 @@ pub struct Measure {
     /// Not given: none.
     #[param(unwritten)]
     pub story: Option<u64>,
-    /// Event that starts the response time of a connection's first exchange. `connect` measures
-    /// what a user waits.
+    /// Event that starts the response time of a connection's first exchange. `connect` measures the
+    /// time that a user waits.
     #[param(default, unwritten)]
     pub response_time: ResponseTime,
-    /// Connections with a record of their sender's state in `flow_trace.parquet`. Not given: none.
+    /// Choice of connections. `flow_trace.parquet` records the state of the sender of each of them.
+    /// Not given: none.
     #[param(table, unwritten)]
     pub flow_trace: Option<FlowTrace>,
     /// Link to record in `capture.pcapng`: its name, or a table. Not given: none.
@@ -119,7 +120,8 @@ pub enum Record {
     Packets,
     /// `subscribers.parquet`: one row for each subscriber of a tree of rates.
     Subscribers,
-    /// `sojourn.parquet`: time in the queues, as counts in bins. Every run writes it.
+    /// `sojourn.parquet`: a histogram of the time that packets spend in the queues. Every run
+    /// writes it.
     Sojourn,
 }
 

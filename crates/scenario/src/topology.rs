@@ -20,10 +20,10 @@ aqmlab_declare::tagged! {
     pub enum Topology {
         /// Clients on one side, servers on the other side, and one link between them.
         Dumbbell(Dumbbell),
-        /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers,
-        /// `cross-1` only the first congested link, `cross-2` only the second. Links are `in`,
-        /// `core-1`, `core-2`, ..., `out`; the cross-traffic has the links `cross-1-in`,
-        /// `cross-1-out`, ...
+        /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers.
+        /// The path `cross-1` crosses the first congested link only, and `cross-2` the second one
+        /// only. Links are `in`, `core-1`, `core-2`, ..., `out`; the cross-traffic has the links
+        /// `cross-1-in`, `cross-1-out`, ...
         ParkingLot(ParkingLot),
         /// Any links and the paths over them.
         Network(Network),
@@ -57,7 +57,8 @@ pub struct ParkingLot {
     pub bottlenecks: u32,
     /// Settings of each congested link.
     pub bottleneck: Bottleneck,
-    /// Settings of each other link. These links aggregate the traffic of many hosts.
+    /// Settings of all links that are not congested links. These links aggregate the traffic of
+    /// many hosts.
     pub aggregation: Bottleneck,
     /// The hosts at the ends of each path.
     #[param(default, table)]
@@ -80,8 +81,8 @@ pub struct Network {
 #[parameters]
 #[derive(Eq)]
 pub struct Path {
-    /// Links in the order in which packets from servers to clients cross them. A minus (`"-core"`)
-    /// crosses a link in reverse.
+    /// List of links. Packets from servers to clients cross the links in this order. A minus before
+    /// the name (`"-core"`) means that these packets cross the link in its reverse direction.
     pub links: Vec<String>,
     /// Links in the order in which packets from clients to servers cross them. Not given: the same
     /// links in the other direction.
@@ -515,16 +516,17 @@ pub struct Hosts {
     /// Framing on the links of hosts.
     #[param(default)]
     pub framing: Framing,
-    /// Hosts that delay packets. The delay is what a round-trip time has in addition to the delay
-    /// of the links.
+    /// Hosts that delay packets. The delay of the hosts is the round-trip time minus the delay of
+    /// the links.
     #[param(default)]
     pub delay_at: DelayAt,
-    /// Maximum offset of a host's clock. Each host draws an offset between 0 and this value, and
-    /// its clock is ahead by it. Only transports with time stamps use the clock.
+    /// Maximum offset of a host's clock. Each host draws an offset between 0 and this value. The
+    /// clock of the host is ahead by this offset. Only transports with time stamps use the clock.
     #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
-    /// Maximum drift of a host's clock, in microseconds per second. Each host draws a drift up to
-    /// this value, and its clock is fast or slow by it.
+    /// Maximum drift of a host's clock, in microseconds per second. Each host draws a drift between
+    /// minus and plus this value. With a positive drift the clock of the host is too fast, with a
+    /// negative one too slow.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
     /// Maximum number of open sockets of a host. At the limit, a client waits before it connects,

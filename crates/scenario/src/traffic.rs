@@ -73,16 +73,17 @@ pub(crate) struct Common {
     /// Direction of the responses.
     #[param(default)]
     direction: Direction,
-    /// Share of the offered `load` that this class makes, relative to the shares of the other
-    /// calibrated classes. With shares 1 and 3, the first class makes a quarter. Only with `load`.
+    /// Weight of this class in the offered `load`. It counts beside the weights of the other
+    /// classes that have neither a number of users nor a rate. With weights 1 and 3, the first
+    /// class offers a quarter of the load. Only with `load`.
     #[param(default = 1.0, check = share)]
     share: f64,
     /// Round-trip times.
     rtt: Rtt,
     /// Name of the path between servers and clients. Not given: the only path of the network.
     path: Option<String>,
-    /// Plans of the tree of rates. The users are at the client hosts of these plans. Not given: all
-    /// client hosts.
+    /// Names of plans of the discipline `htb`, which gives each subscriber a plan. The users are at
+    /// the client hosts of these plans. Not given: all client hosts.
     #[param(default)]
     plans: Vec<String>,
     /// Transport of the connections: `"tcp"`, `"quic"` or `"quinn"`. A table mixes them: with `{
@@ -117,16 +118,17 @@ pub(crate) struct Common {
     /// `start_within`.
     #[param(default)]
     start: Starts,
-    /// Time of the run at which the class stops. From then on nothing new starts; endless transfers
-    /// and streams of datagrams end, other transfers finish. Not given: never.
+    /// Time of the run at which the class stops. After this time the class starts nothing new.
+    /// Endless transfers and streams of datagrams stop at this time. Other transfers continue until
+    /// they are complete. Not given: never.
     stop: Option<Time>,
     /// Maximum number of open connections of the class. Further connections are refused; results
     /// count them as `refused`. Not given: no limit.
     #[param(check = aqmlab_declare::check::at_least_one)]
     max_connections: Option<u32>,
-    /// Part of the model's connections that belongs to this class. With it, several classes share
-    /// the connections of one model. Only for models with a given rate of arrivals. Not given: all
-    /// connections.
+    /// Selection from the connections of the traffic model: this class has the selected ones only.
+    /// So several classes can share the connections of one model. Only for models with a given rate
+    /// of arrivals. Not given: all connections.
     subset: Option<Subset>,
 }
 

@@ -31,7 +31,7 @@ pub struct Wifi {
     #[schemars(with = "crate::discipline::Readable")]
     #[param(default = of_the_kernel())]
     pub discipline: Discipline,
-    /// The discipline of the queue that each station has for what it sends.
+    /// The discipline of each station's send queue.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     #[param(default = of_the_kernel())]
@@ -67,8 +67,8 @@ pub struct Stations {
         words = "expected 1 to 2007 stations"
     )]
     pub count: u32,
-    /// Modulation and coding scheme (MCS) in both directions. With an equal number of streams, a
-    /// higher one is faster. `"ht20"` and `"ht40"` have 0 to 15 (two streams from 8 on), `"vht80"`
+    /// Modulation and coding scheme (MCS) in both directions. For an equal number of streams, a
+    /// higher MCS is faster. `"ht20"` and `"ht40"` have 0 to 15 (two streams from 8 on), `"vht80"`
     /// has 0 to 9, `"he80"` has 0 to 11.
     #[param(unwritten)]
     pub mcs: Option<u32>,
@@ -87,8 +87,8 @@ pub struct Stations {
         words = "expected a probability from 0 to 1"
     )]
     pub frame_error: f64,
-    /// Class of traffic that uses these stations. Not given: all classes that are not the `class`
-    /// of other stations.
+    /// Class of traffic that uses these stations. Not given: all classes that no other entry of
+    /// `stations` names.
     #[param(unwritten)]
     pub class: Option<String>,
 }
@@ -143,7 +143,7 @@ pub enum AccessPointQueue {
     /// One queue for each station, as in Linux since 2016.
     #[default]
     Mac80211,
-    /// One queue for all stations, with 123 more packets in the driver.
+    /// All stations share one queue. The driver holds up to 123 packets in addition.
     Fifo,
 }
 

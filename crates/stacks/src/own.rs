@@ -20,7 +20,7 @@ pub struct Quic {
     #[schemars(with = "WordOrTable<CongestionControlKind>")]
     #[param(default = cubic())]
     pub congestion_control: CongestionControlKind,
-    /// Rule that ends the first slow start without congestion.
+    /// Rule that can end the first slow start before a packet is lost or marked.
     #[param(default)]
     pub slow_start_exit: SlowStartExit,
     /// UDP payload of the largest datagrams. Headers add 28 bytes.
@@ -46,14 +46,15 @@ pub struct Quic {
     /// only three times the client's bytes.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Number of additional connection IDs that each end offers, 28 bytes each. Quinn offers 4.
+    /// Number of additional connection IDs that each end offers to the other end. Each takes 28
+    /// bytes. Quinn offers 4.
     #[param(default = 4, most = 7)]
     pub connection_ids: u32,
     /// Whether clients send their first data with the hello (0-RTT), as on a repeated visit.
     #[param(default)]
     pub early_data: EarlyData,
-    /// Flow-control window: maximum of the bytes in flight and not read. A small window limits the
-    /// rate on long fast paths.
+    /// Flow-control window: maximum number of bytes that are in flight or that the receiver has not
+    /// read. A small window limits the rate on long fast paths.
     #[param(default = "6 MiB", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
     /// Maximum time that an ACK waits for a second packet.

@@ -34,14 +34,14 @@ pub enum Control {
 #[parameters]
 pub struct Quinn {
     /// Congestion control of both ends. Quinn's BBR is not available: in version 0.11.19 it paces
-    /// by the window and never forgets its largest bandwidth.
+    /// by the congestion window, and keeps its largest estimate of the bandwidth for ever.
     #[param(default)]
     pub congestion_control: Control,
-    /// Initial UDP payload of the largest datagrams. Headers add 28 bytes.
+    /// Maximum UDP payload of a datagram at the start of a connection. Headers add 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// If true, the ends probe for larger datagrams, up to 1,452 bytes. Probes that a full queue
-    /// drops end the search early.
+    /// If true, the ends probe for larger datagrams, up to 1,452 bytes. The search ends early if a
+    /// full queue drops probes.
     #[param(default = true)]
     pub mtu_discovery: bool,
     /// Initial congestion window.

@@ -23,7 +23,7 @@ aqmlab_declare::tagged! {
         /// Each connection has the round-trip time of its connection vector, but at least the delay
         /// of the links. Only for traffic of kind `vectors` or `general-tcp`.
         Vector {
-            /// Round-trip time of connection vectors that have none.
+            /// Round-trip time of connections without one in their vector.
             #[serde(default = "default_fallback")]
             fallback: Time,
         },
@@ -34,9 +34,10 @@ aqmlab_declare::tagged! {
             /// Maximum.
             max: Time,
         },
-        /// Spread evenly from `min` to `max`, without random draws. With n users or flows, number k
-        /// (from 0) has min + k/(n - 1) (max - min); a single one has `min`. With connections that
-        /// arrive, number k has min + f (max - min), where f is the fractional part of 0.618 k.
+        /// Spread evenly from `min` to `max`, without random draws. With n users or flows, user or
+        /// flow k has the round-trip time min + k/(n - 1) (max - min). The first k is 0. A single
+        /// user or flow has `min`. In a class with a rate of arrivals, connection k has min + f
+        /// (max - min), where f is the fractional part of 0.618 k.
         Even {
             /// Minimum.
             min: Time,
@@ -46,7 +47,8 @@ aqmlab_declare::tagged! {
         /// A fixed time for every pair of a server and a client host.
         Pairs {
             /// CSV file: a header `server,<client>,<client>...`, then one row per server in
-            /// milliseconds. The effective scenario has it as `matrix`.
+            /// milliseconds. The effective scenario holds the data of this file in the key
+            /// `matrix`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows are servers, columns clients.
@@ -60,19 +62,19 @@ aqmlab_declare::tagged! {
         /// interpolated.
         Empirical {
             /// CSV file with a header: milliseconds in the first column, cumulative probabilities
-            /// in the last. The effective scenario has it as `cdf`.
+            /// in the last. The effective scenario holds the data of this file in the key `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows of (round-trip time, cumulative probability). Both ascend; the last probability
-            /// is 1. A draw up to the first probability gives the first time.
+            /// is 1. A random number up to the first probability gives the first time.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
         /// The wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, median 80 ms,
         /// one in ten above 1.1 s.
         General {
-            /// Published number that the distribution keeps. The published numbers contradict each
-            /// other.
+            /// Published number that the distribution matches. The published numbers contradict
+            /// each other, so it cannot match all of them.
             #[serde(default)]
             fit: GeneralFit,
         },
@@ -82,7 +84,8 @@ aqmlab_declare::tagged! {
             /// Table from which the times are drawn.
             #[serde(default)]
             table: PackmimeRtt,
-            /// Time that is added to every round trip, for the propagation delay of the topology.
+            /// aqmlab adds this time to every round-trip time, as propagation delay of the
+            /// topology.
             #[serde(default)]
             extra: Time,
         },

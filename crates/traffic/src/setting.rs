@@ -96,7 +96,8 @@ pub enum Direction {
     /// From servers to clients over the forward link.
     #[default]
     Forward,
-    /// From servers on the clients' side to clients on the servers' side, over the reverse link.
+    /// The two ends change sides: the class has its servers where the clients of other classes are,
+    /// and responses cross the reverse link.
     Reverse,
     /// Half of the users or connections in each direction.
     Both,

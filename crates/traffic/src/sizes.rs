@@ -40,7 +40,7 @@ aqmlab_declare::tagged! {
         /// random number.
         Empirical {
             /// CSV file with a header: sizes in the first column, cumulative probabilities in the
-            /// last. The effective scenario has it as `cdf`.
+            /// last. The effective scenario holds the data of this file in the key `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// Rows of (bytes, cumulative probability), both ascending, the last probability 1.

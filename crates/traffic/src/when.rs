@@ -8,12 +8,12 @@ use aqmlab_net::Time;
 #[parameters]
 #[derive(Eq)]
 pub struct When {
-    /// Number of the bulk transfer in the order of their starts. The first one is 1.
+    /// Number of the bulk transfer, in the order of their start times. The first one is 1.
     #[param(least = 1)]
     pub flow: u32,
     /// Phase that the congestion control of the transfer's sender enters.
     pub phase: String,
-    /// Entries into the phase count only at this time of the run or later.
+    /// Entries into the phase at earlier times do not count.
     #[param(default, most = "720 h", unwritten)]
     pub after: Time,
     /// Time from the entry to the change.

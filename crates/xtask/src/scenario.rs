@@ -32,7 +32,7 @@ pub(crate) fn page() -> String {
         &mut page,
         "`[topology.bottleneck]`, `[topology.links.NAME]`",
     );
-    page += "\nThe table holds for both directions of a link. \
+    page += "\nThe keys of this table apply to both directions of a link. \
              `[topology.bottleneck.forward]` (servers to clients) and \
              `[topology.bottleneck.reverse]` replace values for one direction: each key alone, \
              but `discipline` as a whole. [Topologies](topologies.md) shows examples.\n";
@@ -68,7 +68,7 @@ pub(crate) fn page() -> String {
     quic.retain(|key| key.name != "congestion_control");
     words(&mut page, &quic);
     table::<Quinn>(&mut page, "`quinn`");
-    page + "\n[QUIC or TCP](how-to/quic.md) shows it at work.\n"
+    page + "\n[QUIC or TCP](how-to/quic.md) has an example.\n"
 }
 
 /// The page docs/tcp-stack.md: profiles, and every key of a stack.

@@ -97,11 +97,11 @@ def command(
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
-    A fixed set of tests compares the queue or control with those that are in use. The card grades
+    A fixed set of tests compares the queue or control with queues or controls that networks use today. The card grades
     areas such as delay, users and fairness, and lists the gates that fail. The command uses
     finished runs again, so the same command continues an interrupted evaluation.
 
-    The suites bbr-draft and control-cases have no card: each of their cases holds or fails.
+    The suites bbr-draft and control-cases have no card. Each of their cases passes or fails.
 
     The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. With
     --against a gate counts only if the other card passed it.
@@ -124,7 +124,7 @@ def command(
             scenario runs/worst/QUEUE. With this option, a suite of cases writes cases.csv and the
             scenario of each run into the folder.
         against (CARD): Compare with this card.json; the exit status is 1 if something got worse.
-        update (--update): Replace the card of --against.
+        update (--update): Replace the file of --against by the new card.
         junit (FILE): Write gates, findings and grades as JUnit XML; with --against the comparison.
         markdown (FILE): Append the comparison as Markdown, for example to a workflow's summary.
     """

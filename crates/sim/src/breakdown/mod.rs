@@ -26,7 +26,6 @@ pub(crate) mod paths;
 mod story;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "breakdown")]
 mod waiting;
 
 use aqmlab_aqm::{Backlog, Reason};

@@ -4,7 +4,7 @@ import { brotliCompressSync, constants } from "node:zlib";
 
 const here = (path) => new URL(path, import.meta.url);
 // The second engine loads apart from the page, for who asks for it.
-const MOST = { engine: 505_000, page: 800_000, "second engine": 665_000 };
+const MOST = { engine: 505_000, page: 800_000, "second engine": 680_000 };
 
 function compressed(bytes) {
   const params = {

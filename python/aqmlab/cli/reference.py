@@ -54,7 +54,8 @@ short if it begins with a key of a link, such as `rate`, `delay`, `discipline`, 
 | `network` with one link | `topology.links.LINK.discipline` |
 | `network` with several links | an error, which lists the full paths |
 
-The key of a [change](how-to/step.md) names one direction of a link. The end of a key is enough if no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
+The key of a [change](how-to/step.md) names one direction of a link. The end of a key is enough if
+no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
 
 ## Places with runs
 

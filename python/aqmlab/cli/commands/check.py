@@ -33,7 +33,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check your queue or control in small runs, or check TCP by packet scripts.
+    """Check your queue or control in small runs, or TCP by scripts.
 
     In small runs a plug-in must not lose a packet or exceed its limit, and it must obey ECN. The
     same seed must give the same bytes. --trace adds a list of arrivals with the decisions that the

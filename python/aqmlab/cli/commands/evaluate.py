@@ -97,9 +97,9 @@ def command(
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
-    A fixed set of tests compares the queue or control with queues or controls that networks use today. The card grades
-    areas such as delay, users and fairness, and lists the gates that fail. The command uses
-    finished runs again, so the same command continues an interrupted evaluation.
+    A fixed set of tests compares the queue or control with queues or controls that networks use
+    today. The card grades areas such as delay, users and fairness, and lists the gates that fail.
+    The command uses finished runs again, so the same command continues an interrupted evaluation.
 
     The suites bbr-draft and control-cases have no card. Each of their cases passes or fails.
 

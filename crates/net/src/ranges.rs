@@ -55,7 +55,7 @@ impl Ranges {
         self.around(number).is_some()
     }
 
-    /// The first range that begins at `number` or behind it.
+    /// The first range that begins at or above `number`.
     #[inline]
     pub fn next_from(&self, number: u64) -> Option<(u64, u64)> {
         let below = self.0.partition_point(|range| range.0 < number);
@@ -124,8 +124,8 @@ impl Ranges {
         self.0.remove(0);
     }
 
-    /// The set is to have everything below `number` besides: takes out what this reaches, and returns
-    /// the number behind it.
+    /// Everything below `number` joins the set: takes out the ranges that this reaches, and returns
+    /// the lowest number that is in neither.
     pub fn absorb(&mut self, number: u64) -> u64 {
         let reached = self.0.partition_point(|range| range.0 <= number);
         let end = self.0[..reached].last().map_or(number, |last| last.1);

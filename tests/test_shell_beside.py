@@ -393,9 +393,12 @@ def test_rpm_tells_queues_apart() -> None:
         assert tests[0]["rpm"] < 400
         assert tests[1]["rpm"] > 2 * tests[0]["rpm"]
         assert tests[1]["goodput_down_bps"] > 0.7 * 10e6
-        for test in tests:
-            assert test["goodput_down_bps"] < 10e6
-            assert 0.5 * 2e6 < test["goodput_up_bps"] < 2e6
+        # The link carries no more than its rate. What waited for a retransmission when the count
+        # began is counted too: at most a round trip's bytes.
+        most = [1 + (0.04 + queue_s) / 4.0 for queue_s in (2 * 0.3, 2 * 0.005)]
+        for test, times in zip(tests, most, strict=True):
+            assert test["goodput_down_bps"] < times * 10e6
+            assert 0.5 * 2e6 < test["goodput_up_bps"] < times * 2e6
     assert "RPM" in answer.stderr
 
 

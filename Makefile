@@ -90,7 +90,7 @@ test: test-rust test-python  ## every test, except those of the three targets be
 	@echo "make test: $$(cat $(STAMPS)/test-rust) in the tests of the crates, $$(cat $(STAMPS)/test-python) in those of Python"
 
 test-rust:  ## the tests of the crates
-	@mkdir -p $(STAMPS); TIMEFORMAT='%R s (%U s of CPU)'; { time cargo test --locked --quiet 2>&3; } 3>&2 2>$(STAMPS)/test-rust
+	@mkdir -p $(STAMPS); TIMEFORMAT='%R s (%U s of CPU)'; { time CARGO_INCREMENTAL=0 cargo test --locked --quiet 2>&3; } 3>&2 2>$(STAMPS)/test-rust
 
 # Tests in real time wait more than they compute: one after the other, beside all others. A file of
 # tests stays in one process: its tests may share what takes long to make. Status 5: no test is meant.
@@ -106,12 +106,13 @@ test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python packa
 		wait $$! || [ $$? = 5 ] || status=1; cat $(STAMPS)/real-time; (exit $$status); \
 	}; } 3>&2 2>$(STAMPS)/test-python
 
-.PHONY: test-extending test-pages test-site
+.PHONY: test-extending test-long test-site
 test-extending: build $(STAMPS)/requirements-dev  ## what docs/extending.md adds to a copy of the checkout, built and run
 	$(BIN)/python -m pytest tests/test_extending.py $(ARGS)
 
-test-pages: build $(STAMPS)/requirements-docs  ## the commands of the longest pages of the documentation
-	$(BIN)/python -m pytest tests/test_docs.py --numprocesses logical --maxprocesses 8 -m long $(ARGS)
+test-long: build $(STAMPS)/requirements-docs  ## tests of more than 5 s of processor time: whole cards, long pages of the documentation
+	$(PYTEST) $(OTHERS) -m long $(ARGS)
+	cargo test --locked --quiet -p aqmlab-parquet --features arrow schemas  # what Arrow itself writes
 
 test-site: build $(STAMPS)/requirements-docs  ## the documentation site in a browser
 	$(BIN)/python -m pytest tests/test_site.py $(ARGS)
@@ -310,7 +311,7 @@ bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmark
 	$(PYTHON) -m lab.bench $(ARGS)
 
 bench-micro:  ## what single parts of it cost
-	cargo bench --locked --bench '*' -- $(ARGS)
+	cargo bench --locked -p aqmlab-benches -- $(ARGS)
 
 bench-peers: build  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/other-tools.md
 	$(BIN)/python -m lab.peers.speed $(ARGS)

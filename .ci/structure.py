@@ -46,7 +46,7 @@ LAYERS = (
     {"parquet"},
     {"sim", "live", "embed"},
     {"python", "wasm", "fuzz"},
-    {"xtask"},
+    {"xtask", "benches"},
 )
 # A browser has neither files nor room for Arrow, so the simulator gets on without them.
 WITHOUT = {"sim": {"parquet", "arrow", "aqmlab-parquet"}}

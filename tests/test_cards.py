@@ -162,6 +162,7 @@ def test_deployed_queues_do_well_by_delay(store: Path) -> None:
         assert set(card.grade("delay")) <= set("AB-"), queue
 
 
+@pytest.mark.long
 def test_over_wifi_a_queue_for_each_station_needs_a_short_one(store: Path) -> None:
     card = card_of("fq-codel", store, "w-home", "w-stations", baselines=["pie"])
     assert {test.id: test.area for test in card.tests} == {"w-home": "wi-fi", "w-stations": "wi-fi"}
@@ -344,6 +345,7 @@ class Late(Control):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("gate", "text", "packets", "only"),
     [
@@ -401,6 +403,7 @@ def test_the_card_is_read_back(store: Path) -> None:
         again.grade("speed")
 
 
+@pytest.mark.long
 def test_cards_follow_their_schema(store: Path) -> None:
     schema = json.loads((ROOT / "docs/card.schema.json").read_text())
     check = jsonschema.Draft202012Validator(schema)

@@ -20,6 +20,7 @@ def letters(card: package.Card) -> dict[str, set[str]]:
     return {area.name: {*area.grade} - {"-"} for area in card.areas}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("queue", ["fq-codel", "cake"])
 def test_deployed_queues_do_well_for_users(queue: str, store: Path) -> None:
     only = ("a-base", "a-cubic", "a-mild", "a-heavy", "a-web", "a-mix", "a-rpm")
@@ -28,6 +29,7 @@ def test_deployed_queues_do_well_for_users(queue: str, store: Path) -> None:
     assert found["users"] <= {"A", "B"}
 
 
+@pytest.mark.long
 def test_droptail_is_the_zero_of_the_whole_tier(store: Path) -> None:
     card = package.evaluate("droptail", store=store, progress=False)
     assert {test.score for test in card.tests} <= {0.0, None}
@@ -45,6 +47,7 @@ def test_red_with_its_guidelines_thresholds_hardly_helps_users(store: Path) -> N
     assert letters(card)["users"] <= {"C", "D"}
 
 
+@pytest.mark.long
 def test_cubic_is_the_one_of_the_whole_tier(store: Path) -> None:
     card = package.evaluate(control="cubic", store=store, progress=False)
     assert {test.score for test in card.tests} <= {1.0, None}
@@ -54,6 +57,7 @@ def test_cubic_is_the_one_of_the_whole_tier(store: Path) -> None:
     assert all(gate.passed is not False for gate in card.gates)
 
 
+@pytest.mark.long
 def test_bbr1_loses_much_and_leaves_others_little(store: Path) -> None:
     """RFC 9743, 5.1.3, names BBRv1's losses in small buffers."""
     only = ("c-loss", "c-harm")
@@ -61,6 +65,7 @@ def test_bbr1_loses_much_and_leaves_others_little(store: Path) -> None:
     assert {gate.rule.name for gate in card.gates if gate.passed is False} == {"loss", "harm"}
 
 
+@pytest.mark.long
 def test_a_card_that_was_killed_goes_on(tmp_path: Path) -> None:
     def start() -> subprocess.Popen[bytes]:
         words = ("evaluate", "codel", "--seeds", "1..4", "--jobs", "1", "--store", "store")

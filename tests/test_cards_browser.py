@@ -14,6 +14,7 @@ from conftest import PHONE, ROOT
 WIDE = {"width": 1400, "height": 900}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("queue", "control", "only"),
     [("fq-codel", None, ["a-base", "a-burst"]), (None, "cubic", ["c-alone", "c-start"])],

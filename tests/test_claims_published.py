@@ -71,6 +71,7 @@ def test_every_claim_of_le_2005_is_there() -> None:
     assert chapters == {"L3": 3, "L4": 127, "L5": 39, "L6": 58, "L7": 50, "L8": 11}
 
 
+@pytest.mark.long
 def test_the_print_decides_less_than_half_of_the_claims_of_le_2005() -> None:
     """On copies of its tables in which each experiment was run once more; the draws are seeded."""
     paper = Paper.load(str(PAPERS / "le2005"))

@@ -248,6 +248,7 @@ def test_a_figure_needs_no_pydantic(small: Path) -> None:
     assert not {"pydantic", "rich"} & found
 
 
+@pytest.mark.long
 def test_commands_draw_without_altair(small: Path) -> None:
     """It makes charts for Python; importing it takes longer than most commands."""
     for seed in ("3", "4"):

@@ -60,11 +60,18 @@ LONG = {
     "docs/figures.md",
     "docs/gallery.md",
     "docs/how-to/access.md",
+    "docs/how-to/capture.md",
     "docs/how-to/metrics-of-your-own.md",
     "docs/how-to/own-queue.md",
+    "docs/how-to/why.md",
     "docs/labs/own-queue.md",
+    "docs/labs/red.md",
+    "docs/report.md",
+    "docs/sweeps.md",
+    "docs/traffic/describe.md",
+    "docs/tutorial.md",
 }
-"""Pages whose commands take more than 10 s of CPU time: `make test-pages`."""
+"""Pages whose commands take more than 5 s of CPU time: `make test-long`."""
 COLUMNS = 88
 REWRITE = os.environ.get("AQMLAB_REWRITE") == "1"
 

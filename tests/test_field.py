@@ -304,6 +304,7 @@ def test_a_file_that_is_cut_is_read_to_the_cut(aqmlab: Cli) -> None:
     assert "the file is read to its cut: packet" in answer.err
 
 
+@pytest.mark.long
 def test_two_weeks_can_be_replayed(aqmlab: Cli) -> None:
     file(plain(talks(2, every=14 * 86_400)))
     answer = aqmlab("replay", "link.pcap")

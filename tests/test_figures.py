@@ -226,6 +226,7 @@ def test_every_kind_fits_its_width_and_its_ticks_each_other(
         assert not colliding(labels)
 
 
+@pytest.mark.long
 def test_a_page_has_what_a_pointer_shows_and_a_picture_has_not(runs: list[Run]) -> None:
     """What is drawn is the same: only labels name fewer values."""
     spec = figures.comparison(runs).to_dict()

@@ -48,6 +48,7 @@ NO_MARKS = ("evaluate", FAULTS / "no-marks.py", "--only", "q-ecn", "--seeds", "1
 """The card of a queue that marks nothing, in one test."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXPECTED)
 def test_planted_faults_are_named(name: str, store: Path) -> None:
     """In the first lines of the page; the honest queue has none."""
@@ -74,6 +75,7 @@ def test_a_plug_in_that_does_not_repeat_fails_a_gate(
     assert any(line.startswith("FAIL  repeats") for line in lines) is not passed
 
 
+@pytest.mark.long
 def test_settings_that_nobody_knows_show_what_was_made_for_one_rate(store: Path) -> None:
     """The fault serves 10 and 100 Mbit/s alone; its honest twin does well everywhere."""
     honest, cheat = (

@@ -191,6 +191,7 @@ def test_a_row_that_did_not_run_decides_no_claim_by_its_published_number() -> No
     assert case("c4_pi_24_90.loss_pct > 0", SOURCE, {}, 1) is None
 
 
+@pytest.mark.long
 def test_claims_with_further_seeds_are_those_that_one_run_leaves_to_chance() -> None:
     """By the numbers of seed 1 that the paper's file holds."""
     made = Plan(SOURCE, [1])

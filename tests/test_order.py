@@ -50,6 +50,7 @@ def _colours(chart: Any) -> dict[str, str]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["queues", "queues/*"])
 def test_figures_and_reports_of_a_folder_have_the_order_of_its_command(
     folder: Path, place: str

@@ -116,6 +116,7 @@ def test_runs_are_read_without_the_code(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_commands_read_runs_without_the_code(tmp_path: Path) -> None:
     """To run one again takes the code: one line says so."""
     made = [path.name for path in runs(tmp_path)[:2]]
@@ -144,6 +145,7 @@ def test_commands_read_runs_without_the_code(tmp_path: Path) -> None:
     assert Run.open(tmp_path / "again").summary == Run.open(tmp_path / made[0]).summary
 
 
+@pytest.mark.long
 def test_a_sweep_is_read_without_the_code(tmp_path: Path) -> None:
     plugin = kept(tmp_path, "my_aqm.py", DISCIPLINE)
     (tmp_path / "sweep.toml").write_text(

@@ -276,6 +276,7 @@ def test_shipped_numbers_stay_and_stand_in_for_nothing_else() -> None:
     assert own_measures.recorded(jobs, own_measures.asked(["a-cubic"])) == jobs
 
 
+@pytest.mark.long
 def test_a_card_of_a_control(aqmlab: Cli, store: Path) -> None:
     Path("own.csv").write_text(f"{HEAD}c-self,p99,D,ms,delay_p99.forward\n")
     answer = aqmlab(
@@ -288,6 +289,7 @@ def test_a_card_of_a_control(aqmlab: Cli, store: Path) -> None:
     assert area["score"] is not None
 
 
+@pytest.mark.long
 def test_many_metrics_take_more_pages(evaluate: Any) -> None:
     """The PDF says what the web page says."""
     counts = []

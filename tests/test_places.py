@@ -48,6 +48,7 @@ def test_a_sweep_is_its_folder_its_file_or_its_store() -> None:
     }
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("swept")
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_takes_every_place(aqmlab: Cli, small: Path, command: list[str]) -> None:

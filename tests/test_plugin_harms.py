@@ -220,6 +220,7 @@ def counted():
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("files", "line"),
     [
@@ -591,6 +592,7 @@ def command(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("how", "message"), ENDINGS)
 def test_a_plug_in_that_ends_its_process_fails_its_runs_alone(
     how: str, message: str, tmp_path: Path

@@ -130,6 +130,7 @@ def test_the_disk_gets_everything(recorded: Recorded, tmp_path: Path) -> None:
             assert (copy / path).read_bytes() == (recorded.root / path).read_bytes()
 
 
+@pytest.mark.long
 def test_nothing_reported_is_lost_and_nothing_wrong_is_read(
     recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

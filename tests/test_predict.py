@@ -46,6 +46,7 @@ def times(folder: Path, queue: str) -> np.ndarray:
     return Inferred.read(folder / f"many-short-{queue}" / "capture.pcapng").responses(30)
 
 
+@pytest.mark.long
 def test_the_band_holds_the_truth(aqmlab: Cli, short: Path) -> None:
     capture = short / "many-short-present" / "capture.pcapng"
     answer = aqmlab("replay", capture, "--predict", "fq-codel", "--json")
@@ -205,6 +206,7 @@ def test_a_tunnel_is_no_quic_connection(first: str, is_quic: bool) -> None:
     assert found.passed.quic_share == pytest.approx(4 * 1228 / sum(found.passed.octets) * is_quic)
 
 
+@pytest.mark.long
 def test_a_host_with_many_flows_is_kept_apart(aqmlab: Cli, tmp_path: Path) -> None:
     """CAKE shares the link between hosts, FQ-CoDel between flows; the truth is a run of each."""
     old, *new = (
@@ -250,6 +252,7 @@ def test_a_rate_that_varies_is_read_while_a_queue_stands(radio: Path) -> None:
     assert found.buffer_s(0) == pytest.approx(300 * 1538 * 8 / down.bps, rel=0.05)
 
 
+@pytest.mark.long
 def test_a_rate_that_varies_is_replayed(aqmlab: Cli, radio: Path) -> None:
     capture = radio / "radio-present" / "capture.pcapng"
     words = ("--predict", "fq-codel", "--present", "droptail")

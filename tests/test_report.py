@@ -196,6 +196,7 @@ def test_a_report_is_about_the_loaded_link(tmp_path: Path) -> None:
         report.write(made, tmp_path / "wrong.html", baseline="nobody")
 
 
+@pytest.mark.long
 def test_scenarios_stand_apart(pair: list[Run], tmp_path: Path) -> None:
     """Each has its name, tables and charts; none shows runs of another section."""
     bulk = SMALL.partition("[[traffic]]")[0].replace("Small fetches", "Endless transfers") + (
@@ -397,6 +398,7 @@ def test_runs_without_records_still_make_a_page(tmp_path: Path) -> None:
     assert 'id="charts"' not in page.source
 
 
+@pytest.mark.long
 def test_a_hundred_runs_stay_small(runs: list[Run], tmp_path: Path) -> None:
     many = [
         replace(runs[k % 6], label=f"queue {k}", scenario={**runs[0].scenario, "number": k})
@@ -503,6 +505,7 @@ def test_a_missing_or_broken_table_is_an_error(aqmlab: Cli, tmp_path: Path) -> N
     assert not list(tmp_path.glob("*report*"))
 
 
+@pytest.mark.long
 def test_every_format_says_the_same(aqmlab: Cli, pair: list[Run], tmp_path: Path) -> None:
     import pypdf
 
@@ -797,6 +800,7 @@ def test_a_pdf_holds_the_scenarios_as_files(tmp_path: Path) -> None:
     assert "[topology.bottleneck]" not in "".join(page.extract_text() for page in book.pages)
 
 
+@pytest.mark.long
 def test_a_pdf_made_again_has_the_same_bytes(tmp_path: Path) -> None:
     """Of a report, its brief and a figure; the converter orders fonts by chance."""
     runs = real_runs(tmp_path)

@@ -228,6 +228,7 @@ def test_pictures_stand_in_without_scripts(browser: Any, file: Path) -> None:
         assert not visit.page.locator("#controls").is_visible()
 
 
+@pytest.mark.long
 def test_other_words_do_not_break_the_script(browser: Any, tmp_path: Path) -> None:
     name = """a"b'c</script>\\u2028 [x]=y"""
     queue = '{ kind = "droptail", limit = "20 packets" }'

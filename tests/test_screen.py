@@ -90,6 +90,7 @@ def numbers(text: str) -> Counter[str]:
     return Counter(word for word in text.split() if re.search(r"\d", word))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [80, 100, 120, 200])
 def test_every_number_is_whole(
     finished: Finished, columns: int, monkeypatch: pytest.MonkeyPatch

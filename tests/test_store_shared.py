@@ -72,6 +72,7 @@ def whole(folder: Path, runs: int) -> None:
     assert not list(store.root.rglob(".*"))
 
 
+@pytest.mark.long
 def test_several_processes_share_a_store_and_an_output(folder: Path) -> None:
     processes = [sweeping(folder, "few", "out", {}) for _ in range(PROCESSES)]
     for process in processes:
@@ -83,6 +84,7 @@ def test_several_processes_share_a_store_and_an_output(folder: Path) -> None:
     whole(folder, 6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EBADF])
 def test_no_locks_and_lost_answers(folder: Path, syscalls: Path, number: int) -> None:
     """What network file systems do: the rename alone keeps processes apart."""

@@ -182,6 +182,7 @@ def processor_time_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.long
 def test_a_killed_sweep_goes_on_where_it_was(sweep_file: Path) -> None:
     slow(sweep_file)
     package.sweep(sweep_file, out="whole", store="whole-store")

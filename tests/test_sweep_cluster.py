@@ -174,6 +174,7 @@ def test_a_run_that_the_cluster_loses_is_a_failure(tmp_path: Path) -> None:
     assert outcome.exit_status == 1
 
 
+@pytest.mark.long
 def test_a_search_is_the_same_on_a_cluster(small: Path, cluster: str) -> None:
     pytest.importorskip("optuna")
 

@@ -419,6 +419,7 @@ def test_a_setting_whose_run_fails_is_named(
     assert found["best"]["values"]["limit"] == "2 packets"
 
 
+@pytest.mark.long
 def test_a_killed_command_goes_on(bulk: Path) -> None:
     """With the processes that make its runs: the same settings, and no run twice."""
     code = "import sys; from aqmlab.cli import main; sys.exit(main(sys.argv[1:]))"

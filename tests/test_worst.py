@@ -133,6 +133,7 @@ def numbers_without_pages(mine: list[Mapping[str, float]]) -> list[Mapping[str, 
     return [{**mine[0], "page p50": 40.0}]
 
 
+@pytest.mark.long
 def test_a_search_goes_on_and_is_the_same_again(aqmlab: Cli, tmp_path: Path) -> None:
     words = ("evaluate", "droptail", "--worst", "--baseline", "fq-codel", "--trials")
     first = aqmlab(*words, "2", "--out", "one")
@@ -154,6 +155,7 @@ def test_a_search_goes_on_and_is_the_same_again(aqmlab: Cli, tmp_path: Path) -> 
     assert "another candidate" in refused.err
 
 
+@pytest.mark.long
 def test_controls_have_a_worst_too(aqmlab: Cli, tmp_path: Path) -> None:
     few = ("--trials", "1", "--seeds", "1..3")
     done = aqmlab("evaluate", "--control", "bbr1", "--worst", *few, "--json")

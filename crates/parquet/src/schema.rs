@@ -177,7 +177,7 @@ fn table(builder: &mut Builder, fill: impl FnOnce(&mut Builder)) -> Table {
     builder.end_table(begun)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "arrow"))]
 mod tests {
     use arrow::datatypes::{DataType, Schema};
     use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};

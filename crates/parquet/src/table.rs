@@ -132,9 +132,8 @@ fn writer(file: File, fields: &[Field]) -> Result<SerializedFileWriter<File>> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Array, AsArray};
-    use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::{Field as Value, Row as Read, RowAccessor};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -188,36 +187,27 @@ mod tests {
         table.close(&mut zstd).unwrap();
         let file = File::open(directory.join("everything.parquet")).unwrap();
         std::fs::remove_dir_all(&directory).unwrap();
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-        let groups = reader.metadata().num_row_groups();
-        assert!(matches!(
-            reader.schema().field(5).data_type(),
-            DataType::Dictionary(..)
-        ));
-        let mut read = Vec::new();
-        for batch in reader.build().unwrap() {
-            let batch = batch.unwrap();
-            let column = |number: usize| batch.column(number);
-            let words = |number: usize, row: usize| {
-                let words = column(number).as_dictionary::<UInt8Type>();
-                let key = usize::from(words.keys().value(row));
-                words.values().as_string::<i32>().value(key).to_owned()
-            };
-            let optional = column(4).as_primitive::<Float64Type>();
-            for row in 0..batch.num_rows() {
-                let class = classes().iter().position(|it| *it == words(5, row));
-                let word = WORDS.iter().position(|it| *it == words(6, row));
-                read.push((
-                    column(0).as_primitive::<UInt32Type>().value(row),
-                    column(1).as_primitive::<UInt64Type>().value(row),
-                    column(2).as_primitive::<Float64Type>().value(row),
-                    column(3).as_boolean().value(row),
-                    optional.is_valid(row).then(|| optional.value(row)),
-                    class.unwrap() as u8,
-                    word.unwrap() as u8,
-                ));
-            }
-        }
+        let reader = SerializedFileReader::new(file).unwrap();
+        let groups = reader.num_row_groups();
+        let optional = |row: &Read| match row.get_column_iter().nth(4) {
+            Some((_, Value::Double(value))) => Some(*value),
+            _ => None,
+        };
+        let class = |name: &String| classes().iter().position(|it| it == name);
+        let word = |name: &String| WORDS.iter().position(|it| it == name);
+        let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+        let read = rows.map(|row| {
+            (
+                row.get_uint(0).unwrap(),
+                row.get_ulong(1).unwrap(),
+                row.get_double(2).unwrap(),
+                row.get_bool(3).unwrap(),
+                optional(&row),
+                class(row.get_string(5).unwrap()).unwrap() as u8,
+                word(row.get_string(6).unwrap()).unwrap() as u8,
+            )
+        });
+        let read = read.collect();
         (read, groups)
     }
 

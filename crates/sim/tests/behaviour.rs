@@ -19,9 +19,8 @@ use aqmlab_parquet::recorder;
 use aqmlab_scenario::{FlowTrace, Record, Scenario};
 use aqmlab_tcp::Profile;
 use aqmlab_traffic::Starts;
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 
 /// Set to renew the file instead of comparing with it.
 const RENEW: &str = "AQMLAB_RENEW";
@@ -236,13 +235,18 @@ fn asked(scenario: &Scenario) -> u64 {
 
 /// Hash of all values of a Parquet file, column by column.
 fn digest(path: &Path) -> u64 {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
-    let width = reader.schema().fields().len();
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let width = reader
+        .metadata()
+        .file_metadata()
+        .schema()
+        .get_fields()
+        .len();
     let mut columns: Vec<Hash> = (0..width).map(|_| Hash::new()).collect();
-    for batch in reader.build().unwrap() {
-        let batch = batch.unwrap();
-        for (hash, column) in columns.iter_mut().zip(batch.columns()) {
-            add_column(hash, column);
+    for row in reader.get_row_iter(None).unwrap() {
+        let row = row.unwrap();
+        for (hash, (_, value)) in columns.iter_mut().zip(row.get_column_iter()) {
+            add_value(hash, value);
         }
     }
     let mut all = Hash::new();
@@ -252,33 +256,15 @@ fn digest(path: &Path) -> u64 {
     all.0
 }
 
-fn add_column(hash: &mut Hash, column: &dyn Array) {
-    for row in 0..column.len() {
-        if column.is_null(row) {
-            hash.add(b"null");
-            continue;
-        }
-        match column.data_type() {
-            DataType::UInt32 => {
-                hash.add(&column.as_primitive::<UInt32Type>().value(row).to_le_bytes());
-            }
-            DataType::UInt64 => {
-                hash.add(&column.as_primitive::<UInt64Type>().value(row).to_le_bytes());
-            }
-            DataType::Float64 => hash.add(
-                &column
-                    .as_primitive::<Float64Type>()
-                    .value(row)
-                    .to_le_bytes(),
-            ),
-            DataType::Boolean => hash.add(&[u8::from(column.as_boolean().value(row))]),
-            DataType::Dictionary(..) => {
-                let words = column.as_dictionary::<UInt8Type>();
-                let key = usize::from(words.keys().value(row));
-                hash.add(words.values().as_string::<i32>().value(key).as_bytes());
-            }
-            other => panic!("a column of {other}"),
-        }
+fn add_value(hash: &mut Hash, value: &Field) {
+    match value {
+        Field::Null => hash.add(b"null"),
+        Field::UInt(value) => hash.add(&value.to_le_bytes()),
+        Field::ULong(value) => hash.add(&value.to_le_bytes()),
+        Field::Double(value) => hash.add(&value.to_le_bytes()),
+        Field::Bool(value) => hash.add(&[u8::from(*value)]),
+        Field::Str(value) => hash.add(value.as_bytes()),
+        other => panic!("a value of {other}"),
     }
 }
 

@@ -8,10 +8,8 @@ use aqmlab_parquet::recorder;
 use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
 use aqmlab_traffic::vector::{ConnectionVector, VectorReader};
-use arrow::array::AsArray;
-use arrow::datatypes::{Float64Type, UInt64Type};
-use arrow::record_batch::RecordBatch;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
 
 /// A folder that goes when the test is over.
 struct Folder(PathBuf);
@@ -82,35 +80,22 @@ struct Flow {
 }
 
 fn flows(path: &Path) -> Vec<Flow> {
-    let file = fs::File::open(path).unwrap();
-    let batches = ParquetRecordBatchReaderBuilder::try_new(file)
-        .unwrap()
-        .build()
-        .unwrap();
-    let mut flows = Vec::new();
-    for batch in batches {
-        let batch = batch.unwrap();
-        let (start, duration) = (seconds(&batch, "start_s"), seconds(&batch, "duration_s"));
-        let bytes = |name: &str| {
-            let column = batch.column_by_name(name).unwrap();
-            column.as_primitive::<UInt64Type>().values().to_vec()
-        };
-        let (requests, responses) = (bytes("request_bytes"), bytes("response_bytes"));
-        for row in 0..batch.num_rows() {
-            flows.push(Flow {
-                start_s: start[row],
-                duration_s: duration[row],
-                bytes: [requests[row], responses[row]],
-            });
-        }
-    }
+    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    let fields = reader.metadata().file_metadata().schema().get_fields();
+    let place = |name: &str| fields.iter().position(|field| field.name() == name);
+    let [start, duration, request, response] =
+        ["start_s", "duration_s", "request_bytes", "response_bytes"]
+            .map(|name| place(name).unwrap());
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+    let mut flows: Vec<Flow> = rows
+        .map(|row| Flow {
+            start_s: row.get_double(start).unwrap(),
+            duration_s: row.get_double(duration).unwrap(),
+            bytes: [request, response].map(|column| row.get_ulong(column).unwrap()),
+        })
+        .collect();
     flows.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     flows
-}
-
-fn seconds(batch: &RecordBatch, name: &str) -> Vec<f64> {
-    let column = batch.column_by_name(name).unwrap();
-    column.as_primitive::<Float64Type>().values().to_vec()
 }
 
 fn read(text: &str) -> Vec<ConnectionVector> {

@@ -48,7 +48,7 @@ such as `\\u001b`.
 You can leave out `topology.bottleneck.` before a field of the bottleneck: `--set rate=20Mbit/s`,
 `--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. The short
 path begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or `reverse`.
-Options, sweep files, papers and Python accept short paths.
+You can use short paths in options, sweep files, the `tables.toml` of a paper, and Python.
 
 | topology | meaning of `discipline` |
 | --- | --- |

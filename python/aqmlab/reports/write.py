@@ -74,7 +74,7 @@ def write(
         kind: Format of the report; default: from the suffix of --output.
         title: Title; default: the title of the scenario.
         question: Question at the top of the report; default: computed from the runs.
-        baseline: Label to compare all others with; default: the baseline of the sweep, or
+        baseline: Label of the runs to compare with; default: the baseline of the sweep, or
             drop-tail.
         ordered: Whether somebody chose the order of the runs: without a drop-tail queue the first
             one is the baseline.

@@ -94,17 +94,17 @@ def command(
     """Compare runs: the same users under different queues.
 
     The command prints the main numbers and an answer. The answer says which queue to take, which
-    users gain, and which users lose. A star marks a difference that is clear: its 95 % interval
-    does not contain zero. `aqmlab explain needs` prints the limits of good and poor.
+    users gain, and which users lose. A star marks a clear difference: its 95 % interval does not
+    contain zero. `aqmlab explain needs` prints the limits of good and poor.
 
-    The command first makes the runs of scenario files, unless they are finished. Runs that differ
-    only in their seed form a group. A table shows the mean of each group. Each difference is the
-    mean of the differences between runs with the same seed. Each scenario has separate tables.
+    The command first makes the missing runs of scenario files. Runs that differ only in their seed
+    form a group. A table shows the mean of each group. Each difference is the mean of the
+    differences between runs with the same seed. Each scenario has separate tables.
 
     Options:
         sources (RUNS_OR_SCENARIO): Scenario files, run directories, folders of run directories,
             patterns such as 'runs/bulk-*', or sweeps.
-        baseline (LABEL): Label to compare all others with; default: drop-tail.
+        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
         every (--all): Show all numbers and all differences.
         figure (-o, --output FILE): Figure file (.svg, .png, .pdf, .html); default:
             runs/compare.svg.

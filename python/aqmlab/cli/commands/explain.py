@@ -24,9 +24,9 @@ def command(
         Arg(
             "NAME",
             "Name of a discipline, preset, profile, traffic model, link or metric, or a word of "
-            "the results. `needs` prints the limits of good and poor. 'tc: ...', 'sqm: ...', "
-            "'sysctl: ...' or a file with such lines are settings of Linux or OpenWrt: the command "
-            "prints them as TOML.",
+            "the results. `needs` prints the limits of good and poor. For settings of Linux or "
+            "OpenWrt ('tc: ...', 'sqm: ...', 'sysctl: ...', or a file with such lines), the "
+            "command prints TOML.",
             complete=catalog_names,
         ),
     ],

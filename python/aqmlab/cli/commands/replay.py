@@ -32,7 +32,7 @@ def command(
         str,
         Opt(
             "A,B,...",
-            "Queues to compare: presets, tables, or droptail and red. The command adapts the "
+            "Queues to compare: presets, TOML tables, or droptail and red. The command adapts the "
             "buffers of droptail and red to the link. It compares a single queue with droptail.",
             complete=disciplines,
         ),
@@ -85,7 +85,7 @@ def command(
         capture (FILE): Capture file: pcap or pcapng.
         rate (DOWN/UP): Rate of the link in Mbit/s; default: the rate that the capture shows.
         rtt (MS): Round-trip time of every connection; default: the round-trip times in the capture.
-        baseline (LABEL): Label to compare all others with; default: drop-tail.
+        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
         buffer (DOWN/UP): With --predict: longest queueing delay of the present drop-tail queue in
             ms, such as 150/600; default: from the round-trip times in the capture.
         what_if (--what-if): Compare even if the replay with the present queue differs much from the

@@ -82,7 +82,7 @@ def command(
 
     Options:
         traffic (--class NAME): Class of traffic; default: every class.
-        baseline (LABEL): Label to compare all others with; default: drop-tail.
+        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
         output (-o, --output FILE): With --response or --slowest: draw the response as a sequence
             diagram (.svg, .png, .pdf).
         theme: Background and colours of the sequence diagram.

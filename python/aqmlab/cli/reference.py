@@ -79,7 +79,10 @@ _SHARED = 4
 _CARD = "aqmlab evaluate"
 """How commands begin that make report cards; what two of them take, the page lists once."""
 _COMMON, _OF_CARDS = "Common options", "Options of report cards"
-_BUSY = "A link is *busy* if its utilization is above 20 %, or if it drops or marks packets."
+_LOADED = (
+    "A direction of a link is *loaded* if its utilization is above 20 %, or if it drops or marks "
+    "packets."
+)
 _CARDS = "[Report cards](evaluate.md) explains gates, findings, tiers and baselines."
 
 
@@ -103,7 +106,7 @@ def page() -> str:
     head = [
         f"## {_COMMON}\n\nEach command lists the options that it takes.\n",
         _table(sorted(shared)),
-        f"## Options of every figure\n\n{_BUSY}\n\n{_table(sorted(drawn))}",
+        f"## Options of every figure\n\n{_LOADED}\n\n{_table(sorted(drawn))}",
         f"## {_OF_CARDS}\n\n{_CARDS}\n\n{_table(sorted(cards))}",
     ]
     groups = {_COMMON: shared, _OF_CARDS: cards}

@@ -26,7 +26,7 @@ def command(
 
     The command prints the address of the page. Only this machine can reach this address. Ctrl-C
     ends the command. --link replaces the bottleneck of the scenario and the round-trip times of its
-    classes. Without SCENARIO, --link applies to the users of the page.
+    classes. Without SCENARIO, the page shows its own users over the link of --link.
 
     Options:
         scenario (SCENARIO): Scenario file (TOML) or run directory to begin with; default: the first

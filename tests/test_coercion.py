@@ -160,7 +160,7 @@ def test_a_function_of_the_package_gives_parameters() -> None:
     assert command.help == "Find things."
     assert [one.get_help_record(context) for one in command.params] == [
         ("FOLDER", "Where to look, a folder such as runs.  [required]"),
-        ("--depth N", "How deep; default: two folders.  [x>=1]"),
+        ("--depth N", "How deep; default: two folders.  [at least 1]"),
         ("--pair K=V", "What to find."),
         ("--quiet", "Say nothing."),
     ]

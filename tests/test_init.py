@@ -195,7 +195,7 @@ def test_the_stated_load_is_met(aqmlab: Cli, kind: str) -> None:
     """On a line that is never the limit, in the mean of ten minutes."""
     written(aqmlab, "--kind", kind, "--rate", 1000, "--users", 30, "--no-upload", "--no-call")
     text = Path("mine.toml").read_text()
-    stated = re.search(r"take some (\S+) Mbit/s down and (\S+) Mbit/s up", text)
+    stated = re.search(r"need some (\S+) Mbit/s down and (\S+) Mbit/s up", text)
     assert stated
     brief = ("--set", "measure.duration=600 s", "--set", "measure.record=[]", "--json")
     link = json.loads(aqmlab("run", "mine.toml", *brief).out)["links"]["bottleneck"]

@@ -87,16 +87,15 @@ def evaluate(
     of the usual baselines ship with the package, as long as the engine is the one that made them.
 
     Args:
-        queue: a plug-in file (.py or .so; its code runs), a preset or a kind; parameters after a
-            colon: 'pie: qdelay_ref 5 ms'.
-        control: congestion control under test instead of a queue: a plug-in file or a name. In a
-            suite the queue is drop-tail by default.
-        ecn: ECN of the control's flows: none, classic or l4s.
-        tier: tests of the card: quick, standard or full.
+        queue: queue under test: a plug-in file (.py or .so; aqmlab executes its code), a preset or
+            a kind. Parameters follow a colon: 'pie: qdelay_ref 5 ms'.
+        control: congestion control under test: a plug-in file or a name.
+        ecn: ECN of the flows of the control: none, classic (RFC 3168) or l4s (RFC 9331).
+        tier: size of the set of tests: quick, standard or full.
         baselines: queues to compare with, in addition to drop-tail; default:
             fq-codel,pie,dualpi2,cake. For a control: controls to compare with, in addition to
             CUBIC; default: bbr3.
-        only: run these tests only: names, or sections such as 5.1.
+        only: run only these tests: names such as a-base, or sections such as 5.1.
         seeds: numbers, or text such as "1..10"; default: 3, 10 or 30 by tier.
         jobs: runs at a time; default: the number of processors.
         scheduler: address of a Dask scheduler that makes the runs instead.
@@ -104,10 +103,11 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
-        sealed: a word that decides the sealed settings, which the author of a queue cannot choose;
-            default: the queue alone decides them.
-        measures: score tests by numbers of your own: a CSV file with the columns
-            test,measure,letter,unit,formula. A formula is the name of a metric, or its text.
+        sealed: select other sealed settings (links that the author of a queue cannot choose). By
+            default, a hash of the queue selects them.
+        measures: score the tests by your own numbers: a CSV file with the columns
+            test,measure,letter,unit,formula. A formula is the name of a metric, or an expression as
+            in --metric.
         keep_going: continue even if the first three runs fail with the same message.
         say: called with a line about the work ahead.
 

@@ -412,9 +412,11 @@ class _Number(click.ParamType[Any]):
     @property
     def bounds(self) -> str:
         """The bounds as the help has them; empty: there are none."""
-        if self.least is None or self.most is None:
-            return f"x>={self.least}" if self.most is None else f"x<={self.most}"
-        return f"{self.least}<=x<={self.most}"
+        if self.most is None:
+            return f"at least {self.least:,.15g}"
+        if self.least is None:
+            return f"at most {self.most:,.15g}"
+        return f"{self.least:,.15g} to {self.most:,.15g}"
 
 
 class _File(click.ParamType[Path]):

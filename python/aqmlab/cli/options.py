@@ -50,16 +50,17 @@ Runs = Annotated[
     list[Path],
     Arg(
         "RUNS",
-        "Run directories, folders of them, patterns such as 'runs/bulk-*', or sweeps: the "
-        "folder of the results, or the file.",
+        "Run directories, folders of run directories, patterns such as 'runs/bulk-*', sweep files, "
+        "or folders of sweep results.",
     ),
 ]
 Where = Annotated[
     list[str] | None,
     Opt(
         "NAME=VALUE",
-        "Use only the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
-        "commas separate several. May be repeated: values of one parameter are alternatives.",
+        "Use only the runs in which a parameter has this value, such as rate_mbit=12 or seed=1. "
+        "Commas separate several conditions. May be repeated. Conditions on the same parameter are "
+        "alternatives.",
     ),
 ]
 
@@ -75,7 +76,7 @@ def _sets(parse: Callable[[list[str]], list[Override]] | None = None) -> Opt:
     """What ``--set`` is."""
     return Opt(
         "FIELD=VALUE",
-        "Replace a field, such as traffic.browsers.users=3000; may be repeated.",
+        "Change the value of a field, such as traffic.browsers.users=3000. May be repeated.",
         "--set",
         complete=assigned,
         parse=parse,
@@ -89,13 +90,14 @@ Link = Annotated[
     str | None,
     Opt(
         "LINK",
-        "A link by its name, such as dsl, leo or policed: aqmlab list links.",
+        "Use a named link, such as dsl, leo or policed. `aqmlab list links` prints all names.",
         "--link",
         complete=link_names,
     ),
 ]
 Seed = Annotated[
-    list[int] | None, Opt("N", "Seed of every random stream; default: the scenario's.", "--seed")
+    list[int] | None,
+    Opt("N", "Seed of all random numbers; default: the seed of the scenario.", "--seed"),
 ]
 
 
@@ -106,26 +108,29 @@ def _numbers(text: str) -> list[int]:
     return vary.seeds(text)
 
 
-_SEEDS = ("A..B", "Run once with each seed: 1..8 or 1,5,9.", "--seeds")
+_SEEDS = ("A..B", "Run once with each of these seeds, such as 1..8 or 1,5,9.", "--seeds")
 Seeds = Annotated[str | None, Opt(*_SEEDS)]
 SeedNumbers = Annotated[str | None, Opt(*_SEEDS, parse=_numbers)]
 SchedulerAddress = Annotated[
     str | None,
-    Opt("ADDRESS", "Make the runs on this Dask scheduler: tcp://HOST:8786.", "--scheduler"),
+    Opt("ADDRESS", "Make the runs on this Dask scheduler, such as tcp://HOST:8786.", "--scheduler"),
 ]
 StoreFolder = Annotated[
-    Path, Opt("FOLDER", "Folder that keeps finished runs; default: runs/store.", "--store")
+    Path,
+    Opt(
+        "FOLDER", "Folder of the store, which keeps finished runs; default: runs/store.", "--store"
+    ),
 ]
-Json = Annotated[bool, Opt("", "Print JSON and nothing else.", "--json")]
+Json = Annotated[bool, Opt("", "Print JSON only.", "--json")]
 Tsv = Annotated[
     bool,
-    Opt("", "Print only tab-separated values, not rounded, with keys as column heads.", "--tsv"),
+    Opt("", "Print tab-separated values only. Numbers are not rounded.", "--tsv"),
 ]
 Format = Annotated[
     Markup | None,
     Opt(
         "",
-        "Print only the tables, as LaTeX (booktabs), Markdown or CSV, rounded as on a terminal.",
+        "Print only the tables, as LaTeX (booktabs), Markdown or CSV. Numbers are rounded.",
         "--format",
     ),
 ]
@@ -144,8 +149,8 @@ OwnMetrics = Annotated[
     list[str] | None,
     Opt(
         "'NAME = TEXT'",
-        "A metric of your own, such as 'late = share(responses.response_s > 1) in %'; "
-        "docs/how-to/metrics-of-your-own.md explains the text. May be repeated.",
+        "Define your own metric, such as 'late = share(responses.response_s > 1) in %'. "
+        "docs/how-to/metrics-of-your-own.md explains how to write one. May be repeated.",
         "--metric",
         callback=_define,
         is_eager=True,
@@ -166,14 +171,16 @@ MetricFiles = Annotated[
     list[Path] | None,
     Opt(
         "FILE",
-        "Load metrics of your own in Python: functions of a run. May be repeated. Their code runs.",
+        "Load your own metrics (functions of a run) from a Python file. aqmlab executes the file. "
+        "May be repeated.",
         "--metrics",
         callback=_load_metrics,
         is_eager=True,
     ),
 ]
 Jobs = Annotated[
-    int | None, Opt("N", "Number of runs at a time; default: the number of processors.", least=1)
+    int | None,
+    Opt("N", "Number of runs at the same time; default: the number of processors.", least=1),
 ]
 
 
@@ -214,7 +221,7 @@ Memory = Annotated[
     str | None,
     Opt(
         "SIZE",
-        'Memory limit of all runs together, such as "4 GiB"; default: nine tenths of what is free.',
+        'Memory limit of all runs together, such as "4 GiB"; default: 90 % of the free memory.',
         "--memory",
         callback=_limit,
     ),
@@ -245,8 +252,8 @@ Plugins = Annotated[
     list[Path] | None,
     Opt(
         "FILE",
-        "Load disciplines and congestion controls of your own, .py or .so; may be repeated. "
-        "Their code runs.",
+        "Load your own disciplines and congestion controls from a .py or .so file. aqmlab executes "
+        "the file. May be repeated.",
         "--plugin",
         callback=_load_plugins,
         is_eager=True,

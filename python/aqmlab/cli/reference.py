@@ -23,39 +23,42 @@ _HEAD = """# The command line
 
 `python -m aqmlab.cli.reference` generates this page from the commands.
 
-| exit status | when |
+| exit status | meaning |
 | --- | --- |
-| 0 | the command did its work |
-| 1 | a run, gate or packet script failed, a card got worse, or a report left out a damaged run |
-| 2 | the input is wrong; for `run` and `check` also a plug-in that raises an exception |
-| 130 | interrupted |
+| 0 | The command did its work. |
+| 1 | A run failed, a test of a queue or control failed, or a run directory is damaged. |
+| 2 | The input is wrong, or a plug-in raises an exception (`run` and `check`). |
+| 130 | The user interrupted the command. |
 
-`aqmlab shell` ends with the status of its program.
+`aqmlab shell` ends with the exit status of its program.
 
-Results go to standard output, everything else to standard error.
+Commands print results to standard output. They print progress, warnings and errors to standard
+error.
 
-Tables are as wide as the terminal's window and never cut a number. In a pipe they are plain text of
-any width. `--json` prints everything. `--tsv` prints a row for each run, or for each point of a
-sweep. The heads of the columns are keys of [`summary.json`](metrics.md), and no number is rounded.
-`KEY.low` and `KEY.high` are the ends of 95 % intervals. `--format` prints the tables
-[for a paper](figures.md#tables-for-a-paper). `NO_COLOR` in the environment turns bold and colour
-off. Control characters in titles and labels are printed as text such as `\\u001b`.
+On a terminal, tables fit the width of the window, and numbers are always complete. In a pipe,
+tables are plain text of any width. `--json` prints all values. `--tsv` prints a row for each run,
+or for each point of a sweep. Its column heads are keys of [`summary.json`](metrics.md), and its
+numbers are not rounded. `KEY.low` and `KEY.high` are the ends of 95 % intervals. `--format` prints
+[tables for a paper](figures.md#tables-for-a-paper). If the environment variable `NO_COLOR` is set,
+commands print no bold text and no colours. Control characters in titles and labels appear as text,
+such as `\\u001b`.
 
 ## Short paths of fields
 
 You can leave out `topology.bottleneck.` before a field of the bottleneck: `--set rate=20Mbit/s`,
-`--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. A path is
-short if it begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or
-`reverse`. Short paths work in options, sweeps, tables of a paper, and Python.
+`--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. The short
+path begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or `reverse`.
+You can use short paths in options, sweep files, the `tables.toml` of a paper, and Python.
 
-| topology | `discipline` is short for |
+| topology | meaning of `discipline` |
 | --- | --- |
 | `dumbbell`, `parking-lot` | `topology.bottleneck.discipline` |
 | `network` with one link | `topology.links.LINK.discipline` |
-| `network` with several links | an error, which lists the full paths |
+| `network` with several links | not allowed; the error lists the full paths |
 
-The key of a [change](how-to/step.md) names one direction of a link. The end of a key is enough if
-no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
+The key of a [change during a run](how-to/step.md) includes the direction of the link, such as
+`bottleneck.forward.rate`. You can leave out the first parts of this key, if no other key has the
+same end: `forward.rate`.
 
 ## Places with runs
 
@@ -63,11 +66,11 @@ Commands that take `RUNS` open runs from any of these places:
 
 | place | runs |
 | --- | --- |
-| a run directory | that run |
-| a folder of run directories, a store | all of them |
-| the folder of a sweep's results | the runs of the sweep, with the names of its points |
-| a sweep file | the same, if the results are in `runs/sweeps/NAME` |
-| a pattern in quotes, such as `'runs/bulk-*'` | the runs at all places that match the pattern |
+| a run directory | the run in this directory |
+| a folder of run directories, or a store | all runs in the folder |
+| the folder of a sweep's results | all runs of the sweep, with the names of its points |
+| a sweep file | all runs of the sweep, if the results are in `runs/sweeps/NAME` |
+| a pattern in quotes, such as `'runs/bulk-*'` | all runs at the places that match the pattern |
 """
 _FIGURE = "aqmlab plot "
 """How commands begin that draw."""
@@ -76,6 +79,11 @@ _SHARED = 4
 _CARD = "aqmlab evaluate"
 """How commands begin that make report cards; what two of them take, the page lists once."""
 _COMMON, _OF_CARDS = "Common options", "Options of report cards"
+_LOADED = (
+    "A direction of a link is *loaded* if its utilization is above 20 %, or if it drops or marks "
+    "packets."
+)
+_CARDS = "[Report cards](evaluate.md) explains gates, findings, tiers and baselines."
 
 
 def page() -> str:
@@ -94,12 +102,12 @@ def page() -> str:
     of_cards = Counter(
         row for name, command in commands if name.startswith(_CARD) for row in _rows(name, command)
     )
-    cards = {row for row, count in of_cards.items() if count > 1} - shared
+    cards = {row for row, count in of_cards.items() if count > 1} - shared - drawn
     head = [
         f"## {_COMMON}\n\nEach command lists the options that it takes.\n",
         _table(sorted(shared)),
-        f"## Options of every figure\n\n{_table(sorted(drawn))}",
-        f"## {_OF_CARDS}\n\n{_table(sorted(cards))}",
+        f"## Options of every figure\n\n{_LOADED}\n\n{_table(sorted(drawn))}",
+        f"## {_OF_CARDS}\n\n{_CARDS}\n\n{_table(sorted(cards))}",
     ]
     groups = {_COMMON: shared, _OF_CARDS: cards}
     sections = (
@@ -157,7 +165,7 @@ def _sections(
     if drawn <= set(rows):
         yield "[Options of every figure](#options-of-every-figure).\n"
     elif as_figures := ", ".join(f"`{row[0].split()[0]}`" for row in rows if row in drawn):
-        yield f"[As for figures](#options-of-every-figure): {as_figures}.\n"
+        yield f"[The same as for figures](#options-of-every-figure): {as_figures}.\n"
 
 
 def _line(row: tuple[str, str]) -> str:

@@ -30,29 +30,29 @@ class LinkOptions:
 
     Options:
         scenario (FILE): Use the bottleneck of this scenario, instead of options for rates, traces
-            and losses. --queue replaces the queue of the scenario. --beside FILE adds its users.
-        rate (DOWN/UP): Download and upload in Mbit/s, or one number for both; default: 20/2.
-        down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each of its lines is a
-            time in ms at which the link can send a packet of 1500 bytes.
+            and losses. --queue replaces its queue. --beside FILE adds its users.
+        rate (DOWN/UP): Download and upload rate in Mbit/s. A single number sets both. Default:
+            20/2.
+        down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each line of a trace is
+            a time in ms at which the link can send a packet of 1500 bytes.
         up (RATE|FILE): Rate of the upload, or a trace file.
-        rtt (TIME): Round trip of the empty link, in ms; default: 20 ms.
-        queue (QUEUE,...): Queue of both directions: a name of `aqmlab list disciplines` or presets,
-            NAME:BUFFER, or a TOML table; default: droptail. With several queues the program runs
-            once with each, and a table compares the runs.
-        queue_down (QUEUE): Queue of the download alone.
-        queue_up (QUEUE): Queue of the upload alone.
-        buffer (SIZE): Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times
-            round trip). Default: the queue's own size, else 1 bdp. Home routers often have 250 ms
-            or more.
-        loss (SHARE): Random loss each way: 0.01 is 1 %.
-        jitter (TIME): A random delay of up to TIME for each packet of both directions; packets keep
-            their order.
-        mm (--mm): Read options of mahimahi's mm-delay and mm-link, then the program: --mm up.trace
-            down.trace --downlink-queue=codel -- PROGRAM.
-        wifi (--wifi): Add Wi-Fi after the link. The program is a device near the access point.
-            Users beside the program have three other devices. The Wi-Fi is 802.11n with 20 MHz;
-            --set changes it. The default of --rate is then 1000/1000, so that the air is the
-            bottleneck.
+        rtt (TIME): Round-trip time without queueing, in ms; default: 20 ms.
+        queue (QUEUE,...): Queue of both directions: a name from `aqmlab list disciplines` or
+            `aqmlab list presets`, NAME:BUFFER, or a TOML table; default: droptail. With several
+            queues the program runs once with each, and a table compares the runs.
+        queue_down (QUEUE): Queue of the download only.
+        queue_up (QUEUE): Queue of the upload only.
+        buffer (SIZE): Buffer size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp'
+            (bandwidth-delay products). Default: the queue's own size, or 1 bdp if it has none. Home
+            routers often have 250 ms or more.
+        loss (SHARE): Probability of a random loss in each direction: 0.01 is 1 %.
+        jitter (TIME): Add a random delay of at most TIME to each packet in each direction. Packets
+            keep their order.
+        mm (--mm): Read the arguments of mm-delay and mm-link (mahimahi), then the program: --mm
+            up.trace down.trace --downlink-queue=codel -- PROGRAM.
+        wifi (--wifi): Add Wi-Fi (802.11n, 20 MHz) after the link. The program is a device near the
+            access point. The users of --beside have three other devices. The default of --rate is
+            then 1000/1000, so that the Wi-Fi is the bottleneck.
     """
 
     scenario: Path | None = None
@@ -73,7 +73,7 @@ class LinkOptions:
         list[str] | None,
         Opt(
             "FIELD=VALUE",
-            "Replace a field of topology.wifi, such as wifi.queue=fifo; may be repeated.",
+            "Change a field of topology.wifi, such as wifi.queue=fifo. May be repeated.",
             "--set",
         ),
     ] = None

@@ -59,13 +59,15 @@ class EndOptions:
     """How connections behave, and what a program reaches.
 
     Options:
-        ecn (--ecn/--no-ecn): Whether connections ask for ECN; default: this kernel's setting.
-        control (NAME): The program's congestion control, for uploads: cubic, bbr, reno; default:
-            this kernel's (net.ipv4.tcp_congestion_control). The summary states it.
-        far_control (NAME): The far end's congestion control, for downloads; default: this kernel's.
-        net (NET): Addresses that the program reaches. none: nothing. local: the built-in services.
-            host: the services, private networks, and this machine's own servers as host.aqmlab, not
-            as 127.0.0.1. all: the services and public addresses. host,all: all of these.
+        ecn (--ecn/--no-ecn): Use ECN on connections, or not; default: the setting of this kernel.
+        control (NAME): Congestion control of the program, for uploads, such as cubic, bbr or reno;
+            default: this kernel's net.ipv4.tcp_congestion_control.
+        far_control (NAME): Congestion control of the far end, for downloads; default: this kernel's
+            net.ipv4.tcp_congestion_control.
+        net (NET): Addresses that the program can reach. none: no address. local: the built-in
+            services. host: these services, private networks, and servers on this machine (at
+            host.aqmlab, not at 127.0.0.1). all: these services and public addresses. host,all: the
+            addresses of both.
     """
 
     ecn: bool | None = None
@@ -96,20 +98,20 @@ class RunOptions:
     """How often and how long a program runs, beside what, and what is kept of it.
 
     Options:
-        duration (--for TIME): End the program after TIME: '30 s', '5 min'.
-        beside (USERS): Add simulated users to the same link. KIND:NUMBER: users of a kind (`aqmlab
-            list traffic`), such as http2-web:10. bulk:2 is two downloads without end.
-            upload:NUMBER: uploads without end. '{ kind = ... }': a class of traffic, as in a
-            scenario. A scenario file: all its users.
-        warm_up (TIME): Start the users TIME before the program, so that the program meets a full
-            queue; default: 5 s with --beside, else 0 s. This time is not measured.
-        record (TABLE,...): Further tables of the run directory. packets: a row for each packet at a
-            queue, with its flow, wait and outcome.
-        pcap (--pcap): Write capture.pcapng into the run directory: every packet at the queue. A
-            comment says how long a packet waited, or why it was dropped or marked.
-        view (--view): Draw rates and waits while the program runs. The program's output goes to
-            output.txt in the run directory. Without a terminal, print a line every 10 s.
-        directory (--out DIR): The run directory, or the folder of several run directories; default:
+        duration (--for TIME): End the program after this time, such as '30 s' or '5 min'.
+        beside (USERS): Add simulated users to the same link. KIND:NUMBER adds users of a kind from
+            `aqmlab list traffic`, such as http2-web:10. bulk:2 adds two downloads without end,
+            upload:2 two such uploads. '{ kind = ... }' adds a class of traffic, as in a scenario. A
+            scenario file adds all its users.
+        warm_up (TIME): Start the users this time before the program, so that the program meets a
+            full queue. Results leave this time out. Default: 5 s with --beside, otherwise 0 s.
+        record (TABLE,...): Write further tables into the run directory. packets has a row for each
+            packet at a queue, with its flow, queueing delay and outcome.
+        pcap (--pcap): Write every packet at the queue to capture.pcapng, with a comment: its
+            queueing delay, or why the queue dropped or marked it.
+        view (--view): Draw rates and queueing delays while the program runs. The program's output
+            goes to output.txt in the run directory. Without a terminal, print a line every 10 s.
+        directory (--out DIR): Run directory, or folder of several run directories; default:
             runs/shell-PROGRAM-TIME.
     """
 
@@ -118,7 +120,7 @@ class RunOptions:
         int,
         Opt(
             "N",
-            "Number of runs with each queue. Each has the next seed.",
+            "Number of runs with each queue. Each run has the next seed.",
             least=1,
             most=_MOST_REPEATS,
         ),

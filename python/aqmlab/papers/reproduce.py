@@ -59,9 +59,9 @@ def reproduce(
         paper: Name of a paper (see `aqmlab list papers`), or `all`.
         tables: Tables or figures to repeat, such as B.1; default: all.
         quick: Make short runs. Their numbers are not scored.
-        full: Run as long as the paper, where the usual runs are shorter.
-        finished_only: Use finished runs only.
-        measured: Use the numbers of the paper's measured.json in place of runs.
+        full: Make runs as long as in the paper. The default runs of some papers are shorter.
+        finished_only: Use only finished runs.
+        measured: Use the numbers in the paper's file measured.json instead of runs.
         out: Folder of the results; default: out/reproduce/PAPER.
         jobs: Runs at a time; None: as many as there are processors.
         seeds: One run per row and seed; cells are judged by their mean; None: the paper's, with

@@ -70,18 +70,18 @@ def write(
     Args:
         runs: What the report is about. Runs that differ in nothing but their seed are one
             configuration.
-        path: The file (.html, .md, .pdf, .png); default: report.html.
-        kind: Format; default: by the suffix of --output.
-        title: Title; default: the scenario's.
-        question: Question at the head of the report; default: computed from the runs.
-        baseline: Baseline: the label of a configuration; default: the sweep's baseline, or
+        path: Report file (.html, .md, .pdf, .png); default: report.html.
+        kind: Format of the report; default: from the suffix of --output.
+        title: Title; default: the title of the scenario.
+        question: Question at the top of the report; default: computed from the runs.
+        baseline: Label of the runs to compare with; default: the baseline of the sweep, or
             drop-tail.
         ordered: Whether somebody chose the order of the runs: without a drop-tail queue the first
             one is the baseline.
-        playground: Address or folder of the playground; a web page then links the scenarios that it
-            can show.
-        brief: Write one page (A4, .html or .pdf): picture, five numbers, verdict, setting, how to
-            repeat it.
+        playground: Address or folder of the playground. An HTML report then links each scenario
+            that the playground can show.
+        brief: Write one A4 page (.html or .pdf): a figure, five numbers, the verdict, the setting,
+            and the command that repeats the comparison.
         progress: Called now and then with the share of the work that is done.
     """
     if not runs:

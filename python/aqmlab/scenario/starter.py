@@ -118,8 +118,8 @@ class StarterLink:
 
 
 _PAGES = """\
-# On a fast line these users take some {down} down and {up} up on average, without the
-# upload. A slow one slows their pages and lowers their bit rates; a full buffer delays everything.
+# On a fast line these users need some {down} down and {up} up on average, without the
+# upload. A slow line delays pages and lowers bit rates. A full buffer delays all packets.
 
 [[traffic]]
 name = "pages"             # a class of its own in every result

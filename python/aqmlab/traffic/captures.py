@@ -32,12 +32,12 @@ def from_capture(
     The file appears under its name when it is complete.
 
     Args:
-        capture: capture: pcap or pcapng.
-        output: the file of connection vectors.
-        idle: longest pause within one piece of data.
-        timeout: give up connections that are silent for longer.
-        partial: what to do with connections that lack their start, end or one direction.
-        layout: text layout of the vectors.
+        capture: capture file: pcap or pcapng.
+        output: file of the connection vectors.
+        idle: longest pause within one application data unit. A longer pause begins a new unit.
+        timeout: end a connection that sends nothing for longer than this time.
+        partial: keep or drop connections without their start, their end or one direction.
+        layout: text format of the vectors.
         outside: where connections go that were opened from beyond the link, if there are any.
         progress: called with the share that is done.
     """

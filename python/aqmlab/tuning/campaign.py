@@ -66,18 +66,21 @@ def tune(
 
     Args:
         scenarios: one or several, or the paths of their files.
-        vary: range or values to search: "discipline.target=1 ms..50 ms:log",
-            "...limit=10..500:whole", or values between commas. A name that is not a field is a
-            variable: use it as $name in --set. May be repeated.
+        vary: field, and the range or values to search. "discipline.target=1 ms..50 ms:log" searches
+            on a logarithmic scale, "discipline.limit=10..500:whole" only whole numbers.
+            "discipline.ecn=true,false" tries two values. A name that is not a field is a variable:
+            use it as $name in --set. May be repeated.
         goal: ``minimize METRIC`` or ``maximize METRIC``, several between commas or as a list.
-        constraints: condition of every scenario: "loss.forward <= 0.02". May be repeated.
+        constraints: condition that every scenario must meet, such as "loss.forward <= 0.02". May be
+            repeated.
         settings: fields of every scenario and their values; those that use ``$name`` are of the
             tuned ones alone.
-        derive: a variable computed from others: "max_th=3 * min_th". May be repeated.
+        derive: variable computed from other variables, such as "max_th=3 * min_th". May be
+            repeated.
         seeds: the seeds of the search.
         trials: number of settings to try.
-        confirm: number of fresh seeds that test the chosen settings.
-        batch: number of settings to propose at a time.
+        confirm: number of new seeds with which the command tests the best settings.
+        batch: number of settings that the search proposes together.
         jobs: runs at a time on this machine; default: the number of processors.
         scheduler: address of a Dask scheduler that makes the runs instead.
         out: folder of the search; default: ``runs/tunes/SCENARIO``.

@@ -29,22 +29,25 @@ def command(
     parameters: list[str] | None = None,
     trace: Path | None = None,
     rate: Annotated[
-        str | None, Opt("RATE", f"Rate of the trace's link, without framing; default: {_RATE}.")
+        str | None,
+        Opt("RATE", f"Link rate for --trace, without link-layer overhead; default: {_RATE}."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check your queue or control in small runs, or TCP by scripts.
+    """Check your own queue or control, or TCP by packet scripts.
 
-    In small runs a plug-in must not lose a packet or exceed its limit, and it must obey ECN. The
-    same seed must give the same bytes. --trace adds a list of arrivals with the decisions that the
-    plug-in must make. For a packet script of packetdrill the command prints PASS, FAIL, or the
-    reason why the script does not apply. FAIL states the line, the expected packet and the found
-    packet.
+    In small simulations, a plug-in must keep its limit, obey ECN and account for every packet. Two
+    runs with the same seed must give the same bytes. With --trace, the plug-in must also make the
+    decisions in the trace.
+
+    Packet scripts use the format of packetdrill. For each script the command prints PASS, FAIL, or
+    the reason why it cannot check the script. With FAIL it also prints the line, the expected
+    packet and the packet that it found.
 
     Options:
-        files (FILE...): The plug-in, .py or .so; or packet scripts, .pkt or .script.
-        parameters (--set KEY=VALUE): A parameter; may be repeated.
-        trace (TRACE): A CSV file with arrivals and expected decisions.
+        files (FILE...): The plug-in (.py or .so), or packet scripts (.pkt or .script).
+        parameters (--set KEY=VALUE): Set a parameter of the plug-in. May be repeated.
+        trace (TRACE): CSV file with packet arrivals and the expected decisions.
     """
     if any(file.suffix in _SCRIPTS for file in files):
         _check_scripts(files, bool(parameters or trace or rate), as_json)

@@ -66,8 +66,8 @@ def command(
         list[str] | None,
         Opt(
             "FIELD=A,B,...",
-            "Run scenarios once with each value; commas inside quotes, brackets and braces belong "
-            "to a value. May be repeated: runs every combination.",
+            "Run each scenario once with each value. Commas inside quotes, brackets and braces "
+            "belong to a value. May be repeated: the command runs every combination.",
             "--vary",
             complete=assigned,
         ),
@@ -93,22 +93,23 @@ def command(
 ) -> None:
     """Compare runs: the same users under different queues.
 
-    The command prints a few numbers and an answer: the queue to take, who gains and who pays. A
-    difference is clear if its 95 % interval does not contain zero. `aqmlab explain needs` lists the
-    limits of good and poor.
+    The command prints the main numbers and an answer. The answer says which queue to take, which
+    users gain, and which users lose. A star marks a clear difference: its 95 % interval does not
+    contain zero. `aqmlab explain needs` prints the limits of good and poor.
 
-    The command first runs each scenario file that has no finished runs yet. Runs that differ only
-    in their seed form a group. Tables show means over the seeds of a group, and differences that
-    the command computes seed by seed. Each scenario has separate tables.
+    The command first makes the missing runs of scenario files. Runs that differ only in their seed
+    form a group. A table shows the mean of each group. Each difference is the mean of the
+    differences between runs with the same seed. Each scenario has separate tables.
 
     Options:
-        sources (RUNS_OR_SCENARIO): Scenario files, run directories, folders of them, patterns such
-            as 'runs/bulk-*', or sweeps.
-        baseline (LABEL): Baseline: a label of the table; default: drop-tail.
-        every (--all): Show tables of all numbers and all differences.
-        figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.
-        drawn (--figure/--no-figure): Draw the figure, which takes most of the time.
-        root (--out FOLDER): Folder of new run directories.
+        sources (RUNS_OR_SCENARIO): Scenario files, run directories, folders of run directories,
+            patterns such as 'runs/bulk-*', or sweeps.
+        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
+        every (--all): Show all numbers and all differences.
+        figure (-o, --output FILE): Figure file (.svg, .png, .pdf, .html); default:
+            runs/compare.svg.
+        drawn (--figure/--no-figure): Draw the figure, which takes most of the time of the command.
+        root (--out FOLDER): Folder for new run directories.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     lacking = undrawable() if drawn and figure is None else ""

@@ -97,36 +97,42 @@ def command(
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
-    A fixed set of tests compares the queue or control with queues or controls that networks use
-    today. The card grades areas such as delay, users and fairness, and lists the gates that fail.
-    The command uses finished runs again, so the same command continues an interrupted evaluation.
+    The command runs a fixed set of tests. It compares the candidate (the queue or control under
+    test) with baselines, which are queues or controls in use today. The card grades areas such as
+    delay, users and fairness. It also lists gates (checks for serious faults) that fail, and
+    findings about single kinds of packets. The command does not repeat finished runs, so the same
+    command continues an interrupted evaluation.
 
     The suites bbr-draft and control-cases have no card. Each of their cases passes or fails.
 
-    The exit status is 1 if a run of the candidate failed, or a gate, finding or case fails. With
-    --against a gate counts only if the other card passed it.
+    The exit status is 1 if a run of the candidate, a gate, a finding or a case fails. With
+    --against it is 1 if a run of the candidate fails or a result is clearly worse than in the other
+    card.
 
     Options:
-        everything (--all): Make the cards of every shipped discipline, and a table of their grades.
-        all_controls (--all-controls): Make the cards of every shipped congestion control, and a
-            table of their grades.
-        suite (SUITE): Run one suite by its section numbers instead of the card: rfc7928, rfc9743,
-            tcpeval, rfc8867, responsiveness, access, bbr-draft, control-cases, card or
-            card-controls.
-        listed (--list): Print the tests with their cost, and run nothing.
-        weights (AREA=WEIGHT,...): Print an overall grade with these weights, as in users=2,delay=1.
-        worst (--worst): Search for the scenario in which the candidate does worst against the
+        everything (--all): Make a card of every shipped discipline, and a table of all grades.
+        all_controls (--all-controls): Make a card of every shipped congestion control, and a table
+            of all grades.
+        suite (SUITE): Name of the suite: rfc7928, rfc9743, tcpeval, rfc8867, responsiveness,
+            access, bbr-draft, control-cases, card or card-controls.
+        listed (--list): Print the tests and their cost, and run nothing.
+        weights (AREA=WEIGHT,...): Print an overall grade with these weights, such as
+            users=2,delay=1.
+        worst (--worst): Search for the scenario in which the candidate is worst, compared with the
             baselines.
-        allow (NAME,...): Gates, findings and cases with a known failure: they do not change the
+        allow (NAME,...): Accept failures of these gates, findings and cases. They do not change the
             exit status.
         write (FOLDER): Write the scenario file of each test to FOLDER, and run nothing.
-        directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, for the worst
-            scenario runs/worst/QUEUE. With this option, a suite of cases writes cases.csv and the
-            scenario of each run into the folder.
-        against (CARD): Compare with this card.json; the exit status is 1 if something got worse.
+        directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, or runs/worst/QUEUE
+            for `evaluate worst`. A suite of cases writes cases.csv and its scenarios only if you
+            give FOLDER.
+        against (CARD): Compare the new card with this card.json. The exit status is 1 if a result
+            is clearly worse.
         update (--update): Replace the file of --against by the new card.
-        junit (FILE): Write gates, findings and grades as JUnit XML; with --against the comparison.
-        markdown (FILE): Append the comparison as Markdown, for example to a workflow's summary.
+        junit (FILE): Write gates, findings and grades as JUnit XML. With --against, write the
+            comparison instead.
+        markdown (FILE): Append the comparison to FILE as Markdown, for example to the summary of a
+            CI workflow.
     """
     asked = made.keywords
     queue, control, ecn, tier = (asked[name] for name in ("queue", "control", "ecn", "tier"))
@@ -509,23 +515,34 @@ COMMANDS = {
     ),
     "suite": part(
         command,
-        "Run a suite by its section numbers, without a card.",
+        "Run the tests of a suite, without a card.\n\n"
+        "With --control, the queue is drop-tail unless you state QUEUE.",
         "suite",
         "queue",
         f"control ecn listed only allow write directory {_MADE}",
     ),
     "worst": part(
         command,
-        "Search for the scenario in which a candidate does worst.",
+        "Find the scenario in which a queue or control is worst.",
         "",
         "queue",
         f"control ecn baselines trials directory {_MADE}",
         worst=True,
     ),
     "all": part(
-        command, "Make the cards of every discipline, and a table.", "", "", _BOARD, everything=True
+        command,
+        "Make a card of every discipline, and a table of all grades.",
+        "",
+        "",
+        _BOARD,
+        everything=True,
     ),
     "all-controls": part(
-        command, "Make the cards of every control, and a table.", "", "", _BOARD, all_controls=True
+        command,
+        "Make a card of every control, and a table of all grades.",
+        "",
+        "",
+        _BOARD,
+        all_controls=True,
     ),
 }

@@ -23,16 +23,17 @@ def command(
         str,
         Arg(
             "NAME",
-            "A discipline, preset, profile, traffic model, metric, word of results, ... "
-            "The name needs prints the limits of good and poor. For 'tc: ...', 'sqm: ...', "
-            "'sysctl: ...', or a file with such lines, the command prints TOML.",
+            "Name of a discipline, preset, profile, traffic model, link or metric, or a word of "
+            "the results. `needs` prints the limits of good and poor. For settings of Linux or "
+            "OpenWrt ('tc: ...', 'sqm: ...', 'sysctl: ...', or a file with such lines), the "
+            "command prints TOML.",
             complete=catalog_names,
         ),
     ],
     as_json: Json = False,
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Explain a name or word: discipline, download, metric, ..."""
+    """Explain a name or word, such as a discipline or a metric."""
     if name == "needs":
         _explain_needs(as_json=as_json)
         return

@@ -27,14 +27,14 @@ def command(
 ) -> None:
     """Write traced connections of runs as qlog, for qvis.
 
-    Each connection that measure.flow_trace selects becomes one file. The file has the window, bytes
-    in flight, round-trip times, pacing rate and state of the sender. --packets needs measure.record
-    with "packets".
+    Each connection that measure.flow_trace selects becomes one file. The file has the congestion
+    window, bytes in flight, round-trip times, pacing rate and state of the sender.
 
     Options:
-        output (-o, --output FOLDER): Folder of the files.
-        flow (N): Number of a traced connection. May be repeated. Default: all of them.
-        packets (LINK): Add the packets that reach the queues of this link, such as bottleneck.
+        output (-o, --output FOLDER): Folder for the files.
+        flow (N): Number of a traced connection. May be repeated. Default: all traced connections.
+        packets (LINK): Add the packets that reach the queues of this link, such as bottleneck. The
+            runs need "packets" in measure.record.
     """
     runs = gather(places)
     if packets is not None:

@@ -59,29 +59,32 @@ def command(
 ) -> None:
     """Write a first scenario of your own link, with comments.
 
-    --link sets the rates and delays of a named link. --kind sets the users. If you give no options,
-    the command asks a few questions on a terminal. An office and a home have a call and an upload;
+    --link uses the rates and delays of a named link. --kind selects the users. Without options, the
+    command asks a few questions on a terminal. The kinds office and home have a call and an upload.
     --no-call and --no-upload remove these.
 
     Options:
-        file (FILE): The scenario to write; default: KIND.toml, or LINK.toml.
-        kind: Kind of link; default: office.
-        rate (DOWN/UP): Download and upload in Mbit/s: 100/20; or "1 Gbit/s".
-        rtt (MS): Round-trip time without a queue: 30 (ms), or "100 us".
-        users (N): Number of people. In a data centre: workers. In a lab: long transfers. For
-            fairness: transfers of each control.
-        controls (A,B): Congestion controls that share the link, with --kind fairness; default:
+        file (FILE): Scenario file to write; default: KIND.toml, or LINK.toml with --link.
+        kind: Kind of network and users; default: office.
+        rate (DOWN/UP): Download and upload rate in Mbit/s, such as 100/20, or with a unit, such as
+            "1 Gbit/s".
+        rtt (MS): Round-trip time without queueing, such as 30 (in ms) or "100 us".
+        users (N): Number of people. With --kind data-centre, workers; with lab, long transfers;
+            with fairness, transfers of each control; with isp, subscribers.
+        controls (A,B): With --kind fairness: congestion controls that share the link; default:
             cubic,bbr3.
-        plans (PLANS): With --kind isp, rates and shares of subscribers; default:
-            100/20:0.6,500/50:0.4.
-        network (FILE): With --kind isp, LibreQoS's network.json.
-        circuits (FILE): With --kind isp, LibreQoS's ShapedDevices.csv.
-        names (--names): Keep the names of nodes from the file; default: replace them by numbers.
-        fit (--fit): Choose assured rates that fit the tree, instead of the files' rates.
-        wifi (N): Number of devices on Wi-Fi, with --kind home and office; one is far away.
-        call (--call/--no-call): Whether to add a voice call.
-        upload (--upload/--no-upload): Whether to add a long upload, such as a backup.
-        force (--force): Replace a file that is there.
+        plans (PLANS): With --kind isp: rates of each plan, and its share of the subscribers;
+            default: 100/20:0.6,500/50:0.4.
+        network (FILE): With --kind isp: network.json of LibreQoS.
+        circuits (FILE): With --kind isp: ShapedDevices.csv of LibreQoS.
+        names (--names): Keep the names of nodes in network.json. By default, numbers replace them.
+        fit (--fit): Choose assured rates that the tree of nodes can keep. By default, the files
+            state the assured rates.
+        wifi (N): With --kind home or office: number of devices on Wi-Fi. One of them is far from
+            the access point.
+        call (--call/--no-call): Add a voice call.
+        upload (--upload/--no-upload): Add a long upload, such as a backup.
+        force (--force): Replace the file if it exists.
     """
     chosen = kind or _StarterKind.office
     if controls is not None and chosen is not _StarterKind.fairness:

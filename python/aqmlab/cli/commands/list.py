@@ -37,7 +37,7 @@ def command(
     """List disciplines, presets, traffic, links and other names.
 
     Options:
-        kind (KIND): What to list; default: the names of the kinds.
+        kind (KIND): What to list; default: the names of the kinds, with a few examples.
     """
     catalog = Catalog.load()
     if kind is None:

@@ -70,16 +70,16 @@ def command(
     *,
     language: _Language = _Language.python,
 ) -> None:
-    """Write a starting point of your own: queue, control or source.
+    """Write a template of your own queue, control or traffic source.
 
-    The command writes files into the current folder. These are NAME.py, or NAME.c with the header
-    aqmlab.h, or the folder of a Rust crate. A source has two files: a Python program that writes
-    connection vectors, and a scenario that replays these vectors.
+    The command writes into the current folder. A queue or control is NAME.py, or NAME.c with the
+    header aqmlab.h, or the folder of a Rust crate. A source is two files: a Python program that
+    writes connection vectors, and a scenario that replays them.
 
     Options:
-        kind (KIND): Kind of starting point.
-        name (NAME): Its name, such as my-red.
-        language: Language of the code.
+        kind (KIND): What to write.
+        name (NAME): Name of the queue, control or source, such as my-red.
+        language: Programming language of a queue or control.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > _LONGEST_NAME:
         found = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."

@@ -17,21 +17,21 @@ def command(
     sets: Sets = None,
     link: Link = None,
     port: Annotated[
-        int, Opt("N", "Port of this machine. 0 takes a free port.", least=0, most=65535)
+        int, Opt("N", "Port on this machine. 0 selects a free port.", least=0, most=65535)
     ] = 0,
     *,
     browser: bool = True,
 ) -> None:
     """Open the playground in the browser: queues side by side.
 
-    The command prints the page's address, which only this machine can reach. Ctrl-C ends the
-    command. --link replaces the bottleneck of the scenario and the round trips of its classes. With
-    --link and no scenario, the page begins with its own users over this link.
+    The command prints the address of the page. Only this machine can reach this address. Ctrl-C
+    ends the command. --link replaces the bottleneck of the scenario and the round-trip times of its
+    classes. Without SCENARIO, the page shows its own users over the link of --link.
 
     Options:
-        scenario (SCENARIO): Scenario file (TOML) or run directory that the page begins with;
-            default: the first story.
-        browser (--browser/--no-browser): Open the browser, or print the address only.
+        scenario (SCENARIO): Scenario file (TOML) or run directory to begin with; default: the first
+            story of the page.
+        browser (--browser/--no-browser): Open the browser, or only print the address.
     """
     import webbrowser
 

@@ -61,7 +61,7 @@ def _list_kinds() -> None:
 
 
 def command(*, wanted: bool = False) -> None:
-    """Draw a figure of runs; without a kind, list the kinds.
+    """Draw a figure of runs. Without KIND, list the kinds of figures.
 
     Options:
         wanted (--list): List the kinds and end.
@@ -102,18 +102,19 @@ def _drawn(name: str) -> Callable[..., None]:
         """Draw a figure; its kind describes itself.
 
         Options:
-            output (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: KIND.svg.
-            width: 3.5 inches, 7.16 inches, or 900 pixels wide.
+            output (-o, --output FILE): Figure file (.svg, .png, .pdf, .html); default: KIND.svg.
+            width: Width of the figure. column: 3.5 inches. page: 7.16 inches. screen: 900 pixels.
             theme: Background and colours.
-            title (TEXT): Title in place of the computed title.
+            title (TEXT): Title, instead of the computed title.
             no_title (--no-title): Draw no title and no subtitle.
-            x_label (TEXT): Name of the horizontal axis.
-            y_label (TEXT): Name of the vertical axis.
-            names (--name OLD=NEW): Another name for a run, a class of traffic, or a value of a
+            x_label (TEXT): Label of the horizontal axis.
+            y_label (TEXT): Label of the vertical axis.
+            names (--name OLD=NEW): Show another name for a run, a class of traffic, or a value of a
                 parameter, such as 'red (30,90)=RED'. May be repeated.
-            height (N): Height of a plot in points; on a screen in pixels.
-            font (NAME): Font of all text; it must be installed.
-            font_size (N): Size of small text in points; on a screen in pixels.
+            height (N): Height of each plot in points, or in pixels with --width screen.
+            font (NAME): Font of all text. The font must be installed.
+            font_size (N): Size of text in points, or in pixels with --width screen. Headings are
+                larger.
         """
         from aqmlab.figures.files import check_suffix, save
         from aqmlab.figures.theme import Look

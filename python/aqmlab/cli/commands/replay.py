@@ -32,8 +32,8 @@ def command(
         str,
         Opt(
             "A,B,...",
-            "Queue disciplines: presets, tables, or droptail and red. The command sets the sizes "
-            "of droptail and red for the link. It compares a single queue with droptail.",
+            "Queues to compare: presets, TOML tables, or droptail and red. The command adapts the "
+            "buffers of droptail and red to the link. It compares a single queue with droptail.",
             complete=disciplines,
         ),
     ] = "droptail,fq-codel",
@@ -45,8 +45,8 @@ def command(
         str | None,
         Opt(
             "QUEUE",
-            "Queue that the link has now; default: droptail. With --predict the default is the "
-            "queue that explains the capture best.",
+            "Queue of the link during the capture; default: droptail. With --predict the default "
+            "is the queue that explains the capture best.",
             complete=disciplines,
         ),
     ] = None,
@@ -54,7 +54,7 @@ def command(
         str | None,
         Opt(
             "A,B,...",
-            "Predict what these queues do to response times and delays, with a band.",
+            "Predict response times and delays with these queues, instead of a comparison.",
             complete=disciplines,
         ),
     ] = None,
@@ -70,25 +70,29 @@ def command(
 ) -> None:
     """Replay a capture with several queues and compare them.
 
-    The command sends the applications' data again. It does not send the captured packets, because
-    their times still show the old queue. The folder `replay` of --out keeps the scenario and its
-    connection vectors, and you can change both. Standard error lists what the command assumes and
-    what it leaves out. If the replay with the present queue differs much from the capture, an
-    assumption is wrong, and the command ends with an error.
+    The command sends the data of the applications again. It does not send the captured packets,
+    because their times depend on the present queue. You can change the scenario and its connection
+    vectors in the folder `replay` of --out. Standard error lists the assumptions, and the traffic
+    that the command leaves out. The command first replays the capture with the present queue. If
+    the results differ much from the capture, an assumption is wrong, and the command ends with an
+    error.
 
-    --predict infers more from the capture. It prints the ratio of the new to the old value with a
-    range of likely values (a band), or says why it cannot predict.
+    --predict infers more from the capture. For each queue it prints the ratio of the new value to
+    the old value, with a range of likely ratios (a band). If it cannot predict, it prints the
+    reason.
 
     Options:
-        capture (FILE): Capture: pcap or pcapng.
-        rate (DOWN/UP): Rate of the link in Mbit/s; default: what the capture shows.
-        rtt (MS): Round-trip time; default: each connection's own.
-        baseline (LABEL): Baseline: a label of the table; default: drop-tail.
-        buffer (DOWN/UP): Longest wait in the present drop-tail queue in ms, such as 150/600;
-            default: from the growth of the round trips in the capture.
-        what_if (--what-if): Compare even if the present queue does not explain the capture.
-        figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html); default: runs/compare.svg.
-        root (--out FOLDER): Folder of new run directories.
+        capture (FILE): Capture file: pcap or pcapng.
+        rate (DOWN/UP): Rate of the link in Mbit/s; default: the rate that the capture shows.
+        rtt (MS): Round-trip time of every connection; default: the round-trip times in the capture.
+        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
+        buffer (DOWN/UP): With --predict: longest queueing delay of the present drop-tail queue in
+            ms, such as 150/600; default: from the round-trip times in the capture.
+        what_if (--what-if): Compare even if the replay with the present queue differs much from the
+            capture.
+        figure (-o, --output FILE): Figure file (.svg, .png, .pdf, .html); default:
+            runs/compare.svg.
+        root (--out FOLDER): Folder for new run directories.
     """
     rates_bps = parsed_rates(rate) if rate else None
     if predict:

@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Write a report about runs: one file that needs no network.
 
-    A damaged run directory does not stop the report. The report leaves this run out, standard error
-    lists it, and the exit status is 1.
+    The report leaves out damaged run directories. Standard error lists them, and the exit status is
+    1.
     """
     numpy_on_one_thread()
     from aqmlab.figures.files import check_address_space

@@ -56,11 +56,11 @@ def command(
     metrics: OwnMetrics = None,  # noqa: ARG001 - its callback has defined them
     metric_files: MetricFiles = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Repeat the tables of a paper, published numbers beside ours.
+    """Repeat the tables of a paper beside its published numbers.
 
     Options:
-        calibrate (--calibrate): Find the rates that the paper's runs need with each seed; run
-            nothing else.
+        calibrate (--calibrate): Only find the arrival rates that the runs of the paper need, for
+            each seed.
     """
     from aqmlab.papers.fidelity import reproduce_all
 

@@ -55,15 +55,14 @@ def command(
 ) -> None:
     """Run a scenario.
 
-    If the scenario states a load, the command first finds the users that cause it. The same
-    scenario and seed give the same results, so a finished run is not repeated. --link
-    replaces the bottleneck and the round trips of the classes. --set changes fields of the
-    scenario.
+    If the scenario states a load, the command first finds the number of users that causes this
+    load. The same scenario and seed give the same results, so the command does not repeat a
+    finished run. --link replaces the bottleneck and the round-trip times of the classes.
 
     Options:
-        directory (--out FOLDER): The run directory; default: runs/NAME-KEY-sSEED. With --seeds: the
-            folder of all run directories.
-        world (--on): Run in the simulator (sim), or with this machine's kernel (live).
+        directory (--out FOLDER): Run directory; default: runs/NAME-KEY-sSEED, where KEY is a hash
+            of the scenario. With --seeds: folder of all run directories.
+        world (--on): Run in the simulator (sim), or in real time on this machine's kernel (live).
     """
     check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:

@@ -40,8 +40,8 @@ def _attach(program: list[str] | None = None, *, attach: Path) -> None:
     """A program over the link of a running program.
 
     Options:
-        attach (DIR): Run the program in the network and over the link of another program that is
-            running. DIR is the run directory of the other program.
+        attach (DIR): Run the program over the link of a running program. DIR is the run directory
+            of the running program.
     """
     from aqmlab.shell.attach import run_beside
 
@@ -60,8 +60,8 @@ def _test(
     """A built-in test, instead of a program.
 
     Options:
-        test: Instead of a program: responsiveness under load (15 s, or --for TIME), or Flent's rrul
-            (30 s).
+        test: Run a test instead of a program: rpm (responsiveness under load, 15 s) or rrul (from
+            Flent, 30 s). --for changes the time.
     """
     words, link = link.read(program)
     if words:
@@ -75,19 +75,22 @@ def _test(
 def command(
     program: list[str] | None = None, *, link: LinkOptions, ends: EndOptions, runs: RunOptions
 ) -> None:
-    r"""Run any program with any queue: curl, a browser, a game.
+    r"""Run a program over any queue: curl, a browser, a game.
 
-    The program runs unchanged and without root. It is in a separate network, behind an emulated
-    link. When the program ends, the command prints a summary. `aqmlab show`, `compare` and `plot`
-    read the run directory.
+    The program needs no change and no root. It runs in a separate network, behind an emulated link.
+    When the program ends, the command prints a summary. `aqmlab show`, `compare` and `plot` read
+    the run directory.
 
-    See bufferbloat and its cure in a minute, without a program:
+    Measure bufferbloat with two queues, without a program:
 
       aqmlab shell --test rpm --queue 'droptail:250 ms,fq-codel'
 
-    The far end, host.aqmlab, has a file server, an echo (TCP and UDP port 7) and ping:
+    The far end of the link, host.aqmlab, has a file server and an echo service (TCP and UDP, port
+    7), and answers pings:
 
       aqmlab shell --queue fq-codel -- curl -O http://host.aqmlab:8000/5MB
+
+    With --net all the program also reaches public addresses:
 
       aqmlab shell --net all -- firefox
 
@@ -96,17 +99,16 @@ def command(
       aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
         --beside upload -- curl -s -o /dev/null http://host.aqmlab:8000/250kB
 
-    For browsers there is a web page, http://host.aqmlab:8000/page. It has 34 objects, 1 MB
-    together.
+    Browsers can load a test page with 34 objects and 1 MB, http://host.aqmlab:8000/page.
 
     The exit status is the status of the program, or 0 if --for ended the program. It is 2 if an
-    option or the program's name is wrong. It is 125 if this machine cannot run the program;
-    --doctor says why.
+    option or the name of the program is wrong. It is 125 if this machine cannot run programs in
+    this way; --doctor prints the reason.
 
     Ctrl-C and other signals go to the program. A second signal kills the program.
 
     Options:
-        program (PROGRAM): What to run, with its arguments, after --; default: your shell.
+        program (PROGRAM): The program and its arguments, after --; default: your shell.
     """
     words, link = link.read(program)
     subject = Subject.program(words, runs.longest_s())

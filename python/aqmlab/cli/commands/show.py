@@ -29,7 +29,7 @@ def command(
         int | None,
         Opt(
             "N",
-            "Add intervals within each run. The command divides its responses into N batches.",
+            "Divide the responses of each run into N batches, and add intervals from the batches.",
             least=2,
         ),
     ] = None,
@@ -40,10 +40,10 @@ def command(
     as_tsv: Tsv = False,
     markup: Format = None,
 ) -> None:
-    """Show what runs measured.
+    """Show the results of runs.
 
     Options:
-        by: Show the plans or the nodes of an access network instead of classes.
+        by: Show tables of the plans or nodes of an access network, instead of classes.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     found = distinguish(kept(places, where) if where else gather(places, needs_tables=False))

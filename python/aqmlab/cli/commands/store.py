@@ -29,8 +29,8 @@ def _opened(folder: Path) -> Store:
 def _check(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Check every byte of every run.
 
-    The exit status is 1 if a run is damaged. The command changes nothing. The next sweep that needs
-    a damaged run moves it to another place and repeats it.
+    The command changes nothing. The exit status is 1 if a run is damaged. A sweep that needs a
+    damaged run moves it to another place and makes the run again.
     """
     found = _opened(store)
     paths = list(found.runs())
@@ -86,10 +86,10 @@ def _prune(
     *,
     other_engines: bool = False,
 ) -> None:
-    """Remove damaged runs and leftovers of killed processes.
+    """Remove damaged runs, and files that killed processes left.
 
     Options:
-        other_engines (--other-engines): Remove the runs of other engines, too.
+        other_engines (--other-engines): Also remove the runs of other versions of the engine.
     """
     from aqmlab import _native
 

@@ -41,20 +41,20 @@ def _describe_command(
     overrides: Fields = None,
     seed: Seed = None,
     seconds: Annotated[
-        float, Opt("S", "Simulated seconds of the source.", least=1.0, most=1e6)
+        float, Opt("S", "Simulated time in seconds.", least=1.0, most=1e6)
     ] = SECONDS,
     *,
     figure: Path | None = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a source of traffic asks for.
+    """Describe the traffic that a source offers.
 
-    The source runs on an ideal network. This network loses nothing and adds only the round trip.
-    The command prints quantiles, tail indices (Hill) and the Hurst parameter (from the logscale
-    diagram of the Haar wavelet). For a capture it also describes how the packets arrive.
+    The source runs on an ideal network, which loses no packets and adds only the round-trip time.
+    The command prints quantiles, tail indices (Hill estimator) and the Hurst parameter (logscale
+    diagram of the Haar wavelet). For a capture it also describes the packet arrivals.
 
     Options:
-        figure (-o, --output FILE): Figure (.svg, .png, .pdf, .html).
+        figure (-o, --output FILE): Figure file (.svg, .png, .pdf, .html).
     """
     from aqmlab.figures.files import save
     from aqmlab.traffic import views as describe_views
@@ -147,8 +147,8 @@ def _from_capture_command(
 ) -> None:
     """Turn a capture into connection vectors.
 
-    The vectors hold what the applications sent, and when, without the effects of the network.
-    Packets need only their headers: a snap length of 96 bytes is enough.
+    The vectors contain the sizes and times of the data that applications sent, without the effects
+    of the network. The capture needs only packet headers: a snap length of 96 bytes is enough.
     """
     with Progress("reading") as progress:
         report = made(progress=progress.task(made.keywords["capture"].name))

@@ -42,9 +42,9 @@ def _derived(texts: list[str]) -> dict[str, str]:
 
 
 _GOAL = (
-    '"minimize METRIC" or "maximize METRIC"; commas separate several: "minimize '
-    'responses.all.p90_s, maximize links.bottleneck.utilization". Short names, by what they '
-    f"measure: {listed(GROUPED)}. Metrics of applications name a class: mos.calls."
+    '"minimize METRIC" or "maximize METRIC". Commas separate several goals: "minimize '
+    'responses.all.p90_s, maximize links.bottleneck.utilization". A metric of an application needs '
+    f"a class: mos.calls. Short names of metrics follow, by what they measure. {listed(GROUPED)}."
 )
 
 
@@ -77,9 +77,9 @@ def command(
 ) -> None:
     """Search for the parameters that serve one or more goals best.
 
-    Every setting runs in every scenario with every seed. The chosen settings run again on fresh
-    seeds, against the untuned scenario. Finished runs are reused: the same command continues an
-    interrupted search.
+    A setting has a value for each parameter. Every setting runs in every scenario with every seed.
+    The best settings run again with new seeds, and the command compares them with the untuned
+    scenario. It does not repeat finished runs, so the same command continues an interrupted search.
     """
     from aqmlab.cli import tune_tables
 

@@ -50,10 +50,14 @@ def command(
     places: Runs,
     response: Annotated[
         int | None,
-        Opt("N", "Show the story of one response: row N of responses.parquet, from 1.", least=1),
+        Opt(
+            "N",
+            "Show each event of one response: row N of responses.parquet. The first row is 1.",
+            least=1,
+        ),
     ] = None,
     slowest: Annotated[
-        int | None, Opt("K", "Show the story of the K-th slowest response.", least=1)
+        int | None, Opt("K", "Show each event of the K-th slowest response.", least=1)
     ] = None,
     *,
     traffic: str | None = None,
@@ -67,20 +71,21 @@ def command(
 ) -> None:
     """Show where the time of responses went: why were they slow?
 
-    The command divides response times into parts: distance, queues, timers, recovery. It needs runs
-    with measure.breakdown = true. The sum of the parts is exactly the response time. The command
-    prints a table and a paragraph for each class and queue, and the differences between queues by
-    part. Runs of one scenario with different seeds form a group. --response and --slowest repeat
-    the run and show each event on the path of one response.
+    The command divides each response time into parts: propagation, queues, timers, recovery. The
+    sum of the parts is exactly the response time. The runs need measure.breakdown = true. The
+    command prints a table and a paragraph for each class and queue. Then it prints the differences
+    between queues for each part. Runs of one scenario with different seeds form a group. --response
+    and --slowest repeat the run, and show each event that delayed one response.
 
-    In a capture (pcap or pcapng) of one place fewer parts are visible. The command divides each
-    request and its response into handshake, time-outs, recovery, server and transfer.
+    A capture (pcap or pcapng) shows fewer parts. The command divides each request and its response
+    into handshake, time-outs, recovery, server and transfer.
 
     Options:
-        traffic (--class NAME): Class of traffic; default: each of them.
-        baseline (LABEL): Baseline: label of a run; default: drop-tail.
-        output (-o, --output FILE): Draw the response as a sequence diagram (.svg, .png, .pdf).
-        theme: Background and colours of the diagram.
+        traffic (--class NAME): Class of traffic; default: every class.
+        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
+        output (-o, --output FILE): With --response or --slowest: draw the response as a sequence
+            diagram (.svg, .png, .pdf).
+        theme: Background and colours of the sequence diagram.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     if response is not None and slowest is not None:

@@ -45,7 +45,8 @@ def airtime(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        way: down: only what the access point sends; up: only what the stations send.
+        way: Show only what the access point sends (down), only what the stations send (up), or
+            both.
         look: Width and theme.
     """
     found = compared(runs, look)

@@ -20,7 +20,7 @@ def ccdf(
     direction: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Tail of times: responses, durations, queueing.
+    """Tail of response times, durations or queueing delays.
 
     The share that took a time or longer, of responses, connections or packets in a queue, on
     logarithmic axes, down to single values at the end of the tail. Bands are those of ``cdf``;
@@ -28,11 +28,11 @@ def ccdf(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        of: Times of: response, flow (durations of connections), or delay (queueing delays of
-            packets).
-        traffic: Class of traffic; default: all together.
-        link: Link; default: the loaded links.
-        direction: Direction of the link; default: the loaded directions.
+        of: Response times (response), durations of connections (flow), or queueing delays of
+            packets (delay).
+        traffic: Class of traffic; default: all classes together.
+        link: Link; default: all loaded links.
+        direction: Direction of the link; default: all loaded directions.
         look: Width and theme.
     """
     return view(compared(runs, look), look, "ccdf", Selection(of, traffic, link, direction)).chart(

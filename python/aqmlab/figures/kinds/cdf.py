@@ -21,7 +21,7 @@ def cdf(
     limit_s: float | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Distribution of times: responses, durations, queueing.
+    """Distribution of response times, durations or delays.
 
     The share that took at most a time, of responses, connections or packets in a queue: exact where
     rows were recorded, else to the width of the bins that every run keeps. Bands are 95 % intervals
@@ -31,12 +31,12 @@ def cdf(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        of: Times of: response, flow (durations of connections), or delay (queueing delays of
-            packets).
-        traffic: Class of traffic; default: all together.
-        link: Link; default: the loaded links.
-        direction: Direction of the link; default: the loaded directions.
-        limit_s: End of the time axis in seconds; default: from the data.
+        of: Response times (response), durations of connections (flow), or queueing delays of
+            packets (delay).
+        traffic: Class of traffic; default: all classes together.
+        link: Link; default: all loaded links.
+        direction: Direction of the link; default: all loaded directions.
+        limit_s: End of the time axis in seconds; default: chosen from the data.
         look: Width and theme.
     """
     return view(

@@ -35,7 +35,7 @@ def classes(
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric of responses or connections, such as p95 or goodput; default: the median
-            response time, or goodput where no class has responses.
+            response time, or goodput if no class has responses.
         look: Width and theme.
     """
     found = compared(runs, look)

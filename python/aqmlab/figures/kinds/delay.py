@@ -30,8 +30,8 @@ def delay(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        link: Link; default: the loaded links.
-        direction: Direction of the link; default: the loaded directions.
+        link: Link; default: all loaded links.
+        direction: Direction of the link; default: all loaded directions.
         look: Width and theme.
     """
     return queues.view(compared(runs, look), look, link, direction).chart(look)

@@ -50,7 +50,7 @@ def flows(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        flow: A connection by its number; default: those that last longest.
+        flow: Number of a connection; default: the connections that last longest.
         look: Width and theme.
     """
     found = compared(runs, look)

@@ -37,12 +37,12 @@ def heat_map(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
-            response time, or the mean queueing delay without responses.
-        x: Parameter on the horizontal axis; default: the one with the most numeric values.
-        y: Parameter on the vertical axis; default: of the others, the one with the most numeric
+        metric: Metric, such as p95, delay or loss, or a key of summary.json. Default: the median
+            response time, or the mean queueing delay if there are no responses.
+        x: Parameter on the horizontal axis; default: the parameter with the most numeric values.
+        y: Parameter on the vertical axis; default: the other parameter with the most numeric
             values.
-        link: Link, for metrics of links; default: the busiest link.
+        link: Link, if the metric describes a link; default: the busiest link.
         look: Width and theme.
     """
     found = configurations(runs, look.names)

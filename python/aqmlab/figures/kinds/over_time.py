@@ -46,10 +46,10 @@ def over_time(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        of: What: response (mean response time), or bytes (arrived at the queue of a link).
+        of: Mean response time (response), or bytes that reach the queue of a link (bytes).
         window_s: Length of the intervals in seconds.
-        link: Link, for bytes.
-        direction: Direction of the link, for bytes: forward or reverse.
+        link: Name of the link, with --of bytes.
+        direction: Direction of the link, with --of bytes.
         look: Width and theme.
     """
     if not window_s > 0:

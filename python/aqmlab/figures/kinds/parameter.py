@@ -79,15 +79,15 @@ def parameter(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        metric: Metric such as p95, delay, loss, or a key of summary.json. Default: the median
-            response time, or the mean queueing delay without responses. With --series class: a
-            metric of each class; default: goodput.
-        x: Parameter, or "subscribers", the number of subscribers of an access network; default: the
-            parameter with the most numeric values.
-        series: Another parameter: a curve for each of its values. "class" draws a curve for each
-            class of traffic. Default: all other parameters, if they make eight curves at most.
+        metric: Metric, such as p95, delay or loss, or a key of summary.json. Default: the median
+            response time, or the mean queueing delay if there are no responses. With --series
+            class, the metric describes a class; default: goodput.
+        x: Parameter on the horizontal axis, or "subscribers" for the number of subscribers of an
+            access network; default: the parameter with the most numeric values.
+        series: Draw a curve for each value of this parameter. "class" draws a curve for each class
+            of traffic. Default: all other parameters, if they make at most eight curves.
         facet: Draw a plot for each value of this parameter. All plots have the same axes.
-        link: Link, for metrics of links; default: the busiest link.
+        link: Link, if the metric describes a link; default: the busiest link.
         look: Width and theme.
     """
     found = configurations(runs, look.names)

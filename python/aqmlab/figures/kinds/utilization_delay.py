@@ -32,9 +32,9 @@ def utilization_delay(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        delay: Metric that should be small; default: the mean queueing delay at the busiest
-            direction.
-        utilization: Metric that should be large; default: utilization in that direction.
+        delay: Metric that should be small; default: the mean queueing delay in the busiest
+            direction of the link.
+        utilization: Metric that should be large; default: the utilization in this direction.
         link: Link; default: the busiest link.
         look: Width and theme.
     """

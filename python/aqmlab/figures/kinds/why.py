@@ -78,9 +78,11 @@ def why(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        traffic: Class of traffic; default: all classes together, or the class in the headlines.
-        band: One band; default: all bands, or slowest_10 with --x.
-        x: Parameter on the horizontal axis; default: a bar for each queue.
+        traffic: Class of traffic. Default: all classes together, or one class (web pages first) if
+            their applications differ.
+        band: Show only this band of responses, such as the slowest 10 % (slowest_10). Default: all
+            bands; with --x, slowest_10.
+        x: Draw the bars along this parameter. Default: one bar for each queue.
         look: Width and theme.
     """
     found = configurations(runs, look.names)

@@ -17,8 +17,9 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average queue length no packet is dropped early or marked. Not
-    /// given: the number of packets that the link sends in half of `target_delay`, at least 5.
+    /// Minimum threshold of the average queue length. Below it, there are no early drops and no
+    /// marks. Not given: the number of packets that the link sends in half of `target_delay`, at
+    /// least 5.
     #[param(changeable)]
     pub min_th: Option<QueueSize>,
     /// Maximum threshold. The probability is `max_p` at this average and 1 at twice it. Not given:
@@ -55,7 +56,8 @@ pub struct Params {
     /// 0.83, because a smaller factor can cross the band in one step.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
-    /// How RED spaces its drops and marks.
+    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
+    /// count is the number of packets since the last drop or mark.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length. The paper's byte mode is `bytes` together with `scale_by_size`.

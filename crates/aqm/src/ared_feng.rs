@@ -13,8 +13,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of adaptive RED after Feng et al.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
-    /// When the average falls below it, `max_p` is divided by `alpha`.
+    /// Minimum threshold of the average queue length. Below it, there are no early drops and no
+    /// marks. When the average falls below it, `max_p` is divided by `alpha`.
     pub min_th: QueueSize,
     /// Maximum threshold. From this average on, every arrival is dropped. When the average rises
     /// above it, `max_p` is multiplied by `beta`.
@@ -22,7 +22,8 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
+    /// Weight of the newest sample in the average. With a larger weight, the average follows the
+    /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Drop or mark probability at `max_th` when the run starts.
@@ -34,17 +35,18 @@ pub struct Params {
     /// Factor on `max_p` when the average rises above `max_th`.
     #[param(default = 2.0, above = 1.0)]
     pub beta: f64,
-    /// How RED spaces its drops and marks.
+    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
+    /// count is the number of packets since the last drop or mark.
     #[param(default)]
     pub gap: Gap,
-    /// Unit of the queue length.
+    /// Unit in which RED measures the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets the decay of the average on an idle
-    /// link.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

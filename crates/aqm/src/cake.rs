@@ -31,80 +31,85 @@ pub use tins::Tins;
 /// Parameters of CAKE.
 #[parameters]
 pub struct Params {
-    /// Rate to which CAKE shapes the traffic. `link_layer` sets which bytes count. Not given: no
-    /// shaping.
+    /// Rate of the shaper. `link_layer` defines the bytes that the shaper counts. Not given: CAKE
+    /// does not shape.
     #[param(least = "64 kbit/s")]
     pub bandwidth: Option<Rate>,
-    /// Typical long round-trip time. COBALT uses it as its interval.
+    /// Longest common round-trip time. It is the interval of COBALT: with a larger value, COBALT
+    /// signals later.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub rtt: Time,
-    /// Acceptable standing queueing delay of a flow. Not given: `rtt` / 20.
+    /// Acceptable standing queueing delay of a flow. With a larger value, queues are longer and
+    /// signals are fewer. Not given: `rtt` / 20.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// Traffic classes (tins) by DSCP.
+    /// Traffic classes (tins). The DSCP of a packet selects its tin.
     #[param(default)]
     pub tins: Tins,
-    /// What shares the link fairly: flows, hosts, both, or nothing.
+    /// Units that get fair shares of a tin: flows, hosts, or both.
     #[param(default)]
     pub isolation: Isolation,
-    /// Framing of the link after the shaper. It sets `overhead`, `mpu` and `cells`. These three
-    /// keys replace single values.
+    /// Framing of the link after the shaper. Each value sets `overhead`, `mpu` and `cells`. If you
+    /// also set one of these three keys, your setting applies.
     #[param(default)]
     pub link_layer: LinkLayer,
-    /// The shaper adds these bytes to the IP size of each packet when it computes what the packet
-    /// costs. May be negative.
+    /// Framing of each packet in bytes. The shaper adds `overhead` to the IP size; a negative value
+    /// reduces the size. Not given: the value that `link_layer` sets.
     #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
-    /// Minimum size that the shaper counts for a packet, overhead included.
+    /// Minimum packet size in bytes, including `overhead`. The shaper counts smaller packets with
+    /// this size. Not given: the value that `link_layer` sets.
     #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
-    /// How the link splits packets into cells.
+    /// How the link splits packets into cells. Not given: the value that `link_layer` sets.
     pub cells: Option<Cells>,
-    /// Whether CAKE drops ACKs that later ACKs of the same flow make redundant.
+    /// Whether CAKE drops waiting ACKs that a later packet of the same flow makes redundant.
     #[param(default)]
     pub ack_filter: AckFilter,
-    /// Buffer size in IP bytes. When it is full, the longest queue drops its oldest packet. Not
-    /// given: 4 x `bandwidth` x `rtt`, at least 4 MiB, at most 10240 x `mtu`. Without `bandwidth`:
-    /// the maximum.
+    /// Buffer size in IP bytes. If the buffer is full, CAKE drops the oldest packet of the queue
+    /// with the most bytes. Not given: 4 x `bandwidth` x `rtt`, but at least 4 MiB and at most
+    /// 10240 x `mtu`. Without `bandwidth`, the value is 10240 x `mtu`.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
-    /// If true, the shaper also charges dropped packets. Use it when the real bottleneck lies
-    /// upstream.
+    /// If true, the shaper also counts packets that CAKE drops. Set `true` if packets cross the
+    /// real bottleneck before CAKE.
     #[param(default, changeable)]
     pub ingress: bool,
-    /// Number of queues in each tin, a multiple of 8.
+    /// Number of queues in each tin. It must be a multiple of 8.
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
-    /// Largest packet, used for quanta and delay limits.
+    /// Largest packet. It is the maximum of a flow's quantum. If a tin needs more than `target` to
+    /// send 1.5 such packets, this time replaces `target`.
     #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// How COBALT divides its interval by the square root of the count.
+    /// How COBALT computes interval / sqrt(count), the time between two signals. The count is the
+    /// number of recent signals.
     #[param(default)]
     pub root: Root,
 }
 
-/// What shares the link fairly.
+/// Units that get fair shares of a tin: flows, hosts, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// Nothing: one queue.
+    /// No isolation: each tin has one queue.
     Flowblind,
-    /// Source hosts.
+    /// One queue for each source host.
     Srchost,
-    /// Destination hosts.
+    /// One queue for each destination host.
     Dsthost,
-    /// Pairs of source and destination host.
+    /// One queue for each pair of source and destination host.
     Hosts,
-    /// Flows.
+    /// One queue for each flow.
     Flows,
-    /// Source hosts first, then the flows of each.
+    /// Fair shares for source hosts, and for the flows of each source host.
     DualSrchost,
-    /// Destination hosts first, then the flows of each.
+    /// Fair shares for destination hosts, and for the flows of each destination host.
     DualDsthost,
-    /// Source and destination hosts first, then the flows of each.
+    /// Fair shares for source hosts and for destination hosts, and for the flows of each host.
     #[default]
     Triple,
 }
@@ -177,18 +182,21 @@ impl Parameters for Params {
         title: "CAKE",
         paper: "T. Hoeiland-Joergensen, D. Taht, J. Morton, Piece of CAKE: A Comprehensive Queue \
                 Management Solution for Home Gateways, IEEE LANMAN 2018",
-        purpose: "A home gateway in one discipline: a shaper, fair shares for hosts, flows and \
-                  traffic classes, and a short delay of each flow with COBALT.",
+        purpose: "Manages the queue of a home gateway. CAKE combines a shaper, fair shares for \
+                  hosts, flows and traffic classes, and COBALT for the delay of each flow.",
         departures: &[
-            "CAKE follows Linux's sch_cake, without NAT lookup, firewall marks, DSCP washing and \
-             estimated incoming rate. It never splits packets.",
-            "The ACK filter keeps ACKs with Accurate ECN counters or SACK blocks by rules of its \
-             own (records/discipline-rules.md).",
-            "In Linux the first signal of a new queue can come one interval earlier than here. \
-             `root = \"linux\"` does the same (see `cobalt`).",
-            "With `ecn = false`, CAKE drops the packets that it otherwise marks. Linux always marks them.",
+            "CAKE follows Linux's sch_cake. These features are left out: NAT lookup, firewall \
+             marks, DSCP washing, the estimate of the incoming rate and the split of large \
+             packets.",
+            "For ACKs with Accurate ECN counters or SACK blocks, the rules of the ACK filter \
+             differ from Linux (records/discipline-rules.md). With `ingress`, Linux's shaper also \
+             counts ACKs that the filter drops; aqmlab's shaper does not.",
+            "In Linux, the first signal of a new queue can come one interval earlier than in \
+             aqmlab. `root = \"linux\"` follows Linux (see `cobalt`).",
+            "With `ecn = false`, CAKE drops ECN-capable packets instead of marking them. Linux \
+             always marks them.",
         ],
-        memory: "the packets that wait, and about 150 bytes per queue and tin",
+        memory: "the waiting packets, and about 150 bytes for each queue of each tin",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -33,17 +33,19 @@ pub struct Params {
     /// passed adds one comparison. 0 adds none.
     #[param(default, most = 1000)]
     pub regions: u32,
-    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
+    /// Weight of the newest sample in the average. With a larger weight, the average follows the
+    /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
-    /// How RED spaces its drops and marks.
+    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
+    /// count is the number of packets since the last drop or mark.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size. It converts bytes to packets and sets the decay of the average on an idle
-    /// link.
+    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
+    /// more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped early.

@@ -53,11 +53,12 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Root {
-    /// As in RFC 8289.
+    /// Exact arithmetic, as in RFC 8289.
     #[default]
     Exact,
-    /// As in Linux: CoDel computes the root by one 16-bit Newton step per signal. COBALT uses a
-    /// stored reciprocal, which is 0 until the count first changes.
+    /// As in Linux. CoDel approximates 1 / sqrt(count) by one 16-bit Newton step per signal. In
+    /// COBALT this value is 0 until the count first changes, so the first signal can come one
+    /// interval earlier.
     Linux,
 }
 

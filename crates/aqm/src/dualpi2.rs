@@ -29,82 +29,89 @@ pub struct Params {
     /// Target delay of the classic queue. Not given: 15 ms.
     #[param(changeable)]
     pub target: Option<Time>,
-    /// Time between two updates of the base probability. Not given: 16 ms.
+    /// Time between two updates of the base probability p'. Not given: 16 ms.
     #[param(changeable)]
     pub t_update: Option<Time>,
-    /// Integral gain: each update adds `alpha` (delay - `target`) to the base probability, with the
-    /// delays in seconds. Not given: 41/256.
+    /// Integral gain in 1/s. Each update adds `alpha` x (q - `target`) to the base probability. q
+    /// is the longer delay of the two queues, in seconds. Not given: 41/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the base
-    /// probability, with the delays in seconds. Not given: 819/256.
+    /// Proportional gain in 1/s. Each update also adds `beta` x (q - q at the previous update). Not
+    /// given: 819/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
-    /// Longest round-trip time for which the control must be stable. The RFC's rule computes
-    /// `target`, `t_update`, `alpha` and `beta` from `max_rtt`. Set `max_rtt` or these four keys,
-    /// not both. If you set `typical_rtt` only: 6 x `typical_rtt`.
+    /// Longest round-trip time for which the controller must be stable. If you set `max_rtt` or
+    /// `typical_rtt`, a rule of RFC 9332 computes `target`, `t_update`, `alpha` and `beta` from
+    /// these two values. You cannot set these four keys as well. If you set only `typical_rtt`,
+    /// `max_rtt` is 6 x `typical_rtt`.
     #[param(above = Time::ZERO, changeable)]
     pub max_rtt: Option<Time>,
-    /// Typical round-trip time, for the same rule. If you set `max_rtt` only: `max_rtt` / 6.
+    /// Typical round-trip time. The rule of `max_rtt` uses it as `target`. If you set only
+    /// `max_rtt`, `typical_rtt` is `max_rtt` / 6.
     #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
-    /// Coupling factor k. L4S packets are marked with k times the base probability. Classic packets
-    /// are dropped or marked with the square of the base probability.
+    /// Coupling factor k. DualPI2 marks L4S packets with k times the base probability p'. It drops
+    /// or marks classic packets with probability p'^2. With a larger k, L4S flows get less of the
+    /// link.
     #[param(default = 2, least = 1, most = 255, changeable)]
     pub coupling: u32,
     /// Which packets go to the L4S queue.
     #[param(default)]
     pub l4s: L4sPackets,
-    /// Rules that turn probabilities into marks and drops: Linux's or the RFC's.
+    /// How DualPI2 turns probabilities into marks and drops: as in Linux or as in RFC 9332.
     #[param(default)]
     pub rules: Rules,
-    /// How the L4S queue marks by its own delay.
+    /// How the L4S queue marks packets for its own delay (the native AQM of RFC 9332).
     #[param(default)]
     pub native: Native,
-    /// The step marks L4S packets that waited longer than this.
+    /// Threshold of `native = "step"`. L4S packets that waited longer are marked.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// Step in packets, instead of `step`: an L4S packet is marked if more than this number of
-    /// packets remain in the L4S queue.
+    /// Threshold in packets. An L4S packet that leaves is marked if more packets than this remain
+    /// in the L4S queue. Not given: `step` is the threshold.
     pub step_packets: Option<u32>,
-    /// The L4S queue marks a packet by its own delay only if at least this number of packets waited
-    /// in the queue when the packet arrived.
+    /// If an arriving packet finds fewer packets than this in the L4S queue, the L4S queue does not
+    /// mark this packet for its delay.
     #[param(default)]
     pub min_qlen_step: u32,
-    /// Delay of an L4S packet at which the ramp starts.
+    /// Delay of an L4S packet at which the marking probability of the ramp starts to rise.
     #[param(default = "800 us", changeable)]
     pub ramp_min: Time,
-    /// Width of the ramp. At `ramp_min` + `ramp_range` every L4S packet is marked.
+    /// Width of the ramp. With a delay of `ramp_min` + `ramp_range` or more, every L4S packet is
+    /// marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp does not mark while at most this many packets remain in the L4S queue.
+    /// The ramp marks an L4S packet only if more packets than this remain in the L4S queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// How the two queues share the link.
     #[param(default)]
     pub service: Service,
-    /// Share of the bytes, in percent, that the classic queue gets when both queues are busy
-    /// (`wrr`).
+    /// Share of the bytes, in percent, that the classic queue sends while packets wait in both
+    /// queues. Only for `service = "wrr"`.
     #[param(default = 10, most = 100, changeable)]
     pub classic_protection: u32,
-    /// Advantage of the L4S queue with `service = "time-shifted"`. This time is subtracted from the
-    /// wait of a classic packet before the two waits are compared. Not given: 2 x `target`.
+    /// Advantage of the L4S queue with `service = "time-shifted"`. Before DualPI2 compares the
+    /// delays of the two queues, it subtracts this time from the delay of the classic queue. Not
+    /// given: 2 x `target`.
     pub time_shift: Option<Time>,
-    /// What happens to L4S packets when the coupled probability exceeds 1: marks alone are then not
-    /// enough.
+    /// What happens to L4S packets in overload, when the coupled probability k p' exceeds 1.
     #[param(default)]
     pub overload: Overload,
-    /// If true, coupled decisions are made at arrivals. If false, at departures. Marks by the L4S
-    /// queue's delay always come at departures.
+    /// If true, DualPI2 decides by the base probability when a packet arrives. If false, it decides
+    /// when the packet leaves. Marks for the delay of the L4S queue are always set when the packet
+    /// leaves. `true` needs `rules = "linux"`.
     #[param(default, changeable)]
     pub drop_early: bool,
     /// Buffer size for both queues together. A packet that does not fit is dropped.
     #[param(default = "10000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Second limit, in IP bytes. Not given: 2 x `mtu` for each packet of a `limit` in packets.
+    /// Second limit for both queues together, in IP bytes. Not given: 2 x `mtu` x `limit`. If
+    /// `limit` is in bytes, there is no second limit.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
-    /// Largest packet. While fewer than two such packets wait, Linux makes no coupled decision.
+    /// Largest packet. With `rules = "linux"`, the base probability has no effect while less than 2
+    /// x `mtu` bytes wait.
     #[param(default = "1514 bytes", check = check::packet_size)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -116,7 +123,7 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum L4sPackets {
-    /// ECT(1) and CE, as RFC 9331 asks.
+    /// Packets with ECT(1) or CE, as RFC 9331 requires.
     #[default]
     Ect1,
     /// Every ECN-capable packet.
@@ -127,13 +134,14 @@ pub enum L4sPackets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
-    /// As in Linux: by random draws. The coupled probability and the delay of the L4S queue mark
-    /// independently. The coupled probability has no effect while less than two packets of `mtu`
-    /// bytes wait.
+    /// As in Linux. Each decision is a random draw. DualPI2 decides separately about marks by the
+    /// coupled probability k p' and marks for the delay of the L4S queue. While less than 2 x `mtu`
+    /// bytes wait, the base probability causes no drops and no marks.
     #[default]
     Linux,
-    /// As in the RFC: marks and drops are evenly spaced, because probabilities add up. The larger
-    /// of the two probabilities marks.
+    /// As in RFC 9332. Each queue adds up the probabilities of its packets and drops or marks a
+    /// packet when the sum exceeds 1. So drops and marks are evenly spaced. For an L4S packet, it
+    /// adds the larger of k p' and the probability that follows from the delay.
     Rfc,
 }
 
@@ -141,12 +149,12 @@ pub enum Rules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// Weighted round robin: the L4S queue sends first until the classic queue has had less than
-    /// its share. Then the classic queue sends.
+    /// Weighted round robin. The L4S queue sends first, except when the classic queue has sent less
+    /// than its share.
     #[default]
     Wrr,
-    /// The packet that waited longer goes first, with `time_shift` subtracted from the delay of
-    /// classic packets.
+    /// The packet with the longer delay leaves first. DualPI2 subtracts `time_shift` from the delay
+    /// of a classic packet.
     TimeShifted,
 }
 
@@ -154,10 +162,11 @@ pub enum Service {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overload {
-    /// DualPI2 drops L4S packets with the same probability as classic packets.
+    /// DualPI2 drops L4S packets with the probability of classic packets, p'^2. It marks the other
+    /// L4S packets.
     #[default]
     Drop,
-    /// They are only marked. The base probability stops at 1/k, so the buffer can overflow.
+    /// DualPI2 only marks L4S packets. p' does not rise above 1/k, so the buffer can overflow.
     Overflow,
 }
 
@@ -193,15 +202,15 @@ impl Parameters for Params {
         paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
                 (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
                 appendix A",
-        purpose: "Keeps L4S traffic in a queue of less than a millisecond next to a classic queue \
-                  of 15 ms, at about equal rates per flow.",
+        purpose: "Keeps the delay of L4S traffic below about 1 ms and the delay of classic traffic \
+                  near 15 ms. L4S flows and classic flows get about equal rates.",
         departures: &[
-            "Defaults, step, weighted round robin and `memory` follow Linux; `rules` and `native` \
-             select the RFC's decisions.",
-            "`ecn = false` drops packets instead of marking them, a mode that the RFC does not \
-             have.",
+            "The defaults, the step, the weighted round robin and `memory` follow Linux. `rules = \
+             \"rfc\"` and `native = \"ramp\"` select the decisions of RFC 9332.",
+            "With `ecn = false`, DualPI2 drops ECN-capable packets instead of marking them. RFC \
+             9332 has no such mode.",
         ],
-        memory: "the packets that wait",
+        memory: "the waiting packets",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -20,54 +20,59 @@ use aqmlab_declare::{About, Parameters, parameters};
 pub use plans::{Assured, Named, Node, Plan, Quantum};
 pub use scheduler::Htb;
 
-/// Parameters of a tree of rates.
+/// Parameters of HTB.
 #[parameters]
 pub struct Params {
-    /// Discipline of each subscriber's queue: a preset, a kind, or a table. A plan can set its own.
+    /// Discipline of the queue of each subscriber: a preset, a kind, or a table of parameters. A
+    /// plan can set another discipline.
     pub leaf: Leaf,
-    /// Bytes per turn of a leaf that borrows: a number of bytes, "linux" or "plan". "linux": a
-    /// tenth of the bytes that its assured rate carries in a second, from 1000 to 200000. "plan":
-    /// in proportion to its ceiling, at least 1522.
+    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". "linux": assured rate x
+    /// 0.1 s, at least 1000 and at most 200000 bytes. "plan": in proportion to the ceiling, at
+    /// least 1522 bytes. If the ceiling is the rate of the link, the quantum is at most 60000
+    /// bytes.
     #[param(default)]
     pub quantum: Quantum,
-    /// Each node has one credit for its rate and one for its ceiling. Each credit holds at most
-    /// these bytes.
+    /// Size of a token bucket. Each node and each leaf has two buckets: one for its rate and one
+    /// for its ceiling. With a larger size, a node can send more bytes at once.
     #[param(default = "1600 bytes", least = Bytes(1), changeable)]
     pub burst: Bytes,
-    /// HTB adds these bytes to the IP size of each packet when it computes what the packet
-    /// costs.
+    /// Framing of each packet in bytes. HTB adds `overhead` to the IP size of the packet.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
-    /// What happens to packets of hosts without a plan. "pass": they go first and are not charged.
-    /// "drop": they are dropped. The name of a plan: they share one more leaf of this plan.
+    /// What HTB does with packets of hosts without a plan. "pass": they leave before all other
+    /// packets and use no tokens. "drop": HTB drops them. The name of a plan: these hosts share one
+    /// additional leaf of this plan.
     #[param(default = "pass".to_owned())]
     pub unknown: String,
-    /// If true, assured rates that together exceed the rate of their parent are an error.
+    /// If true, aqmlab refuses a tree in which the assured rates of children add up to more than
+    /// the assured rate of their parent.
     #[param(default)]
     pub strict: bool,
-    /// Nodes between the link and the subscribers, by name.
+    /// Nodes between the link and the subscribers: one table per name.
     #[param(default)]
     pub nodes: Named<Node>,
-    /// Subscribers, by plan. aqmlab assigns the client hosts to the subscribers in order.
+    /// Plans of the subscribers: one table per name. At least one plan is needed. aqmlab assigns
+    /// client hosts to subscribers in the order of the plans.
     #[param(default)]
     pub plans: Named<Plan>,
 }
 
 impl Parameters for Params {
     const ABOUT: About = About {
-        title: "A tree of rates",
-        paper: "M. Devera, HTB Linux queuing discipline manual: user guide, 2002; the order and the \
-                times are those of Linux's sch_htb",
-        purpose: "Shapes the subscribers of an access network. Each has a queue, an assured rate \
-                  and a ceiling, and borrows spare capacity.",
+        title: "Hierarchical Token Bucket",
+        paper: "M. Devera, HTB Linux queuing discipline manual: user guide, 2002; the order and \
+                the departure times of packets follow Linux's sch_htb",
+        purpose: "Shapes the traffic of subscribers in an access network. Each subscriber has a \
+                  queue, an assured rate and a maximum rate (ceiling), and can borrow spare \
+                  capacity.",
         departures: &[
-            "Hysteresis, offload and timer latency are not modelled. Packets are never split.",
-            "A node must come before its children in the file.",
-            "The queue of a subscriber is created at its first packet and removed after 10 s \
+            "aqmlab does not model hysteresis, offload and timer latency. It never splits packets.",
+            "HTB creates the queue of a subscriber at the first packet and removes it after 10 s \
              without packets.",
-            "At most 1000 packets of hosts without a plan can wait.",
+            "With `unknown = \"pass\"`, at most 1000 packets of hosts without a plan can wait.",
         ],
-        memory: "about 250 bytes per node and subscriber, and the queues active in the last 10 s",
+        memory: "about 250 bytes for each node and each subscriber, and the queues that had \
+                 packets in the last 10 s",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

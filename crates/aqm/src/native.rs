@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Native {
-    /// Every packet above a threshold is marked.
+    /// The queue marks every packet above the threshold `step`.
     #[default]
     Step,
-    /// The marking probability rises with the delay.
+    /// The marking probability rises linearly with the delay: from 0 at `ramp_min` to 1 at
+    /// `ramp_min` + `ramp_range`.
     Ramp,
 }
 

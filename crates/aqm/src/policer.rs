@@ -15,20 +15,20 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of a policer.
 #[parameters]
 pub struct Params {
-    /// Token rate: how fast the bucket fills.
+    /// Rate at which tokens fill the bucket.
     #[param(least = "8 kbit/s", changeable)]
     pub rate: Rate,
-    /// Size of the bucket: the most bytes that pass at once.
+    /// Size of the bucket: the largest number of bytes that can pass at once. At least 1500 bytes.
     #[param(changeable)]
     pub burst: Bytes,
     /// What happens to a packet when the bucket has too few tokens.
     #[param(default)]
     pub excess: Excess,
-    /// Share of the bucket that is full at time 0.
+    /// Tokens in the bucket at the start of the run, as a share of `burst`.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// The policer adds these bytes to the IP size of each packet when it computes what the packet
-    /// costs. Not given: the link's framing.
+    /// Framing of each packet in bytes. The policer adds `overhead` to the IP size of the packet.
+    /// Not given: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Size of the FIFO after the policer. A packet that does not fit is dropped.
@@ -76,17 +76,19 @@ impl Parameters for Params {
     const ABOUT: About = About {
         title: "A policer",
         paper: "T. Flach et al., An Internet-Wide Analysis of Traffic Policing, ACM SIGCOMM 2016, \
-                section 2; the rule of Linux's act_police",
-        purpose: "Limits senders to a rate without a queue: a packet is dropped when the token \
-                  bucket is too empty.",
+                section 2; the rules follow Linux's act_police",
+        purpose: "Limits traffic to a rate without a queue. The policer drops a packet if the \
+                  token bucket has too few tokens for this packet.",
         departures: &[
-            "The bucket sits before a FIFO of the link. Packets that pass wait there if the link \
-             is slower.",
-            "`peak`, `mtu` and all actions of act_police except drop and mark are left out.",
-            "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
-            "A marked packet takes no tokens.",
+            "A FIFO of the link follows the bucket. Packets that pass the bucket wait in the FIFO \
+             if the link is slower.",
+            "`peakrate`, `mtu` and the actions of act_police other than drop and mark are left \
+             out.",
+            "As in Linux, `burst` is stored as a time at `rate` and rounded up to a multiple of 64 \
+             ns.",
+            "A marked packet uses no tokens.",
         ],
-        memory: "one bucket",
+        memory: "one token bucket",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -15,37 +15,40 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of RED.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
+    /// Minimum threshold of the average queue length. Below it, there are no early drops and no
+    /// marks.
     #[param(changeable)]
     pub min_th: QueueSize,
-    /// Maximum threshold. At this average queue length or above, every arrival is dropped. With
-    /// `gentle`, the second slope begins here.
+    /// Maximum threshold of the average queue length. At or above it, every arriving packet is
+    /// dropped. With `gentle = true`, this limit is twice `max_th`.
     #[param(changeable)]
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
+    /// Weight of the newest sample in the average. With a larger weight, the average follows the
+    /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
-    /// If false, it jumps to 1 at `max_th`.
+    /// If false, the probability jumps from `max_p` to 1 at `max_th`.
     #[param(default, changeable)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks.
+    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
+    /// count is the number of packets since the last drop or mark.
     #[param(default)]
     pub gap: Gap,
-    /// Unit of the queue length.
+    /// Unit in which RED measures the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets the decay of the average on an idle
-    /// link.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -58,14 +61,17 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
-    /// Floyd and Jacobson 1993: p_b / (1 - count p_b); gaps uniform on 1..1/p_b.
+    /// As in Floyd and Jacobson 1993: the probability is p_b / (1 - count p_b). The gap between two
+    /// drops or marks is uniform between 1 and 1/p_b packets.
     #[default]
     Uniform,
-    /// ns-2 since 2001: no drop or mark while count p_b < 1; gaps uniform on 1/p_b..2/p_b.
+    /// As in ns-2 since 2001: there is no drop or mark while count p_b < 1. The gap is uniform
+    /// between 1/p_b and 2/p_b packets.
     Wait,
-    /// ALTQ on FreeBSD: p_b / (2 - count p_b) throughout.
+    /// As in ALTQ on FreeBSD: the probability is p_b / (2 - count p_b). The gap is uniform between
+    /// 1 and 2/p_b packets.
     Altq,
-    /// No spacing: every packet with p_b, independent of the past.
+    /// No spacing: the probability of each packet is p_b, independent of earlier packets.
     None,
 }
 
@@ -89,12 +95,13 @@ impl Parameters for Params {
         purpose: "Keeps the average queue short, admits bursts, and spreads drops and marks evenly \
                   over arrivals.",
         departures: &[
-            "With fewer than two packets waiting RED admits, as in ns-2 and ALTQ.",
-            "From an average of `max_th` on (gentle: in the second slope too) every signal is a \
-             drop, as in RFC 3168, section 7, and ns-3; the paper marks. Linux does otherwise: it \
-             marks unless `harddrop` is given.",
+            "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
+             ALTQ.",
+            "At an average of `max_th` or more, RED drops ECN-capable packets instead of marking \
+             them, also with `gentle`. RFC 3168, section 7, and ns-3 do the same. The paper marks \
+             these packets. Linux also marks them, unless `harddrop` is set.",
         ],
-        memory: "a few numbers",
+        memory: "a few variables",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

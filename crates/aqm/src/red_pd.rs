@@ -22,35 +22,38 @@ mod response;
 /// Parameters of RED-PD: those of RED, and those of the filter in front of it.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold. Below this average queue length no packet is dropped early or marked.
+    /// Minimum threshold of the average queue length. Below it, there are no early drops and no
+    /// marks.
     pub min_th: QueueSize,
-    /// Maximum threshold. At this average queue length or above, every arrival is dropped. With
-    /// `gentle`, the second slope begins here.
+    /// Maximum threshold of the average queue length. At or above it, every arriving packet is
+    /// dropped. With `gentle = true`, this limit is twice `max_th`.
     pub max_th: QueueSize,
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average. A larger weight follows the queue faster.
+    /// Weight of the newest sample in the average. With a larger weight, the average follows the
+    /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
-    /// If false, it jumps to 1 at `max_th`.
+    /// If false, the probability jumps from `max_p` to 1 at `max_th`.
     #[param(default)]
     pub gentle: bool,
     /// How RED spaces its drops and marks, and how the filter spaces drops and marks of each flow.
+    /// p_b is the probability, count the number of packets since the last drop or mark.
     #[param(default)]
     pub gap: Gap,
-    /// Unit of the queue length.
+    /// Unit in which RED measures the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, RED's probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets the decay of the average on an idle
-    /// link.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Target round-trip time, R in the paper. A flow is high-bandwidth if it is faster than TCP:

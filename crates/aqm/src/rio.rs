@@ -51,7 +51,8 @@ pub struct Params {
     /// faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces its drops and marks within each class.
+    /// How RED spaces drops and marks in each class. p_b is the probability that follows from the
+    /// average. count is the number of packets since the last drop or mark.
     #[param(default)]
     pub gap: Gap,
     /// DSCPs of In packets, 0 to 63; all others are Out. The default is low drop precedence in RFC
@@ -59,8 +60,8 @@ pub struct Params {
     #[schemars(inner(range(max = 63)))]
     #[param(default = vec![10, 18, 26, 34])]
     pub in_codepoints: Vec<u8>,
-    /// Mean packet size. It converts bytes to packets and sets the decay of the average on an idle
-    /// link.
+    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
+    /// more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -44,7 +44,8 @@ pub struct Params {
     /// faster.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces its drops and marks within each class.
+    /// How RED spaces drops and marks in each class. p_b is the probability that follows from the
+    /// average. count is the number of packets since the last drop or mark.
     #[param(default)]
     pub gap: Gap,
     /// Target number of active Short flows per active Long flow (SLR). RIO-PS adapts `l_t` to reach
@@ -63,8 +64,8 @@ pub struct Params {
     /// Maximum number of flows that are remembered.
     #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
-    /// Mean packet size. It converts bytes to packets and sets the decay of the average on an idle
-    /// link.
+    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
+    /// more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

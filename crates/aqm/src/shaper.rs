@@ -29,8 +29,8 @@ pub struct Params {
     /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// The shaper adds these bytes to the IP size of each packet when it computes what the packet
-    /// costs. Not given: the link's framing.
+    /// Framing of each packet in bytes. The shaper adds `overhead` to the IP size of the packet.
+    /// Not given: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.
@@ -44,7 +44,8 @@ impl Parameters for Params {
         purpose: "Shapes the packets of any discipline to a rate: a packet leaves when the token \
                   bucket has enough for it.",
         departures: &[
-            "A burst is rounded up to whole ticks of 64 ns at the rate, as in Linux.",
+            "As in Linux, `burst` is stored as a time at `rate` and rounded up to a multiple of 64 \
+             ns.",
             "Packets are never split.",
             "The reasons of a leaf to drop or mark count as early or forced.",
             "A leaf that is a scheduler hands its packet over early, as in Linux, and it waits \

@@ -5,16 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Ack;
 
-/// Whether CAKE drops ACKs that later ACKs of the same flow make redundant.
+/// Whether CAKE drops waiting ACKs that a later packet of the same flow makes redundant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckFilter {
     /// CAKE keeps every ACK.
     #[default]
     Off,
-    /// CAKE drops the older of two redundant ACKs that wait.
+    /// If two redundant ACKs of a flow wait, CAKE drops the older one.
     On,
-    /// CAKE also drops a single redundant ACK when the next one arrives right after it.
+    /// CAKE also drops a single redundant ACK if it waits directly before the packet that makes it
+    /// redundant.
     Aggressive,
 }
 

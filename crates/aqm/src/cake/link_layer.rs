@@ -7,34 +7,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkLayer {
-    /// IP bytes only.
+    /// No framing: the shaper counts IP bytes.
     #[default]
     Raw,
-    /// 48 bytes and ATM cells, more than any real link needs.
+    /// 48 bytes of overhead, then ATM cells. This is more than any real link needs.
     Conservative,
-    /// 38 bytes, at least 84 in total: Ethernet with preamble and gap.
+    /// Ethernet with preamble and interframe gap: 38 bytes of overhead, at least 84 bytes per
+    /// packet.
     Ethernet,
-    /// 18 bytes, at least 64 in total: cable modems.
+    /// Cable modems (DOCSIS): 18 bytes of overhead, at least 64 bytes per packet.
     Docsis,
-    /// 8 bytes in ATM cells.
+    /// 8 bytes of overhead, then ATM cells.
     IpoaVcmux,
-    /// 16 bytes in ATM cells.
+    /// 16 bytes of overhead, then ATM cells.
     IpoaLlcsnap,
-    /// 24 bytes in ATM cells.
+    /// 24 bytes of overhead, then ATM cells.
     BridgedVcmux,
-    /// 32 bytes in ATM cells.
+    /// 32 bytes of overhead, then ATM cells.
     BridgedLlcsnap,
-    /// 10 bytes in ATM cells.
+    /// 10 bytes of overhead, then ATM cells.
     PppoaVcmux,
-    /// 14 bytes in ATM cells.
+    /// 14 bytes of overhead, then ATM cells.
     PppoaLlc,
-    /// 32 bytes in ATM cells.
+    /// 32 bytes of overhead, then ATM cells.
     PppoeVcmux,
-    /// 40 bytes in ATM cells.
+    /// 40 bytes of overhead, then ATM cells.
     PppoeLlcsnap,
-    /// 30 bytes in PTM: VDSL2 with PPPoE.
+    /// VDSL2 with PPPoE: 30 bytes of overhead, then PTM.
     PppoePtm,
-    /// 22 bytes in PTM.
+    /// 22 bytes of overhead, then PTM.
     BridgedPtm,
 }
 
@@ -42,12 +43,12 @@ pub enum LinkLayer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
-    /// It does not split packets.
+    /// The link does not split packets.
     #[default]
     None,
-    /// ATM: cells of 53 bytes that carry 48.
+    /// ATM: each cell has 53 bytes, and 48 of them are payload.
     Atm,
-    /// PTM: one extra byte for every 64.
+    /// PTM: the link adds one byte for each 64 bytes.
     Ptm,
 }
 

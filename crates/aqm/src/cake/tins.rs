@@ -4,20 +4,21 @@ use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Traffic classes (tins) by DSCP.
+/// Traffic classes (tins). The DSCP of a packet selects its tin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tins {
-    /// One class for all traffic.
+    /// One tin for all traffic.
     Besteffort,
-    /// Best effort, bulk (1/16 of the rate) and voice (1/4).
+    /// Three tins: best effort, bulk (1/16 of the rate) and voice (1/4 of the rate).
     #[default]
     Diffserv3,
-    /// Best effort, bulk (1/16), video (1/2) and voice (1/4).
+    /// Four tins: best effort, bulk (1/16 of the rate), video (1/2) and voice (1/4).
     Diffserv4,
-    /// Eight classes, each with 7/8 of the rate of the previous class.
+    /// Eight tins. The share of each tin is 7/8 of the share of the previous one.
     Diffserv8,
-    /// Eight classes by the three upper bits of the DSCP, with the rates of `diffserv8`.
+    /// Eight tins with the shares of `diffserv8`. The three highest bits of the DSCP select the
+    /// tin.
     Precedence,
 }
 

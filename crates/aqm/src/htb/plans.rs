@@ -76,14 +76,14 @@ pub struct Node {
     /// Parent node. Not given: the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Number of nodes, named NAME-1, NAME-2 and so on. They are spread over their parents in turn.
+    /// Number of nodes, named NAME-1, NAME-2 and so on. aqmlab assigns them to the parents in turn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u32,
     /// Assured rate, or "fit": the rate of the parent, shared among its children in proportion to
     /// their ceilings.
     #[serde(default)]
     pub rate: Assured,
-    /// Ceiling: the most that the node can carry.
+    /// Ceiling: maximum rate of the node.
     pub ceil: Rate,
     /// Burst of this node, instead of the burst of the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,14 +101,14 @@ pub struct Plan {
     /// Number of subscribers.
     #[serde(default = "one")]
     pub count: u32,
-    /// Hosts of each subscriber.
+    /// Number of client hosts of each subscriber.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub hosts: u32,
     /// Assured rate, or "fit": the rate of the parent, shared among its children in proportion to
     /// their ceilings.
     #[serde(default)]
     pub rate: Assured,
-    /// Ceiling: the rate that a subscriber pays for.
+    /// Ceiling: maximum rate of a subscriber.
     pub ceil: Rate,
     /// Priority for borrowed capacity, 0 to 7. Lower numbers borrow first.
     #[serde(default = "usual_priority", skip_serializing_if = "is_usual_priority")]

@@ -57,7 +57,7 @@ pub struct Profile {
     /// Receive buffer: the window that is advertised. Applications read at once, so it is always
     /// free.
     pub receive_buffer: Bytes,
-    /// Receive buffer of the peer, if the peer has another stack. Not given: `receive_buffer`.
+    /// Receive buffer of the peer, if the peer has another stack. Default: `receive_buffer`.
     #[serde(skip)]
     pub peer_receive_buffer: Option<Bytes>,
     /// If true, connections open with a handshake. ns's one-way TCP sends data at once.
@@ -105,7 +105,7 @@ pub struct Profile {
     pub multiplicative_decrease_base: DecreaseBase,
     /// Whether later time-outs of the same segment reduce ssthresh again.
     pub ssthresh_at_repeated_timeout: RepeatedTimeout,
-    /// ssthresh after the client's SYN timed out. Not given: unchanged.
+    /// ssthresh after the client's SYN timed out. Default: unchanged.
     #[serde(default)]
     pub syn_timeout_ssthresh: Option<Bytes>,
     /// Which packets are sent as ECN-capable.
@@ -204,14 +204,14 @@ pub struct Profile {
     /// What ends the first slow start besides congestion. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub slow_start_exit: SlowStartExit,
-    /// How the receiver echoes marks. Not given: as the congestion control needs, else until CWR.
+    /// How the receiver echoes marks. Default: as the congestion control needs, else until CWR.
     #[serde(default)]
     pub ecn_echo: EcnEcho,
     /// If true, ACKs also count marked bytes in the Accurate ECN option. Needs `ecn_echo =
     /// "accurate"`.
     #[serde(default = "yes")]
     pub accecn_option: bool,
-    /// Code point of ECN-capable data. Not given: the code point of the congestion control, else
+    /// Code point of ECN-capable data. Default: the code point of the congestion control, else
     /// ECT(0).
     #[serde(default)]
     pub ect: Ect,
@@ -223,7 +223,7 @@ pub struct Profile {
     pub window_counts: WindowCounts,
     /// How long the receiver may delay SACK reports (Linux: `tcp_comp_sack_delay_ns`; its timer
     /// adds up to 0.1 ms). The first three reports of a gap go at once; later ones wait for at most
-    /// 1/20 of the round trip. Not given: every report goes at once (RFC 5681), and the kernel of a
+    /// 1/20 of the round trip. Default: every report goes at once (RFC 5681), and the kernel of a
     /// live run keeps its own 1 ms.
     #[cfg(feature = "linux")]
     #[serde(default)]

@@ -47,8 +47,8 @@ pub struct Quic {
     /// bytes that it received. So above about 3,400 bytes, the handshake needs one more round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Number of additional connection IDs that each endpoint offers to its peer. Each connection
-    /// ID adds 28 bytes. quinn uses 4.
+    /// Number of additional connection IDs that each endpoint offers to its peer. Each ID needs
+    /// a frame of 28 bytes. quinn uses 4.
     #[param(default = 4, most = 7)]
     pub connection_ids: u32,
     /// Early data (0-RTT): application data that the client sends with its ClientHello, as on a

@@ -303,9 +303,9 @@ fn profiles(page: &mut String) {
     let mut keys = profile_keys();
     keys.retain(|key| key.name != "profile");
     for (key, own) in keys.iter().zip(&base.parameters) {
-        let (meaning, _) = meaning(&key.description);
+        let (meaning, stated) = meaning(&key.description);
         let value = match own.value {
-            Value::Null => default(key),
+            Value::Null => stated.unwrap_or_else(|| short(&own.value)),
             _ => code(&own.value),
         };
         *page += &format!(
@@ -330,10 +330,7 @@ fn short(value: &Value) -> String {
 
 /// A value as the scenario file writes it: a kind without the keys that have its defaults.
 fn code(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        value => format!("`{}`", toml(value)),
-    }
+    format!("`{}`", toml(value))
 }
 
 fn toml(value: &Value) -> String {
@@ -389,4 +386,45 @@ pub(crate) fn lower(text: &str) -> String {
 /// Text inside a cell of a Markdown table.
 pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(form: &str, default: Option<Value>, description: &str) -> String {
+        let parameter = Parameter {
+            name: "key".to_owned(),
+            description: description.to_owned(),
+            form: form.to_owned(),
+            required: false,
+            default,
+            words: Vec::new(),
+        };
+        row(&parameter, "").replace("| `key` | ", "")
+    }
+
+    #[test]
+    fn a_row_shows_type_range_and_default() {
+        let number = |form| cells(form, None, "A number.");
+        for (form, shown) in [
+            ("whole number from 0 up to 63", "integer, 0 to 63"),
+            ("whole number from 1", "integer ≥ 1"),
+            ("number above 0 below 1", "number > 0 and < 1"),
+            ("number up to 2", "number ≤ 2"),
+            ("number", "number"),
+            ("text or true or false", "string or boolean"),
+        ] {
+            assert_eq!(number(form), format!("{shown} | none | A number. |\n"));
+        }
+        let time = "text such as \"50 ms\"";
+        assert_eq!(
+            cells(time, Some(Value::from("5 ms")), "A time."),
+            "time | `\"5 ms\"` | A time. |\n"
+        );
+        assert_eq!(
+            cells(time, None, "A time. Default: never. It has an end."),
+            "time, e.g. `\"50 ms\"` | never | A time. It has an end. |\n"
+        );
+    }
 }

@@ -29,7 +29,8 @@ pub struct Link {
     #[param(default)]
     pub device_ring: Packets,
     /// Number of ring entries that must be free before the driver moves packets from the queue into
-    /// the ring. With a larger value, the driver moves more packets at once. At most `device_ring`.
+    /// the ring. With a larger value, the driver moves more packets at once. The maximum is
+    /// `device_ring`, but at least 1 packet.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
     /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM

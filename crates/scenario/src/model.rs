@@ -31,7 +31,7 @@ pub struct Scenario {
     /// Times and output tables of the measurement.
     #[param(default, table)]
     pub measure: Measure,
-    /// The network.
+    /// Links, paths and hosts of the network.
     pub topology: Topology,
     /// Traffic classes. A class is a group of users, flows or connections with the same traffic
     /// model.

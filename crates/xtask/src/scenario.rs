@@ -43,8 +43,8 @@ pub(crate) fn page() -> String {
     );
     page += "\nThe keys of this table apply to both directions of a link. \
              `[topology.bottleneck.forward]` (servers to clients) and \
-             `[topology.bottleneck.reverse]` replace single keys in one direction. A `discipline` \
-             replaces the whole discipline. [Topologies](topologies.md) shows examples.\n";
+             `[topology.bottleneck.reverse]` replace single keys in one direction. A `discipline` in \
+             these tables replaces the whole discipline. [Topologies](topologies.md) shows examples.\n";
     table::<Wifi>(&mut page, "`[topology.wifi]`");
     table::<Stations>(&mut page, "Each entry of `stations`");
     table::<Ampdu>(&mut page, "`ampdu`");
@@ -177,7 +177,12 @@ fn form(parameter: &Parameter) -> String {
     }
     let form = parameter.form.replace("true or false", "boolean");
     let parts: Vec<_> = form.split(" or ").map(part).collect();
-    let form = parts.join(" or ");
+    let form = match parts.as_slice() {
+        [first @ .., other, last] => [first, &[format!("{other} or {last}")][..]]
+            .concat()
+            .join(", "),
+        parts => parts.concat(),
+    };
     // A default shows how a quantity is written.
     let example = parameter.form.strip_prefix("text such as ");
     match example.filter(|_| parameter.default.is_none()) {
@@ -413,7 +418,10 @@ mod tests {
             ("number above 0 below 1", "number > 0 and < 1"),
             ("number up to 2", "number ≤ 2"),
             ("number", "number"),
-            ("text or true or false", "string or boolean"),
+            (
+                "text or number or true or false",
+                "string, number or boolean",
+            ),
         ] {
             assert_eq!(number(form), format!("{shown} | none | A number. |\n"));
         }

@@ -83,18 +83,18 @@ impl Parameters for Params {
         paper: "L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, CUBIC for Fast and Long-Distance Networks, \
                 RFC 9438, 2023; S. Ha, I. Rhee, Hybrid Slow Start, 2008 (HyStart)",
         purpose: "The congestion window is a cubic function of the time since the last congestion \
-                  event. The window grows slowly near W_max, its value at the last congestion \
-                  event, and faster at a larger distance from W_max.",
+                  event. W_max is the window at that event. The window grows slowly near W_max \
+                  and faster away from W_max.",
         departures: &[
             "The defaults follow Linux. The values `rtt = \"smoothed\"`, `counts_unused_time = \
              false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
             "HyStart follows Linux. After HyStart ends a slow start, it is disabled until the next \
              retransmission timeout.",
-            "A congestion event reduces FlightSize or cwnd, as the key \
-             `multiplicative_decrease_base` of the TCP stack selects. RFC 9438, section 4.6 \
-             reduces FlightSize.",
+            "The key `multiplicative_decrease_base` of the TCP stack selects the quantity that a \
+             congestion event reduces. RFC 9438 (section 4.6) reduces FlightSize.",
             "With `rack_rules = \"linux\"`, the window is a whole number of segments and the clock \
-             has ticks of 4 ms. Epochs, timeouts and undo then follow Linux.",
+             has ticks of 4 ms. The reactions to a timeout and to a spurious congestion event \
+             then also follow Linux.",
         ],
         memory: "the transmission time of each segment in flight",
     };

@@ -197,9 +197,10 @@ impl Described {
                 .iter()
                 .any(|choice| self.resolve(choice)["examples"].is_array());
             let forms: Vec<_> = choices.iter().map(|choice| self.form(choice)).collect();
-            return match has_quantity {
-                true => forms.join(" or "),
-                false => "name or table".to_owned(),
+            let has_table = forms.iter().any(|form| form == "table");
+            return match has_table && !has_quantity {
+                true => "name or table".to_owned(),
+                false => forms.join(" or "),
             };
         }
         if let Some(first) = list(&schema["oneOf"]).first() {

@@ -32,6 +32,12 @@ pub(crate) struct Inner {
     /// A default of its own.
     #[param(default = "5 ms", above = Time::ZERO)]
     pub target: Time,
+    /// Written where it differs from the default of its type.
+    #[param(default, unwritten)]
+    pub gentle: bool,
+    /// Written where it differs from a default of its own.
+    #[param(default = 3, unwritten)]
+    pub rounds: u32,
 }
 
 fn read(text: &str) -> Result<Params, String> {
@@ -102,6 +108,9 @@ fn schema_and_list_of_changeable_keys_follow() {
     assert_eq!(schema["properties"]["flows"]["maximum"], 16);
     assert_eq!(schema["properties"]["mtu"]["default"], "1500 bytes");
     assert_eq!(schema["required"], serde_json::json!(["flows"]));
+    let inner = schema::schema_of::<Inner>();
+    assert_eq!(inner["properties"]["gentle"]["default"], false);
+    assert_eq!(inner["properties"]["rounds"]["default"], 3);
 }
 
 #[test]

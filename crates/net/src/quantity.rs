@@ -182,7 +182,7 @@ string_serde!(
     RATE_UNITS,
     "a rate",
     "10 Mbit/s",
-    "A transmission rate: a number and one of bit/s, kbit/s, Mbit/s, Gbit/s; for example \"10 Mbit/s\"."
+    "A bit rate: a number and one of bit/s, kbit/s, Mbit/s or Gbit/s, for example \"10 Mbit/s\"."
 );
 
 impl Rate {
@@ -267,7 +267,7 @@ string_serde!(
     BYTE_UNITS,
     "an amount of data",
     "64 KiB",
-    "An amount of data: a number and bytes, kB, MB, GB, KiB, MiB or GiB; for example \"64 KiB\"."
+    "An amount of data: a number and one of bytes, kB, MB, GB, KiB, MiB or GiB, for example \"64 KiB\"."
 );
 
 impl Bytes {
@@ -346,7 +346,7 @@ serde_through_str!(
     QueueSize,
     "a queue length",
     "240 packets",
-    "A queue length: a number and packets, bytes, kB, MB, KiB or MiB; for example \"240 packets\"."
+    "A queue length: a number and one of packets, bytes, kB, MB, KiB or MiB, for example \"240 packets\"."
 );
 
 /// How often something happens, per second; in scenario files `"120 /s"`.
@@ -363,7 +363,7 @@ string_serde!(
     FREQUENCY_UNITS,
     "a frequency",
     "120 /s",
-    "How often something happens: a number and /s; for example \"120 /s\"."
+    "A frequency: a number and /s (per second), for example \"120 /s\"."
 );
 
 impl Frequency {

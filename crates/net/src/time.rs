@@ -136,7 +136,7 @@ quantity::string_serde!(
     UNITS,
     "a time",
     "50 ms",
-    "A time: a number and one of ns, us, ms, s, min, h; for example \"50 ms\"."
+    "A time: a number and one of ns, us, ms, s, min or h, for example \"50 ms\"."
 );
 
 impl Time {

@@ -45,7 +45,7 @@ impl Settings {
                 },
                 "sha256": {
                     "description": "Expected hash of the plug-in's source. Another hash is an \
-                                    error. Not given: no check.",
+                                    error. Default: no check.",
                     "type": "string",
                 },
             },

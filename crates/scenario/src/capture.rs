@@ -20,7 +20,7 @@ pub struct Capture {
     /// Name of the link.
     #[param(default = "bottleneck")]
     pub link: String,
-    /// Maximum number of bytes of each packet in the file. All headers fit into 120 bytes.
+    /// Maximum number of recorded bytes of each packet. All headers fit into 120 bytes.
     #[param(
         default = "120 bytes",
         least = Bytes(1),
@@ -28,10 +28,10 @@ pub struct Capture {
         words = "expected 1 byte to 65535 bytes"
     )]
     pub snap_length: Bytes,
-    /// Records packets from this time of the run on.
+    /// Start of the capture, counted from the start of the run.
     #[param(default)]
     pub after: Time,
-    /// Records packets up to this time of the run. Not given: until its end.
+    /// End of the capture, counted from the start of the run. Default: end of the run.
     #[param(unwritten)]
     pub until: Option<Time>,
     /// Content of the checksum fields.
@@ -46,7 +46,7 @@ pub enum Checksums {
     /// Valid checksums.
     #[default]
     Valid,
-    /// Zeros, as in a capture on a host with a network card that computes the checksums.
+    /// Zeros, as in a capture on a host with checksum offload.
     Zero,
 }
 

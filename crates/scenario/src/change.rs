@@ -12,16 +12,18 @@ use toml::Value;
 #[parameters]
 #[derive(Eq)]
 pub struct Change {
-    /// Time of the change, from the start of the run. It precedes all other events at that time.
+    /// Time of the change, counted from the start of the run. The change precedes all other events
+    /// at this time.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: the value changes when a congestion control enters a phase.
+    /// Replaces `at`: the value changes when a congestion control enters a phase.
     #[param(table, unwritten)]
     pub when: Option<When>,
-    /// Value that changes. On a link: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay` or
-    /// `LINK.DIRECTION.discipline.PARAMETER`. In a class: `traffic.CLASS.users`, `.sessions`,
-    /// `.flows` or `.rate`. With an `external` control: `congestion_control.PARAMETER`. The last
-    /// parts of a key can stand for the whole key if no other key ends with the same parts.
+    /// Path of the value that changes. For a link, the path is `LINK.DIRECTION.rate`,
+    /// `LINK.DIRECTION.delay` or `LINK.DIRECTION.discipline.PARAMETER`. For a traffic class, the
+    /// path is `traffic.CLASS.KEY`. The `KEY` is `users`, `sessions`, `flows` or `rate`. For an
+    /// `external` congestion control, the path is `congestion_control.PARAMETER`. You can leave out
+    /// the first parts of a path if the rest identifies one value.
     pub key: String,
     /// New value, in the same form as the value of this key in the scenario.
     #[serde(deserialize_with = "scalar")]

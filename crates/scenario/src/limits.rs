@@ -42,12 +42,6 @@ pub(crate) fn positive(key: &str, time: Time) -> Result<(), Problem> {
     require(key, time, |it| *it > Time::ZERO, "it must be above 0")
 }
 
-/// A probability can be 0 and 1.
-pub(crate) fn probability(key: &str, found: f64) -> Result<(), Problem> {
-    let right = "a probability from 0 to 1";
-    require(key, found, |it| (0.0..=1.0).contains(it), right)
-}
-
 /// Changes happen at a time or at a phase, and the times ascend.
 pub(crate) fn changes<'a>(
     list: &str,

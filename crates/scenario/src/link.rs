@@ -15,67 +15,74 @@ use crate::{Framing, Packets, limits};
 /// One direction of a link, and the queue before it.
 #[parameters]
 pub struct Link {
-    /// Bit rate on the wire, framing included.
+    /// Bit rate on the wire, including the framing.
     #[param(check = limits::rate)]
     pub rate: Rate,
-    /// One-way propagation delay. It is part of the round-trip time of every connection.
+    /// One-way propagation delay. The round-trip time of a connection (`rtt`) includes this delay.
     #[param(default, check = limits::time)]
     pub delay: Time,
-    /// Bytes that each packet takes on the wire in addition to its IP length.
+    /// Bytes that each packet occupies on the wire in addition to its IP length.
     #[param(default)]
     pub framing: Framing,
-    /// Size of the ring buffer of the network card, between the queue and the wire. The discipline
-    /// does not see the packets in the ring.
+    /// Size of the transmit ring of the network card, between the queue and the wire. By default,
+    /// the discipline does not count the packets in the ring.
     #[param(default)]
     pub device_ring: Packets,
-    /// Number of free entries in the ring that the driver waits for before it moves waiting packets
-    /// into the ring. With one, the driver moves one packet after each transmission. With more, the
-    /// driver moves several packets at once. At most `device_ring`. Not given: one.
+    /// Number of ring entries that must be free before the driver moves packets from the queue into
+    /// the ring. With a larger value, the driver moves more packets at once. The maximum is
+    /// `device_ring`, but at least 1 packet.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
     /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM
-    /// that decides on arrival, such as `red` or `pi`.
+    /// that marks or drops packets on arrival, such as `red` or `pi`.
     #[param(default, unwritten)]
     pub device_ring_counted: bool,
-    /// Processor of the router. Every packet passes it before the queue.
+    /// Packet processor of the router, before the queue. Every packet passes through the processor.
     #[param(table, unwritten)]
     pub input: Option<Input>,
-    /// A policer between the processor and the queue, with the keys of the discipline `policer`.
-    /// Results list it as the link `LINK-policer`.
+    /// Policer between the packet processor and the queue. Its keys are the keys of the discipline
+    /// `policer`. Results list this policer as the link `LINK-policer`.
     #[cfg(feature = "shapers")]
     #[param(table, unwritten)]
     pub policer: Option<policer::Params>,
     /// Time that every packet occupies the link, whatever its size. Such a link is a processor.
     #[serde(skip)]
     pub packet_time: Option<Time>,
-    /// Probability of a random loss on the wire.
-    #[param(default, check = loss)]
+    /// Probability that a packet is lost on the wire, independent of congestion.
+    // A link that loses every packet is none.
+    #[param(
+        default,
+        least = 0.0,
+        below = 1.0,
+        words = "a probability from 0 to below 1"
+    )]
     pub loss: f64,
     /// Changes of `loss`, in order of time.
     #[param(default, table, unwritten)]
     pub loss_changes: Vec<LossChange>,
-    /// Random extra delay of packets on the wire, so later packets overtake them.
+    /// Random extra delay of some packets on the wire. Later packets can overtake a delayed packet.
     #[param(table, unwritten)]
     pub reordering: Option<Reordering>,
     /// Changes of `rate`, in order of time.
     #[param(default, table, unwritten)]
     pub rate_changes: Vec<RateChange>,
-    /// Changes of `delay`, in order of time. They never reorder packets.
+    /// Changes of `delay`, in order of time. A change never reorders packets.
     #[param(default, table, unwritten)]
     pub delay_changes: Vec<DelayChange>,
-    /// Packets leave the link together at multiples of this period, as if the link aggregated them.
-    /// With 0, packets leave one by one.
+    /// Interval of aggregation. The link holds packets back until the next multiple of this
+    /// interval and then delivers them together. With 0, the link delivers each packet separately.
     #[param(default, check = limits::time, unwritten)]
     pub ack_batch: Time,
-    /// Periods in which the link starts no transmission, in order of time.
+    /// Outages, in order of time. Each outage has a start `at` and a `duration`. During an outage
+    /// the link starts no transmission.
     #[param(default, table, unwritten)]
     pub outages: Vec<Outage>,
-    /// Trace of the times at which the link can send, for a link with a varying capacity. The mean
-    /// rate of the trace then replaces `rate`.
+    /// Recorded times at which the link can send, for a link with a varying capacity. With a trace,
+    /// the default of `rate` is the mean rate of the trace.
     #[param(table, unwritten)]
     pub trace: Option<Trace>,
-    /// The queue discipline: the name of a preset, or a table. The table has a `kind` and its
-    /// parameters, or a `preset` and keys that replace values of the preset.
+    /// Queue discipline: the name of a preset, or a table. The table contains a `kind` and its
+    /// parameters, or a `preset` and the keys that replace values of the preset.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     pub discipline: Discipline,
@@ -87,30 +94,24 @@ pub struct Link {
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct Input {
-    /// Processing time of a packet of any size.
+    /// Processing time of each packet. The packet size has no effect.
     #[param(above = Time::ZERO, most = "1 s", words = "expected above 0 and at most 1 s")]
     pub packet_time: Time,
-    /// Number of packets that can wait for the processor, in addition to the packet in work.
-    /// FreeBSD has 50 (`net.inet.ip.intr_queue_maxlen`).
+    /// Maximum number of packets that wait for the processor, without the packet in processing.
+    /// FreeBSD uses 50 (`net.inet.ip.intr_queue_maxlen`).
     #[param(default = "50 packets", least = Packets(1), words = "at least 1")]
     pub limit: Packets,
-}
-
-/// A link that loses every packet is none.
-pub(crate) fn loss(key: &str, found: f64) -> Result<(), Problem> {
-    let right = "a probability from 0 to below 1";
-    limits::require(key, found, |it| (0.0..1.0).contains(it), right)
 }
 
 /// A change of the rate of a link.
 #[parameters]
 #[derive(Eq)]
 pub struct RateChange {
-    /// Time of the change, from the start of the run. A transmission in progress keeps its old
-    /// rate.
+    /// Time of the change, counted from the start of the run. A transmission in progress ends at
+    /// the old rate.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: the rate changes when a congestion control enters a phase.
+    /// Replaces `at`: the rate changes when a congestion control enters a phase.
     #[param(table, unwritten)]
     pub when: Option<When>,
     /// New rate.
@@ -122,10 +123,10 @@ pub struct RateChange {
 #[parameters]
 #[derive(Copy)]
 pub struct Reordering {
-    /// Probability that a packet is delayed.
-    #[param(check = limits::probability)]
+    /// Probability that a packet gets the extra delay.
+    #[param(least = 0.0, most = 1.0, words = "a probability from 0 to 1")]
     pub share: f64,
-    /// Extra delay of a delayed packet.
+    /// Extra delay.
     #[param(check = limits::time)]
     pub delay: Time,
 }

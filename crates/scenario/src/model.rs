@@ -11,33 +11,34 @@ use crate::{Capture, Change, Topology, Traffic, limits};
 /// One experiment.
 #[parameters]
 pub struct Scenario {
-    /// Title of the experiment, one line.
+    /// Title of the experiment. One line.
     #[param(default)]
     pub title: String,
-    /// Seed of every random stream.
+    /// Seed of all random number streams.
     #[param(default = 1)]
     pub seed: u64,
-    /// Offered load as a share of the bottleneck rate. The offered load is the mean throughput of
-    /// the traffic in a network without congestion. Some classes have neither a number of users nor
-    /// a rate. aqmlab computes the size of these classes from `load`.
-    #[param(check = load, unwritten)]
+    /// Offered load as a fraction of the bottleneck rate. The offered load is the mean throughput
+    /// of the traffic in a network without congestion. If a class has no number of users and no
+    /// rate, aqmlab computes this number or rate from `load`.
+    // A link is a wall at a higher load, and calibration would extrapolate far.
+    #[param(
+        above = 0.0,
+        most = 2.0,
+        words = "the load is a fraction of the bottleneck's rate, above 0 and at most 2",
+        unwritten
+    )]
     pub load: Option<f64>,
-    /// Times and tables of the measurement.
+    /// Times and output tables of the measurement.
     #[param(default, table)]
     pub measure: Measure,
-    /// The network.
+    /// Links, paths and hosts of the network.
     pub topology: Topology,
-    /// The classes of traffic: who uses the network, and how.
+    /// Traffic classes. A class is a group of users, flows or connections with the same traffic
+    /// model.
     pub traffic: Vec<Traffic>,
     /// Values that change during the run, in order of time.
     #[param(default, unwritten)]
     pub changes: Vec<Change>,
-}
-
-/// A link is a wall at a higher load, and calibration would extrapolate far.
-fn load(key: &str, found: f64) -> Result<(), Problem> {
-    let right = "the load is a fraction of the bottleneck's rate, above 0 and at most 2";
-    limits::require(key, found, |it| *it > 0.0 && *it <= 2.0, right)
 }
 
 impl Scenario {
@@ -47,38 +48,38 @@ impl Scenario {
     }
 }
 
-/// Times and tables of the measurement.
+/// Times and output tables of the measurement.
 #[parameters]
 pub struct Measure {
-    /// Simulated time before anything is counted.
+    /// Simulated time before the measurement starts.
     #[param(default = "60 s", check = limits::time)]
     pub warm_up: Time,
-    /// Simulated time that is measured, after the warm-up.
+    /// Simulated time of the measurement, after the warm-up.
     #[param(default = "300 s", check = duration)]
     pub duration: Time,
-    /// Period of the queue samples in `queue.parquet`.
+    /// Interval between two samples in `queue.parquet`.
     #[param(default = "100 ms", check = limits::positive)]
     pub queue_sample: Time,
-    /// Tables that are written next to the summary.
+    /// Tables that the run writes in addition to the summary.
     #[param(default = vec![Record::Responses, Record::Flows, Record::Queue])]
     pub record: Vec<Record>,
-    /// If true, each response time is broken down into its parts, in `breakdown.parquet` and in the
-    /// summary.
+    /// If true, the run divides each response time into its parts. `breakdown.parquet` and the
+    /// summary contain these parts.
     #[param(default, unwritten)]
     pub breakdown: bool,
-    /// Number of the connection that `story.parquet` records event by event. Only with `breakdown`.
-    /// Not given: none.
+    /// Number of one connection. `story.parquet` records all events of this connection. Only with
+    /// `breakdown`.
     #[param(unwritten)]
     pub story: Option<u64>,
     /// Event that starts the response time of a connection's first exchange. `connect` measures the
     /// time that a user waits.
     #[param(default, unwritten)]
     pub response_time: ResponseTime,
-    /// Choice of connections. `flow_trace.parquet` records the state of the sender of each of them.
-    /// Not given: none.
+    /// Connections to trace. `flow_trace.parquet` records the state of the sender of each traced
+    /// connection.
     #[param(table, unwritten)]
     pub flow_trace: Option<FlowTrace>,
-    /// Link to record in `capture.pcapng`: its name, or a table. Not given: none.
+    /// Link to record in `capture.pcapng`: its name, or a table.
     #[param(table, unwritten)]
     #[serde(deserialize_with = "crate::capture::read")]
     #[schemars(with = "Option<crate::capture::Readable>")]
@@ -97,12 +98,13 @@ pub const HAS_BREAKDOWN: bool = cfg!(feature = "breakdown");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseTime {
-    /// The client's first SYN.
+    /// The client sends its first SYN.
     #[default]
     Connect,
-    /// The client's last SYN: the wait for a lost SYN does not count. With QUIC: the first packet.
+    /// The client sends its last SYN. The response time excludes the wait for a lost SYN. With
+    /// QUIC, the first packet starts the response time.
     LastSyn,
-    /// The request: the handshake does not count.
+    /// The client sends the request. The response time excludes the handshake.
     Request,
 }
 
@@ -110,18 +112,19 @@ pub enum ResponseTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Record {
-    /// `responses.parquet`: one row for each exchange.
+    /// `responses.parquet`: one row for each exchange (a request and its response).
     Responses,
     /// `flows.parquet`: one row for each connection.
     Flows,
-    /// `queue.parquet`: samples of the bottleneck's queues.
+    /// `queue.parquet`: samples of the queues at the bottleneck.
     Queue,
-    /// `packets.parquet`: one row for each packet that reaches a queue. Not with `breakdown`.
+    /// `packets.parquet`: one row for each packet that arrives at a queue. Not available with
+    /// `breakdown`.
     Packets,
-    /// `subscribers.parquet`: one row for each subscriber of a tree of rates.
+    /// `subscribers.parquet`: one row for each subscriber of the discipline `htb`.
     Subscribers,
     /// `sojourn.parquet`: a histogram of the time that packets spend in the queues. Every run
-    /// writes it.
+    /// writes this table.
     Sojourn,
 }
 
@@ -130,16 +133,19 @@ pub enum Record {
 #[parameters]
 #[derive(Eq)]
 pub struct FlowTrace {
-    /// Number of recorded connections of each class. The first ones that match are recorded.
+    /// Number of traced connections in each class. The run traces the first connections that meet
+    /// the conditions below.
     #[param(default = 1)]
     pub flows: u32,
-    /// Records only connections with at least this many response bytes in total.
+    /// Minimum number of response bytes of a connection, summed over its responses. The run does
+    /// not trace smaller connections.
     #[param(default)]
     pub min_response: Bytes,
-    /// Records only connections that start at this time of the run or later.
+    /// Earliest start time of a traced connection, counted from the start of the run.
     #[param(default)]
     pub after: Time,
-    /// Minimum time between two rows of a connection. 0 records every ACK and timer.
+    /// Minimum time between two rows of a connection. With 0, every ACK and every timer gives a
+    /// row.
     #[param(default)]
     pub period: Time,
 }

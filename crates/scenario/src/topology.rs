@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use aqmlab_aqm::Discipline;
-use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{Rate, Time};
@@ -18,29 +17,29 @@ aqmlab_declare::tagged! {
     /// The network between the hosts.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Topology {
-        /// Clients on one side, servers on the other side, and one link between them.
+        /// One link, with clients on one side and servers on the other side.
         Dumbbell(Dumbbell),
-        /// Routers in a row (Weigle et al. 2003, figure 3). The path `through` crosses all routers.
-        /// The path `cross-1` crosses the first congested link only, and `cross-2` the second one
-        /// only. Links are `in`, `core-1`, `core-2`, ..., `out`; the cross-traffic has the links
-        /// `cross-1-in`, `cross-1-out`, ...
+        /// A chain of routers (Weigle et al. 2003, figure 3). The path `through` crosses all
+        /// routers. Its links are `in`, `core-1`, `core-2` and so on, and `out`. The path `cross-1`
+        /// crosses `cross-1-in`, the first congested link `core-1`, and `cross-1-out`. The path
+        /// `cross-2` crosses the second congested link in the same way.
         ParkingLot(ParkingLot),
-        /// Any links and the paths over them.
+        /// Links and paths of your choice.
         Network(Network),
     }
 }
 
-/// Clients on one side, servers on the other side, and one link between them. *Forward* is the
-/// direction from servers to clients, *reverse* the other.
+/// One link, with clients on one side and servers on the other side. *Forward* is the direction
+/// from servers to clients, *reverse* the other.
 #[parameters]
 pub struct Dumbbell {
-    /// The link between clients and servers.
+    /// Parameters of the link between clients and servers.
     pub bottleneck: Bottleneck,
-    /// Wi-Fi between the bottleneck and the clients, which are its stations. Left out: none.
+    /// Wi-Fi network between the bottleneck and the clients. The clients are its stations.
     #[cfg(feature = "air")]
     #[param(table, unwritten)]
     pub wifi: Option<Wifi>,
-    /// The hosts at the ends.
+    /// Hosts at both ends of the link.
     #[param(default, table)]
     pub hosts: Hosts,
 }
@@ -48,19 +47,20 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Number of routers in the row. With n routers, the path `through` has n + 1 links, the links
-    /// of its hosts included.
+    /// Number of routers in the chain. With n routers, the path `through` has n + 1 links,
+    /// including the access links of its hosts.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
-    /// Number of congested core links, counted from `core-1`. At most `routers` - 3.
+    /// Number of congested links, from 1 to `routers` - 3. The first core links are congested:
+    /// `core-1`, `core-2` and so on.
     #[param(default = 1)]
+    #[schemars(range(min = 1))]
     pub bottlenecks: u32,
-    /// Settings of each congested link.
+    /// Parameters of each congested link.
     pub bottleneck: Bottleneck,
-    /// Settings of all links that are not congested links. These links aggregate the traffic of
-    /// many hosts.
+    /// Parameters of each other link.
     pub aggregation: Bottleneck,
-    /// The hosts at the ends of each path.
+    /// Hosts at both ends of each path.
     #[param(default, table)]
     pub hosts: Hosts,
 }
@@ -68,11 +68,11 @@ pub struct ParkingLot {
 /// Links by name, and paths over them.
 #[parameters]
 pub struct Network {
-    /// The links. Each has two directions, *forward* and *reverse*.
+    /// Links by name. Each link has two directions, *forward* and *reverse*.
     pub links: BTreeMap<String, Bottleneck>,
-    /// The paths. Each path has its own hosts at its ends.
+    /// Paths by name. Each path has its own hosts.
     pub paths: BTreeMap<String, Path>,
-    /// The hosts at the ends of each path.
+    /// Hosts at both ends of each path.
     #[param(default, table)]
     pub hosts: Hosts,
 }
@@ -81,11 +81,11 @@ pub struct Network {
 #[parameters]
 #[derive(Eq)]
 pub struct Path {
-    /// List of links. Packets from servers to clients cross the links in this order. A minus before
-    /// the name (`"-core"`) means that these packets cross the link in its reverse direction.
+    /// Links that packets from servers to clients cross, in this order. A minus before a name
+    /// (`"-core"`) selects the reverse direction of the link.
     pub links: Vec<String>,
-    /// Links in the order in which packets from clients to servers cross them. Not given: the same
-    /// links in the other direction.
+    /// Links that packets from clients to servers cross, in this order. Default: the links of
+    /// `links`, in reverse order and in the opposite direction.
     #[param(default, unwritten)]
     pub back: Vec<String>,
 }
@@ -133,7 +133,7 @@ impl Topology {
         network.with_inputs()
     }
 
-    /// The hosts at the ends of each path.
+    /// Hosts at both ends of each path.
     pub const fn hosts(&self) -> &Hosts {
         match self {
             Self::Dumbbell(dumbbell) => &dumbbell.hosts,
@@ -481,7 +481,7 @@ fn plain_name(name: &str) -> Result<(), Located> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayAt {
-    /// The client and the server, with half of the delay each.
+    /// The client and the server. Each adds half of the delay.
     #[default]
     Both,
     /// The client.
@@ -504,43 +504,48 @@ impl DelayAt {
 /// The hosts at the ends of a path.
 #[parameters]
 pub struct Hosts {
-    /// Number of client hosts. Users are spread over them.
-    #[param(default = 10, check = hosts)]
+    /// Number of client hosts. The users of a class are distributed over these hosts.
+    #[param(
+        default = 10,
+        least = 1,
+        most = 100_000,
+        words = "expected 1 to 100000 hosts"
+    )]
     pub clients: u32,
     /// Number of server hosts.
-    #[param(default = 10, check = hosts)]
+    #[param(
+        default = 10,
+        least = 1,
+        most = 100_000,
+        words = "expected 1 to 100000 hosts"
+    )]
     pub servers: u32,
-    /// Rate of each host's own link in both directions. Not given: unlimited.
+    /// Rate of the access link of each host, in both directions. Default: unlimited.
     #[param(check = limits::rate, unwritten)]
     pub rate: Option<Rate>,
-    /// Framing on the links of hosts.
+    /// Framing on the access links of the hosts.
     #[param(default)]
     pub framing: Framing,
-    /// Hosts that delay packets. The delay of the hosts is the round-trip time minus the delay of
-    /// the links.
+    /// Hosts that delay packets. Their delay is the round-trip time of the connection minus the
+    /// delay of the links.
     #[param(default)]
     pub delay_at: DelayAt,
-    /// Maximum offset of a host's clock. Each host draws an offset between 0 and this value. The
-    /// clock of the host is ahead by this offset. Only transports with time stamps use the clock.
+    /// Maximum offset of the clock of a host. Each host draws its offset between 0 and this value.
+    /// A host's clock is ahead of the simulated time by this offset. Only transports with time
+    /// stamps use the clock.
     #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
-    /// Maximum drift of a host's clock, in microseconds per second. Each host draws a drift between
-    /// minus and plus this value. With a positive drift the clock of the host is too fast, with a
-    /// negative one too slow.
+    /// Maximum drift of the clock of a host, in microseconds per second. Each host draws its drift
+    /// between minus this value and plus this value. A positive drift makes the clock fast. A
+    /// negative drift makes the clock slow.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
-    /// Maximum number of open sockets of a host. At the limit, a client waits before it connects,
-    /// and a server accepts no connection until a socket is free. Not given: unlimited.
+    /// Maximum number of open sockets of a host. At the limit, a client opens no connection and a
+    /// server accepts no connection until a socket is free. Default: unlimited.
     #[param(least = 1, unwritten)]
     pub sockets: Option<u32>,
-    /// Maximum number of connections that a server has not accepted yet, handshakes in progress
-    /// included. The server drops further SYNs. Only with `sockets`. Not given: 128.
+    /// Maximum number of connections that wait until the server accepts them, including handshakes
+    /// in progress. The server drops further SYNs. Only with `sockets`. Default: 128.
     #[param(least = 1, unwritten)]
     pub backlog: Option<u32>,
-}
-
-fn hosts(key: &str, found: u32) -> Result<(), Problem> {
-    const MOST: u32 = 100_000;
-    let right = format!("expected 1 to {MOST} hosts");
-    limits::require(key, found, |it| (1..=MOST).contains(it), right)
 }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{Bytes, Time};
@@ -13,7 +12,7 @@ use serde_json::json;
 use toml::{Table, Value};
 
 use crate::transport::QUIC;
-use crate::{Network, Path, Quic, Quinn, Stacks, Transport, limits};
+use crate::{Network, Path, Quic, Quinn, Stacks, Transport};
 
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,7 +27,7 @@ pub struct Traffic {
     /// Share of `load` that the class makes, relative to the shares of the other calibrated
     /// classes.
     pub share: f64,
-    /// Round-trip times.
+    /// Round-trip times of the connections, without queueing.
     pub rtt: Rtt,
     /// The path between its servers and its clients; nothing where the network has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,72 +67,71 @@ pub struct Traffic {
 /// Keys of every class, whatever its model.
 #[parameters]
 pub(crate) struct Common {
-    /// Name of the class in the results. Not given: its kind.
+    /// Name of the class in the results. Default: `kind` of the class.
     name: Option<String>,
     /// Direction of the responses.
     #[param(default)]
     direction: Direction,
-    /// Weight of this class in the offered `load`. It counts beside the weights of the other
-    /// classes that have neither a number of users nor a rate. With weights 1 and 3, the first
-    /// class offers a quarter of the load. Only with `load`.
-    #[param(default = 1.0, check = share)]
+    /// Weight of this class in the offered `load`. aqmlab divides the load among the classes
+    /// without a number of users and without a rate, in proportion to their weights. If two classes
+    /// have the weights 1 and 3, the first class offers a quarter of the load. Only with `load`.
+    #[param(default = 1.0, above = 0.0, words = "a share must be above 0")]
     share: f64,
-    /// Round-trip times.
+    /// Round-trip times of the connections, without queueing.
     rtt: Rtt,
-    /// Name of the path between servers and clients. Not given: the only path of the network.
+    /// Name of the path between servers and clients. Required if the network has several paths.
+    /// Default: the only path.
     path: Option<String>,
-    /// Names of plans of the discipline `htb`, which gives each subscriber a plan. The users are at
-    /// the client hosts of these plans. Not given: all client hosts.
+    /// Names of plans of the discipline `htb`. The users are at the client hosts of the subscribers
+    /// with these plans. Without plans, the users are at all client hosts.
     #[param(default)]
     plans: Vec<String>,
-    /// Transport of the connections: `"tcp"`, `"quic"` or `"quinn"`. A table mixes them: with `{
-    /// quic = 0.35, tcp = 0.65 }` each connection draws its transport with these probabilities.
-    /// Results are of the whole class. Not given: `"quic"` with `kind = "http3-web"`, else `"tcp"`.
+    /// Transport of the connections: `"tcp"`, `"quic"` (aqmlab's own QUIC) or `"quinn"` (the QUIC
+    /// library quinn). A table mixes transports: with `{ quic = 0.35, tcp = 0.65 }`, each
+    /// connection draws its transport with these probabilities. Results combine all connections of
+    /// the class. Default: `"quic"` with `kind = "http3-web"`, otherwise `"tcp"`.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
-    /// TCP stack of both ends: the name of a profile, or a table with a `profile` and keys that
-    /// replace values of the profile. A table with `client` and `server` gives each end its own
-    /// stack.
+    /// TCP stack of both ends: the name of a profile, or a table. The table contains a `profile`
+    /// and the keys that replace values of the profile. A table with `client` and `server` gives
+    /// each end its own stack.
     #[param(default)]
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
-    /// Maximum number of bytes in one write of an application. A longer message takes several
-    /// writes at the same time, and Nagle's rule applies after each write. Not given: one write per
-    /// message.
+    /// Maximum number of bytes in one write of an application. The application splits a longer
+    /// message into several writes at the same time. Nagle's algorithm applies after each write.
+    /// Default: one write per message.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
-    /// Settings of aqmlab's own QUIC, for connections that use it.
+    /// Parameters of connections with `transport = "quic"`.
     #[param(default, table)]
     quic: Quic,
-    /// Settings of quinn, for connections that use it.
+    /// Parameters of connections with `transport = "quinn"`.
     #[param(default, table)]
     quinn: Quinn,
-    /// DSCP of the packets, for disciplines with service classes and for the access categories of Wi-Fi.
+    /// DSCP of the packets. Disciplines with service classes and the access categories of Wi-Fi use
+    /// this value.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
-    /// Time of the run at which the class starts. A class with flows, sessions or users also takes
-    /// a list with a time for each of them, or a table: `{ first = "10 s", every = "5 s" }` starts
-    /// one at 10 s, 15 s, 20 s and so on (`first` not given: 0 s). A list or table replaces
-    /// `start_within`.
+    /// Start time of the class, counted from the start of the run. A class with flows, sessions or
+    /// users can have a list with one time for each of them. It can also have a table: `{ first =
+    /// "10 s", every = "5 s" }` starts one of them at 10 s, the next at 15 s, and so on. Without
+    /// `first`, the first one starts at 0 s. A list or table replaces `start_within`.
     #[param(default)]
     start: Starts,
-    /// Time of the run at which the class stops. After this time the class starts nothing new.
-    /// Endless transfers and streams of datagrams stop at this time. Other transfers continue until
-    /// they are complete. Not given: never.
+    /// Stop time of the class, counted from the start of the run. After this time the class starts
+    /// no connections and no transfers. Endless transfers and streams of datagrams stop at this
+    /// time. Other transfers continue until they are complete. Default: never.
     stop: Option<Time>,
-    /// Maximum number of open connections of the class. Further connections are refused; results
-    /// count them as `refused`. Not given: no limit.
-    #[param(check = aqmlab_declare::check::at_least_one)]
+    /// Maximum number of open connections of the class. Further connections are refused. Results
+    /// count refused connections as `refused`. Default: unlimited.
+    #[param(least = 1)]
     max_connections: Option<u32>,
-    /// Selection from the connections of the traffic model: this class has the selected ones only.
-    /// So several classes can share the connections of one model. Only for models with a given rate
-    /// of arrivals. Not given: all connections.
+    /// Selection from the connections of the traffic model. The class contains only the selected
+    /// connections, so several classes can share the connections of one model. Only for models with
+    /// a given arrival rate. Default: all connections.
     subset: Option<Subset>,
-}
-
-fn share(key: &str, found: f64) -> Result<(), Problem> {
-    limits::require(key, found, |it| *it > 0.0, "a share must be above 0")
 }
 
 /// Keys that have another name today.

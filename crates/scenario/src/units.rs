@@ -137,7 +137,7 @@ through_string!(
     "\"ethernet\", \"none\" or a number of bytes such as \"44 bytes\"",
     {
         "type": "string",
-        "description": "Framing: \"ethernet\" (38 bytes), \"none\", or a number of bytes; for example \"44 bytes\".",
+        "description": "Framing: \"ethernet\" (38 bytes for each packet), \"none\" (0 bytes), or a number of bytes, for example \"44 bytes\".",
         "examples": ["ethernet", "none", "44 bytes"]
     }
 );
@@ -147,7 +147,7 @@ through_string!(
     "a number of packets as a string with a unit, such as \"254 packets\"",
     {
         "type": "string",
-        "description": "A number of packets: a whole number and packets; for example \"254 packets\".",
+        "description": "A number of packets: a whole number and the word packets, for example \"254 packets\".",
         "examples": ["254 packets"]
     }
 );

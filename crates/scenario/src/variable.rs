@@ -7,18 +7,18 @@ use aqmlab_net::{Rate, Time};
 use aqmlab_traffic::When;
 
 use crate::limits::{self, LONGEST};
-use crate::link::{Link, loss};
+use crate::link::Link;
 
 /// A change of the propagation delay of a link.
 #[parameters]
 #[derive(Eq)]
 pub struct DelayChange {
-    /// Time of the change, from the start of the run. It applies to packets whose last bit leaves
-    /// later.
+    /// Time of the change, counted from the start of the run. The new delay applies to packets that
+    /// leave the link later.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: the delay changes when a congestion control enters a phase. It is valid for
-    /// packets that begin their transmission later.
+    /// Replaces `at`: the delay changes when a congestion control enters a phase. The new delay
+    /// applies to packets that begin their transmission later.
     #[param(table, unwritten)]
     pub when: Option<When>,
     /// New delay. Packets keep their order: none arrives before a packet that left earlier.
@@ -29,15 +29,16 @@ pub struct DelayChange {
 /// The probability of a loss on the wire changes.
 #[parameters]
 pub struct LossChange {
-    /// When, from the beginning of the run: for packets whose last bit leaves from then on.
+    /// Time of the change, counted from the start of the run. The new probability applies to
+    /// packets that leave the link later.
     #[param(unwritten)]
     pub at: Option<Time>,
-    /// Instead of `at`: a phase of a congestion control, for packets that begin their transmission
-    /// later.
+    /// Replaces `at`: the probability changes when a congestion control enters a phase. The new
+    /// probability applies to packets that begin their transmission later.
     #[param(table, unwritten)]
     pub when: Option<When>,
-    /// The probability from then on.
-    #[param(check = loss)]
+    /// New probability of loss.
+    #[param(least = 0.0, below = 1.0, words = "a probability from 0 to below 1")]
     pub loss: f64,
 }
 

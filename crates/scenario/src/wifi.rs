@@ -17,41 +17,43 @@ use crate::{Packets, ScenarioError};
 /// stations, *up* the other way. Results list the two as the link `wifi`.
 #[parameters]
 pub struct Wifi {
-    /// Wi-Fi standard and channel width, at 5 GHz.
+    /// Wi-Fi standard and channel width in the 5 GHz band.
     #[param(default)]
     pub phy: Phy,
-    /// The stations. Client hosts are distributed over the stations in turn.
+    /// Groups of stations. The client hosts are assigned to the stations in turn.
     #[param(default = Stations::usual(), table)]
     pub stations: Vec<Stations>,
-    /// The queues of the access point.
+    /// Queue structure of the access point.
     #[param(default)]
     pub queue: AccessPointQueue,
-    /// The discipline of each station's queue at the access point, with `queue = "mac80211"`.
+    /// Discipline of the queue for each station at the access point. Only with `queue =
+    /// "mac80211"`.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     #[param(default = of_the_kernel())]
     pub discipline: Discipline,
-    /// The discipline of each station's send queue.
+    /// Discipline of the send queue of each station.
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     #[param(default = of_the_kernel())]
     pub station_queue: Discipline,
-    /// If true, stations get equal air time from the access point. If false, they take turns, one
-    /// aggregate each. Only with `queue = "mac80211"`.
+    /// If true, the access point gives each station the same air time. If false, it sends one
+    /// aggregate to each station in turn. Only with `queue = "mac80211"`.
     #[param(default = true)]
     pub airtime_fairness: bool,
     /// Rule that maps the `dscp` of a packet to an access category (EDCA): voice, video, best
     /// effort or background.
     #[param(default, unwritten)]
     pub edca: Edca,
-    /// Maximum length of the queue with `queue = "fifo"`. With `edca`, each access category has
-    /// such a queue.
+    /// Maximum length of the shared queue. With `edca`, each access category has a queue of this
+    /// length. Only with `queue = "fifo"`.
     #[param(default = "1000 packets", least = Packets(1), words = "at least 1 packets")]
     pub fifo: Packets,
-    /// How many packets share a transmission.
+    /// Limits of an A-MPDU, an aggregate of packets in one transmission.
     #[param(default, table)]
     pub ampdu: Ampdu,
-    /// Number of times that a packet is sent again before it is dropped.
+    /// Maximum number of retransmissions of a packet on the air. After the last retransmission
+    /// fails, the packet is dropped.
     #[param(default = 7, most = 255, words = "expected 0 to 255")]
     pub retries: u32,
 }
@@ -67,19 +69,21 @@ pub struct Stations {
         words = "expected 1 to 2007 stations"
     )]
     pub count: u32,
-    /// Modulation and coding scheme (MCS) in both directions. For an equal number of streams, a
-    /// higher MCS is faster. `"ht20"` and `"ht40"` have 0 to 15 (two streams from 8 on), `"vht80"`
-    /// has 0 to 9, `"he80"` has 0 to 11.
+    /// Modulation and coding scheme (MCS) in both directions. The range is 0 to 15 with `"ht20"`
+    /// and `"ht40"`, 0 to 9 with `"vht80"`, and 0 to 11 with `"he80"`. Values from 8 to 15 with
+    /// `"ht20"` and `"ht40"` use two spatial streams. For the same number of streams, a higher
+    /// value gives a higher rate. Required, except with `"11a"`.
     #[param(unwritten)]
     pub mcs: Option<u32>,
-    /// Number of spatial streams, 1 to 4. Only with `"vht80"` and `"he80"`. Not given: 1.
+    /// Number of spatial streams. Only with `"vht80"` and `"he80"`. Default: 1.
     #[param(unwritten)]
+    #[schemars(range(min = 1, max = 4))]
     pub streams: Option<u32>,
-    /// Rate in both directions: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s. Only with `"11a"`.
+    /// Rate in both directions: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s. Required with `"11a"`, not
+    /// allowed otherwise.
     #[param(unwritten)]
     pub rate: Option<Rate>,
-    /// Probability that a packet is lost on the air. It is then sent again, up to `retries` times.
-    /// With 1, no packet arrives.
+    /// Probability that the transmission of a packet on the air fails. With 1, no packet arrives.
     #[param(
         default,
         least = 0.0,
@@ -87,8 +91,8 @@ pub struct Stations {
         words = "expected a probability from 0 to 1"
     )]
     pub frame_error: f64,
-    /// Class of traffic that uses these stations. Not given: all classes that no other entry of
-    /// `stations` names.
+    /// Traffic class that uses these stations. Default: all traffic classes without an entry of
+    /// their own.
     #[param(unwritten)]
     pub class: Option<String>,
 }
@@ -97,15 +101,15 @@ pub struct Stations {
 #[parameters]
 #[derive(Eq)]
 pub struct Ampdu {
-    /// Maximum number of packets in an aggregate; 0 and 1 turn aggregation off. Not given: 32 with
-    /// `"ht20"` and `"ht40"`, 64 with `"vht80"` and `"he80"`. `"11a"` has no aggregation.
+    /// Maximum number of packets in an aggregate. 0 and 1 disable aggregation. `"11a"` has no
+    /// aggregation. Default: 32 with `"ht20"` and `"ht40"`, 64 with `"vht80"` and `"he80"`.
     #[param(most = 64, words = "expected 0 to 64 packets")]
     pub subframes: Option<u32>,
-    /// Maximum size of an aggregate. Not given: 65535 bytes with `"ht20"` and `"ht40"`, 1048575
-    /// with `"vht80"` and `"he80"`.
+    /// Maximum size of an aggregate. Default: `"65535 bytes"` with `"ht20"` and `"ht40"`, `"1048575
+    /// bytes"` with `"vht80"` and `"he80"`.
     #[param(least = Bytes(1), most = Bytes(1_048_575), words = "expected 1 to 1048575 bytes")]
     pub bytes: Option<Bytes>,
-    /// Maximum time of an aggregate on the air.
+    /// Maximum transmission time of an aggregate, up to 5.484 ms.
     #[param(
         default = "4 ms",
         above = "0 s",
@@ -140,10 +144,10 @@ pub enum Phy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessPointQueue {
-    /// One queue for each station, as in Linux since 2016.
+    /// The access point has one queue for each station, as in Linux since 2016.
     #[default]
     Mac80211,
-    /// All stations share one queue. The driver holds up to 123 packets in addition.
+    /// All stations share one queue. The driver stores up to 123 more packets.
     Fifo,
 }
 
@@ -151,13 +155,14 @@ pub enum AccessPointQueue {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Edca {
-    /// No access categories: all packets are best effort.
+    /// No access categories. All packets are best effort.
     #[default]
     Off,
-    /// RFC 8325, as in Linux 6.8 and later: EF (46) is voice, AF41 (34) is video, CS1 (8) is
-    /// background.
+    /// RFC 8325, as in Linux 6.8 and later. For example, EF (46) is voice, AF41 (34) is video and
+    /// CS1 (8) is background.
     Rfc8325,
-    /// The three upper bits of `dscp`, as in Linux up to 6.7: EF (46) is video.
+    /// The upper three bits of `dscp` select the category, as in Linux up to 6.7. For example, EF
+    /// (46) is video.
     Precedence,
 }
 

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// aqmlab's own QUIC, at both ends of a connection.
 #[parameters]
 pub struct Quic {
-    /// Congestion control: its name, or a table with its `kind` and parameters. Controls that need
-    /// TCP time stamps are not available.
+    /// Congestion control: its name, or a table with a `kind` and its parameters. Congestion
+    /// controls that need TCP time stamps are not available.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<CongestionControlKind>")]
     #[param(default = cubic())]
@@ -23,41 +23,44 @@ pub struct Quic {
     /// Rule that can end the first slow start before a packet is lost or marked.
     #[param(default)]
     pub slow_start_exit: SlowStartExit,
-    /// UDP payload of the largest datagrams. Headers add 28 bytes.
+    /// Maximum UDP payload of a datagram. The IP and UDP headers add 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// Initial congestion window. Not given: ten datagrams, but at most 14,720 bytes, and at least
+    /// Initial congestion window. Default: ten datagrams, limited to the larger of 14,720 bytes and
     /// two datagrams (RFC 9002, section 7.2).
     #[param(least = Bytes(2400))]
     pub initial_window: Option<Bytes>,
-    /// If true, all datagrams are ECN-capable, also those with only ACKs. An end turns ECN off if
-    /// the path clears the ECN bits.
+    /// If true, all datagrams are ECN-capable, including datagrams with only ACKs. An endpoint
+    /// disables ECN if the path clears the ECN bits.
     #[param(default = true)]
     pub ecn: bool,
-    /// Maximum number of datagrams sent at once after an idle time. Further datagrams are paced.
+    /// Maximum number of datagrams in a burst after an idle time. The endpoint paces further
+    /// datagrams.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
-    /// If true, paced datagrams leave in bursts of `burst` datagrams, as with segmentation offload.
-    /// If false, they leave one by one.
+    /// If true, the endpoint paces bursts of `burst` datagrams, as with segmentation offload. If
+    /// false, the endpoint paces single datagrams.
     #[param(default = false)]
     pub pace_bursts: bool,
-    /// Size of the TLS messages that the server sends after its hello, mostly certificates. Above
-    /// about 3,400 bytes the handshake takes one more round trip, since a server may first send
-    /// only three times the client's bytes.
+    /// Size of the TLS messages that the server sends after its ServerHello, mainly certificates.
+    /// Before the server has validated the client's address, it can send at most three times the
+    /// bytes that it received. So above about 3,400 bytes, the handshake needs one more round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Number of additional connection IDs that each end offers to the other end. Each takes 28
-    /// bytes. Quinn offers 4.
+    /// Number of additional connection IDs that each endpoint offers to its peer. Each ID needs
+    /// a frame of 28 bytes. quinn uses 4.
     #[param(default = 4, most = 7)]
     pub connection_ids: u32,
-    /// Whether clients send their first data with the hello (0-RTT), as on a repeated visit.
+    /// Early data (0-RTT): application data that the client sends with its ClientHello, as on a
+    /// repeated visit.
     #[param(default)]
     pub early_data: EarlyData,
-    /// Flow-control window: maximum number of bytes that are in flight or that the receiver has not
-    /// read. A small window limits the rate on long fast paths.
+    /// Flow-control window: maximum number of bytes that are in flight or not yet read by the
+    /// receiving application. A small window limits the rate on paths with a high bandwidth-delay
+    /// product.
     #[param(default = "6 MiB", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
-    /// Maximum time that an ACK waits for a second packet.
+    /// Maximum time for which a receiver delays an ACK.
     #[param(default = "25 ms", most = Time::from_secs(16))]
     pub max_ack_delay: Time,
 }
@@ -66,12 +69,12 @@ pub struct Quic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EarlyData {
-    /// No early data: data follows the handshake.
+    /// The client sends no early data.
     #[default]
     Off,
     /// The server accepts early data.
     Accepted,
-    /// The server rejects early data, and the client sends it again after the handshake.
+    /// The server rejects early data. The client sends the data again after the handshake.
     Rejected,
 }
 

@@ -33,34 +33,36 @@ pub enum Control {
 /// quinn.
 #[parameters]
 pub struct Quinn {
-    /// Congestion control of both ends. Quinn's BBR is not available: in version 0.11.19 it paces
-    /// by the congestion window, and keeps its largest estimate of the bandwidth for ever.
+    /// Congestion control of both ends. The BBR of quinn is not available, because the bandwidth
+    /// estimate of version 0.11.19 never decreases.
     #[param(default)]
     pub congestion_control: Control,
-    /// Maximum UDP payload of a datagram at the start of a connection. Headers add 28 bytes.
+    /// Maximum UDP payload of a datagram at the start of a connection. The IP and UDP headers add
+    /// 28 bytes.
     #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
     pub datagram: Bytes,
-    /// If true, the ends probe for larger datagrams, up to 1,452 bytes. The search ends early if a
-    /// full queue drops probes.
+    /// If true, the endpoints probe for a larger maximum payload, up to 1,452 bytes. The search
+    /// ends early if a full queue drops probes.
     #[param(default = true)]
     pub mtu_discovery: bool,
     /// Initial congestion window.
     #[param(default = "12000 bytes", least = Bytes(2400))]
     pub initial_window: Bytes,
-    /// If true, all datagrams are ECN-capable (ECT(0)), also those with only ACKs. Quinn turns ECN
-    /// off if the path clears the ECN bits.
+    /// If true, all datagrams are ECN-capable (ECT(0)), including datagrams with only ACKs. quinn
+    /// disables ECN if the path clears the ECN bits.
     #[param(default = true)]
     pub ecn: bool,
-    /// Maximum number of datagrams sent at once, as with segmentation offload.
+    /// Maximum number of datagrams in a burst, as with segmentation offload.
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
-    /// Size of the TLS messages that the server sends after its hello, mostly certificates. Above
-    /// about 3,400 bytes the handshake takes one more round trip, since a server may first send
-    /// only three times the client's bytes.
+    /// Size of the TLS messages that the server sends after its ServerHello, mainly certificates.
+    /// Before the server has validated the client's address, it can send at most three times the
+    /// bytes that it received. So above about 3,400 bytes, the handshake needs one more round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Flow-control window of a stream: maximum of the bytes in flight and not read. A small window
-    /// limits the rate on long fast paths.
+    /// Flow-control window of a stream: maximum number of bytes that are in flight or not yet read
+    /// by the receiving application. A small window limits the rate on paths with a high
+    /// bandwidth-delay product.
     #[param(default = "1250000 bytes", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
 }

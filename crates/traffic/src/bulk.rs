@@ -17,10 +17,10 @@ pub struct Bulk {
     /// Number of transfers.
     #[param(least = 1)]
     pub flows: u32,
-    /// Size of each transfer. Not given: endless.
+    /// Size of each transfer. Default: endless.
     #[param(least = Bytes(1), unwritten)]
     pub size: Option<Bytes>,
-    /// Rate at which each application writes, every 10 ms. Not given: as fast as the network takes
+    /// Rate at which each application writes, every 10 ms. Default: as fast as the network takes
     /// the data.
     #[param(least = "8 bit/s", unwritten)]
     pub limit: Option<Rate>,

@@ -25,7 +25,7 @@ use crate::vector::{Adu, Body, ConnectionVector};
 /// each other.
 #[parameters]
 pub struct GeneralTcp {
-    /// New connections per second. Not given: calibrated from `load`.
+    /// New connections per second. Default: computed from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Share of web transfers.

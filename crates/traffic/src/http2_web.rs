@@ -19,7 +19,7 @@ use crate::setting::{Pair, Setting};
 /// Users who fetch pages of many objects. Each page has its own connection.
 #[parameters]
 pub struct Http2Web {
-    /// Number of users. Not given: calibrated from `load`.
+    /// Number of users. Default: computed from `load`.
     #[param(least = 1, unwritten)]
     pub users: Option<u32>,
     /// Median number of objects per page, HTML included. It is log-normal, 1 to 500.

@@ -38,16 +38,16 @@ pub(crate) use marginals::RttCurves;
 /// HTTP connections between two clouds, after Cao et al. 2004 (PackMime-HTTP).
 #[parameters]
 pub struct Packmime {
-    /// New connections per second in both directions together. Not given: calibrated from `load`.
+    /// New connections per second, summed over both directions. Default: computed from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
-    /// Version of HTTP.
+    /// HTTP version.
     #[param(default)]
     pub http: Http,
-    /// If true, servers wait up to 0.1 s between request and response.
+    /// If true, a server waits up to 0.1 s before it sends a response.
     #[param(default = true)]
     pub server_delay: bool,
-    /// Factor on every response size; a response has at least one byte.
+    /// Factor by which each response size is multiplied. The result is at least 1 byte.
     #[param(default = 1.0, above = 0.0, unwritten)]
     pub response_scale: f64,
 }
@@ -59,7 +59,8 @@ pub enum Http {
     #[default]
     #[serde(rename = "1.0")]
     Http10,
-    /// 9 % of the connections are persistent: they fetch pages of several objects, with gaps.
+    /// 9 % of the connections are persistent. A persistent connection transfers the objects of one
+    /// or more pages, with pauses between them.
     #[serde(rename = "1.1")]
     Http11,
 }
@@ -68,19 +69,19 @@ impl Parameters for Packmime {
     const ABOUT: About = About {
         title: "PackMime: HTTP connections with long memory",
         paper: "J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. Weigle, Stochastic \
-                Models for Generating Synthetic HTTP Source Traffic, INFOCOM 2004; numbers of ns-2 \
-                2.35",
-        purpose: "Open loop: HTTP connections between clouds of clients and servers, set by their \
-                  rate alone. The higher it is, the closer to Poisson arrivals and independent \
-                  sizes.",
+                Models for Generating Synthetic HTTP Source Traffic, INFOCOM 2004; parameters of \
+                ns-2.35",
+        purpose: "Open-loop HTTP traffic between a group of clients and a group of servers. The \
+                  rate of new connections is the only input of the model. With a higher rate, \
+                  the arrivals approach a Poisson process and the sizes become independent.",
         departures: &[
-            "Each persistent connection draws its gaps' location and spread once, as the model \
-             intends; ns-2 once per run.",
-            "With `direction = \"both\"` each direction is a separate pair of clouds with half the \
-             rate.",
-            "The values are not compared with the paper itself.",
+            "Each persistent connection draws the two parameters of its distribution of pauses \
+             once. ns-2 draws them once per run.",
+            "With `direction = \"both\"`, each direction has separate groups of clients and servers \
+             and half of the rate.",
+            "The parameters come from ns-2 and are not verified against the paper.",
         ],
-        memory: "constant: 44 numbers for each series with long memory",
+        memory: "44 numbers for each quantity with long-range dependence, independent of the rate",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

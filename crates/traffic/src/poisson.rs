@@ -17,7 +17,7 @@ use crate::sizes::{SizeDraws, Sizes};
 /// Connections that arrive as a Poisson process, each with one request and one response.
 #[parameters]
 pub struct Poisson {
-    /// New connections per second. Not given: calibrated from `load`.
+    /// New connections per second. Default: computed from `load`.
     #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Distribution of request sizes.

@@ -20,72 +20,76 @@ aqmlab_declare::tagged! {
             /// The round-trip time.
             rtt: Time,
         },
-        /// Each connection has the round-trip time of its connection vector, but at least the delay
-        /// of the links. Only for traffic of kind `vectors` or `general-tcp`.
+        /// Each connection has the round-trip time from its connection vector, but at least the
+        /// delay of the links. Only for traffic of kind `vectors` or `general-tcp`.
         Vector {
-            /// Round-trip time of connections without one in their vector.
+            /// Round-trip time of a connection if its vector contains none.
             #[serde(default = "default_fallback")]
             fallback: Time,
         },
-        /// Uniform.
+        /// Uniform distribution from `min` to `max`.
         Uniform {
-            /// Minimum.
+            /// Minimum round-trip time.
             min: Time,
-            /// Maximum.
+            /// Maximum round-trip time.
             max: Time,
         },
-        /// Spread evenly from `min` to `max`, without random draws. With n users or flows, user or
-        /// flow k has the round-trip time min + k/(n - 1) (max - min). The first k is 0. A single
-        /// user or flow has `min`. In a class with a rate of arrivals, connection k has min + f
-        /// (max - min), where f is the fractional part of 0.618 k.
+        /// Evenly spaced from `min` to `max`, without random numbers. With n users or flows, user
+        /// or flow k has the round-trip time min + k/(n - 1) (max - min). k counts from 0. A single
+        /// user or flow has `min`. In a class with an arrival rate, connection k has the round-trip
+        /// time min + f (max - min). f is the fractional part of 0.618 k.
         Even {
-            /// Minimum.
+            /// Minimum round-trip time.
             min: Time,
-            /// Maximum.
+            /// Maximum round-trip time.
             max: Time,
         },
-        /// A fixed time for every pair of a server and a client host.
+        /// A fixed round-trip time for each pair of a server host and a client host. Either `file`
+        /// or `matrix` is required.
         Pairs {
-            /// CSV file: a header `server,<client>,<client>...`, then one row per server in
-            /// milliseconds. The effective scenario holds the data of this file in the key
-            /// `matrix`.
+            /// CSV file. The header is `server` and the names of the clients. Each further row
+            /// contains the name of a server and one time in milliseconds for each client. The
+            /// effective scenario contains this data in `matrix`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
-            /// Rows are servers, columns clients.
+            /// List of rows. Each row belongs to a server and contains one time for each client.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             matrix: Vec<Vec<Time>>,
-            /// Time that is added to every entry.
+            /// aqmlab adds this time to each entry.
             #[serde(default)]
             extra: Time,
         },
-        /// Drawn from a table. Between two rows the logarithm of the round-trip time is
-        /// interpolated.
+        /// Random value from a table. Between two rows, aqmlab interpolates the logarithm of the
+        /// round-trip time. Either `file` or `cdf` is required.
         Empirical {
-            /// CSV file with a header: milliseconds in the first column, cumulative probabilities
-            /// in the last. The effective scenario holds the data of this file in the key `cdf`.
+            /// CSV file with a header. The first column contains milliseconds, the last column
+            /// contains cumulative probabilities. The effective scenario contains this data in
+            /// `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
-            /// Rows of (round-trip time, cumulative probability). Both ascend; the last probability
-            /// is 1. A random number up to the first probability gives the first time.
+            /// List of rows (round-trip time, cumulative probability). Both numbers increase from
+            /// row to row. The last probability is 1. If the random number is below the first
+            /// probability, the result is the first time.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
-        /// The wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, median 80 ms,
-        /// one in ten above 1.1 s.
+        /// Wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, median 80 ms, 10 %
+        /// above 1.1 s.
         General {
-            /// Published number that the distribution matches. The published numbers contradict
-            /// each other, so it cannot match all of them.
+            /// Published result that the distribution matches. The published results contradict
+            /// each other, so no distribution matches all of them.
             #[serde(default)]
             fit: GeneralFit,
         },
-        /// The round-trip times of PackMime. With traffic of kind `packmime` successive connections
-        /// are correlated over a long time; with other traffic they are independent.
+        /// Round-trip times of the traffic model PackMime. With traffic of kind `packmime` and the
+        /// table `ns2`, the round-trip times have long-range dependence. Otherwise they are
+        /// independent.
         Packmime {
-            /// Table from which the times are drawn.
+            /// Distribution of the round-trip times.
             #[serde(default)]
             table: PackmimeRtt,
-            /// aqmlab adds this time to every round-trip time, as propagation delay of the
-            /// topology.
+            /// aqmlab adds this time to each round-trip time. It represents the propagation delay
+            /// of the topology.
             #[serde(default)]
             extra: Time,
         },
@@ -100,10 +104,10 @@ fn default_fallback() -> Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GeneralFit {
-    /// The published body of the distribution: 60 % of the values are below 94 ms.
+    /// Body of the published distribution. 60 % of the round-trip times are below 94 ms.
     #[default]
     Body,
-    /// The published median response time: 60 % of the values are below 115 ms.
+    /// Median of the published response times. 60 % of the round-trip times are below 115 ms.
     Median,
 }
 
@@ -111,11 +115,12 @@ pub enum GeneralFit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackmimeRtt {
-    /// The tables of ns-2.35, one part for clients and one for servers: median 67 ms, mean 108 ms.
+    /// Distribution of ns-2.35: the sum of a client part and a server part. Median 67 ms, mean 108
+    /// ms.
     #[default]
     Ns2,
-    /// Weigle's dissertation (2003), ns-2.1b9, reconstructed: median 54 ms, mean 74 ms, 1 ms to 3.5
-    /// s.
+    /// Distribution of ns-2.1b9 in Weigle's dissertation (2003), reconstructed: 1 ms to 3.5 s,
+    /// median 54 ms, mean 74 ms.
     Weigle2003,
 }
 

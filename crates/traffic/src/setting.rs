@@ -9,7 +9,7 @@ use crate::rtt::{Rank, Rtt};
 /// Where the connections of a class go, and what its random numbers are called.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
-    /// Round-trip times. They have passed their check.
+    /// Round-trip times of the connections, without queueing. They have passed their check.
     pub rtt: &'a Rtt,
     /// The way the responses go.
     pub direction: Direction,
@@ -96,10 +96,9 @@ pub enum Direction {
     /// From servers to clients over the forward link.
     #[default]
     Forward,
-    /// The two ends change sides: the class has its servers where the clients of other classes are,
-    /// and responses cross the reverse link.
+    /// Servers and clients exchange their places. The responses cross the reverse link.
     Reverse,
-    /// Half of the users or connections in each direction.
+    /// Half of the users or connections use each direction.
     Both,
 }
 

@@ -9,41 +9,44 @@ aqmlab_declare::tagged! {
     pub enum Sizes {
         /// All values are equal.
         Constant {
-            /// The size.
+            /// The size, at least 1 byte.
             size: Bytes,
         },
-        /// Log-normal.
+        /// Log-normal distribution.
         Lognormal {
-            /// Median.
+            /// Median size.
             median: Bytes,
-            /// Standard deviation of the logarithm.
+            /// Standard deviation of the natural logarithm of the size. A larger value gives a
+            /// wider distribution.
             sigma: f64,
         },
-        /// Pareto: P(X > x) = (minimum / x)^shape.
+        /// Pareto distribution: P(X > x) = (minimum / x)^shape.
         Pareto {
-            /// Tail index.
+            /// Tail index. With a smaller value, large sizes are more frequent.
             shape: f64,
             /// Smallest size.
             minimum: Bytes,
         },
-        /// Pareto with a maximum. The quantile of u is minimum (1 - u (1 -
-        /// (minimum/maximum)^shape))^(-1/shape).
+        /// Bounded Pareto distribution. Its quantile function is Q(u) = minimum (1 - u (1 -
+        /// (minimum/maximum)^shape))^(-1/shape), with u from 0 to 1.
         BoundedPareto {
-            /// Tail index.
+            /// Tail index. With a smaller value, large sizes are more frequent.
             shape: f64,
             /// Smallest size.
             minimum: Bytes,
             /// Largest size.
             maximum: Bytes,
         },
-        /// Drawn from a table: the first row with a cumulative probability at or above a uniform
-        /// random number.
+        /// Random value from a table. aqmlab draws a uniform random number u and selects the first
+        /// row with a cumulative probability of u or more. Either `file` or `cdf` is required.
         Empirical {
-            /// CSV file with a header: sizes in the first column, cumulative probabilities in the
-            /// last. The effective scenario holds the data of this file in the key `cdf`.
+            /// CSV file with a header. The first column contains sizes in bytes, the last column
+            /// contains cumulative probabilities. The effective scenario contains this data in
+            /// `cdf`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
-            /// Rows of (bytes, cumulative probability), both ascending, the last probability 1.
+            /// List of rows (bytes, cumulative probability). Both numbers increase from row to row.
+            /// The last probability is 1.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(f64, f64)>,
         },

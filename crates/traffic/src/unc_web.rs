@@ -26,7 +26,7 @@ use numbers::Numbers;
 /// several servers over parallel connections, some of them persistent. Reconstructed.
 #[parameters]
 pub struct UncWeb {
-    /// Number of users. Not given: calibrated from `load`.
+    /// Number of users. Default: computed from `load`.
     #[param(least = 1, unwritten)]
     pub users: Option<u32>,
     /// Connections that a user keeps open at once.
@@ -42,8 +42,8 @@ pub struct UncWeb {
     /// Factor on every response size.
     #[param(default = 1.0, above = 0.0)]
     pub response_scale: f64,
-    /// Each user starts the first page at a random time within this span. Not given: each user is
-    /// in the middle of a think time at the start, so requests do not come in a burst.
+    /// Each user starts the first page at a random time within this span. Default: each user
+    /// starts in the middle of a think time, which avoids a burst of requests.
     #[param(unwritten)]
     pub start_within: Option<Time>,
 }

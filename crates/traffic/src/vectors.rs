@@ -28,7 +28,7 @@ pub struct Vectors {
     #[param(unwritten)]
     pub file_hash: Option<String>,
     /// Mean number of replays of each connection. Below 1 some connections are left out; above 1
-    /// some run several times. Not given: calibrated from `load`.
+    /// some run several times. Default: computed from `load`.
     #[param(above = 0.0, most = MOST_COPIES, unwritten)]
     pub copies: Option<f64>,
     /// Each further copy of a connection starts at a random time within this span after the

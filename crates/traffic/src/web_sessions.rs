@@ -18,7 +18,7 @@ use crate::sizes::{SizeDraws, Sizes};
 /// Sessions after Zhang and Qiu 2000: fetch a transfer, think, fetch the next.
 #[parameters]
 pub struct WebSessions {
-    /// Number of sessions. Not given: calibrated from `load`.
+    /// Number of sessions. Default: computed from `load`.
     #[param(least = 1, unwritten)]
     pub sessions: Option<u32>,
     /// Distribution of transfer sizes.

@@ -8,18 +8,22 @@ use aqmlab_net::Time;
 #[parameters]
 #[derive(Eq)]
 pub struct When {
-    /// Number of the bulk transfer, in the order of their start times. The first one is 1.
+    /// Number of a bulk transfer. The transfers are numbered from 1 in the order of their start
+    /// times.
     #[param(least = 1)]
     pub flow: u32,
-    /// Phase that the congestion control of the transfer's sender enters.
+    /// Name of a phase. The change happens when the congestion control of the transfer's sender
+    /// enters this phase.
     pub phase: String,
-    /// Entries into the phase at earlier times do not count.
+    /// Earliest time, counted from the start of the run. An earlier entry into the phase causes no
+    /// change.
     #[param(default, most = "720 h", unwritten)]
     pub after: Time,
-    /// Time from the entry to the change.
+    /// Time between the entry into the phase and the change.
     #[param(default, most = "720 h", unwritten)]
     pub wait: Time,
-    /// If true, every entry makes the change. If false, only the first entry does.
+    /// If true, every entry into the phase causes the change. If false, only the first entry causes
+    /// the change.
     #[param(default, unwritten)]
     pub every: bool,
 }

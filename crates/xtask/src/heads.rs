@@ -7,7 +7,7 @@ use aqmlab_tcp::CongestionControlKind;
 use aqmlab_traffic::Model;
 use schemars::JsonSchema;
 
-use crate::scenario::{keys, value, words};
+use crate::scenario::{default, keys, words};
 use aqmlab_declare::schema::{Described, Kind, Parameter};
 
 /// What stands between the head of a page, which is generated, and the rest, which is not.
@@ -101,9 +101,10 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
                 .map(|one| format!("`{}`", one.name))
                 .collect();
             if !names.is_empty() {
-                let (home, names) = (&home.name, names.join(" and of "));
-                page +=
-                    &format!("\n[`{home}`]({home}.md#parameters) explains the words of {names}.\n");
+                let (home, names) = (&home.name, names.join(" and "));
+                page += &format!(
+                    "\n[`{home}`]({home}.md#parameters) explains the values of {names}.\n"
+                );
             }
         }
     }
@@ -126,7 +127,7 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
         page += &format!("| `{}` | {} | {values} |\n", preset.name, preset.about);
     }
     if !departures.is_empty() {
-        page += "\n## Departures\n\n";
+        page += "\n## Differences from the source\n\n";
     }
     for departure in *departures {
         page += &format!("- {departure}\n");
@@ -149,9 +150,11 @@ fn home_of_most<'a>(earlier: &'a [Kind], parameters: &[Parameter]) -> Option<&'a
 fn the_same(home: &Kind, parameters: &[Parameter]) -> String {
     let list = parameters
         .iter()
-        .map(|one| format!("`{}` ({})", one.name, value(one)));
+        .map(|one| format!("`{}` ({})", one.name, default(one)));
     let (home, list) = (&home.name, list.collect::<Vec<_>>().join(", "));
-    format!("[`{home}`]({home}.md#parameters) explains these keys, with their defaults: {list}.\n")
+    format!(
+        "[`{home}`]({home}.md#parameters) explains these keys (defaults in parentheses): {list}.\n"
+    )
 }
 
 /// The first kind that has the parameter with the same words.

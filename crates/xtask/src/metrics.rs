@@ -6,7 +6,7 @@ use std::fmt::Write;
 use aqmlab_parquet::{Column, TABLES, TableAbout};
 use aqmlab_record::{Metric, Section, sections};
 
-use crate::scenario::cell;
+use crate::scenario::{cell, lower};
 
 /// The head of docs/metrics.md: every metric and every column with its meaning.
 pub(crate) fn page() -> String {
@@ -180,13 +180,6 @@ fn in_unit(key: &str, unit: &str, meaning: &str) -> String {
         return meaning;
     }
     format!("{meaning} In {unit}.")
-}
-
-/// A sentence's beginning inside another sentence.
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_ascii_lowercase());
-    first.into_iter().chain(letters).collect()
 }
 
 #[cfg(test)]

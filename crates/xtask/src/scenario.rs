@@ -1,9 +1,10 @@
 //! The reference pages of a scenario, made from the schema.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use aqmlab_aqm::Discipline;
-use aqmlab_declare::schema::{Described, Parameter};
+use aqmlab_declare::schema::{Described, Parameter, Word};
 use aqmlab_scenario::{
     Ampdu, Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, Quic,
     Quinn, RateChange, Reordering, Scenario, Stations, Topology, Wifi, class_keys, profile_keys,
@@ -13,15 +14,23 @@ use aqmlab_traffic::{Model, Rtt, Sizes, When};
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
+/// The beginning of a table of keys.
+const COLUMNS: &str = "value | default | meaning |\n| --- | --- | --- | --- |\n";
+
+/// What precedes a default in words, in the last sentence of a description.
+const DEFAULTS: [&str; 2] = ["Default: ", "Not given: "];
+
+static QUANTITIES: LazyLock<Vec<Word>> = LazyLock::new(|| Described::of::<Scenario>().quantities());
+
 /// The page docs/scenario.md: every field with its form, default and meaning. What has a page of
 /// its own (a discipline, a traffic model, a congestion control) is a row that links to it.
 pub(crate) fn page() -> String {
     let mut page = include_str!("scenario.md").to_owned();
     page += "\n## Quantities\n\n";
-    for quantity in Described::of::<Scenario>().quantities() {
+    for quantity in &*QUANTITIES {
         page += &format!("- {}\n", quantity.summary);
     }
-    table::<Scenario>(&mut page, "At the top");
+    table::<Scenario>(&mut page, "Top level");
     table::<Measure>(&mut page, "`[measure]`");
     table::<FlowTrace>(&mut page, "`measure.flow_trace`");
     table::<Capture>(&mut page, "`measure.capture`");
@@ -34,41 +43,39 @@ pub(crate) fn page() -> String {
     );
     page += "\nThe keys of this table apply to both directions of a link. \
              `[topology.bottleneck.forward]` (servers to clients) and \
-             `[topology.bottleneck.reverse]` replace values for one direction: each key alone, \
-             but `discipline` as a whole. [Topologies](topologies.md) shows examples.\n";
+             `[topology.bottleneck.reverse]` replace single keys in one direction. A `discipline` in \
+             these tables replaces the whole discipline. [Topologies](topologies.md) shows examples.\n";
     table::<Wifi>(&mut page, "`[topology.wifi]`");
-    table::<Stations>(&mut page, "`stations`, a list of");
+    table::<Stations>(&mut page, "Each entry of `stations`");
     table::<Ampdu>(&mut page, "`ampdu`");
     table::<Input>(&mut page, "`input`");
     table::<Reordering>(&mut page, "`reordering`");
-    table::<RateChange>(&mut page, "`rate_changes`, a list of");
-    page +=
-        "\n`delay_changes` and `loss_changes` have a new `delay` or `loss` in place of `rate`.\n";
+    table::<RateChange>(&mut page, "Each entry of `rate_changes`");
+    page += "\nAn entry of `delay_changes` has the key `delay` in place of `rate`. \
+             An entry of `loss_changes` has the key `loss`.\n";
     table::<When>(&mut page, "`when`");
-    page += "\n[`flow_trace.parquet`](metrics.md#flow_traceparquet) lists the phases. \
-             [Changes at a phase](topologies.md#changes-at-a-phase) has an example.\n";
-    table::<Change>(&mut page, "`changes`, a list of");
+    page += "\n[Changes at a phase](topologies.md#changes-at-a-phase) lists the phases and shows an example.\n";
+    table::<Change>(&mut page, "Each entry of `changes`");
     page += "\n## `discipline`\n\nEach kind has a page with its keys and its presets. \
-             [Choose a queue](choose.md#disciplines-by-purpose) groups them by purpose.\n\n";
+             [Choose a queue](choose.md#disciplines-by-purpose) groups the kinds by purpose.\n\n";
     linked::<Discipline>(&mut page, "disciplines");
     page += "\n## `[[traffic]]`\n\n";
     parameters(&mut page, &class_keys());
-    page += "\nA class also has its `kind` and the keys of that kind. Each kind has a page; \
-             [Traffic](traffic/index.md) says what each is for.\n\n";
+    page += "\nA class also has a `kind` and the keys of this kind. Each kind has a page. \
+             [Traffic](traffic/index.md) compares the kinds.\n\n";
     linked::<Model>(&mut page, "traffic");
     rows::<Rtt>(&mut page, "`rtt`");
-    page +=
-        "\n[Round-trip times](traffic/round-trip-times.md) explains where each kind comes from.\n";
+    page += "\n[Round-trip times](traffic/round-trip-times.md) states the source of each kind.\n";
     rows::<Sizes>(&mut page, "`request` and `response`");
-    page +=
-        "\n## `tcp`\n\nThe name of a profile, or a table of keys: [the TCP stack](tcp-stack.md).\n";
+    page += "\n## `tcp`\n\nThe value is the name of a profile, or a table. \
+             [The TCP stack](tcp-stack.md) lists the profiles and the keys.\n";
     page += "\n## `quic`\n\n";
     let mut quic = Described::of::<Quic>().parameters();
     keys(&mut page, &quic);
     quic.retain(|key| key.name != "congestion_control");
     words(&mut page, &quic);
     table::<Quinn>(&mut page, "`quinn`");
-    page + "\n[QUIC or TCP](how-to/quic.md) has an example.\n"
+    page + "\n[QUIC or TCP](how-to/quic.md) shows an example.\n"
 }
 
 /// The page docs/tcp-stack.md: profiles, and every key of a stack.
@@ -114,16 +121,13 @@ fn linked<T: JsonSchema>(page: &mut String, folder: &str) {
 
 /// Kinds with few keys: a row for each key, under the row of its kind.
 fn rows<T: JsonSchema>(page: &mut String, heading: &str) {
-    *page +=
-        &format!("\n## {heading}\n\n| `kind`, keys | default | meaning |\n| --- | --- | --- |\n");
+    *page += &format!("\n## {heading}\n\n| `kind`, keys | {COLUMNS}");
     for kind in Described::of::<T>().kinds() {
-        *page += &format!("| **`{}`** | | {} |\n", kind.name, cell(&kind.summary));
+        *page += &format!("| **`{}`** | | | {} |\n", kind.name, cell(&kind.summary));
         for parameter in &kind.parameters {
-            let mut meaning = parameter.description.clone();
-            for word in &parameter.words {
-                let _ = write!(meaning, " `\"{}\"`: {}", word.name, word.summary);
-            }
-            *page += &row(&parameter.name, &value(parameter), &meaning);
+            let words = parameter.words.iter();
+            let words = words.map(|word| format!(" `\"{}\"`: {}", word.name, word.summary));
+            *page += &row(parameter, &words.collect::<String>());
         }
     }
 }
@@ -136,32 +140,111 @@ fn parameters(page: &mut String, parameters: &[Parameter]) {
 
 /// A table of keys.
 pub(crate) fn keys(page: &mut String, parameters: &[Parameter]) {
-    *page += "| key | default | meaning |\n| --- | --- | --- |\n";
+    *page += &format!("| key | {COLUMNS}");
     for parameter in parameters {
-        *page += &row(&parameter.name, &value(parameter), &parameter.description);
+        *page += &row(parameter, "");
     }
 }
 
-fn row(name: &str, value: &str, meaning: &str) -> String {
-    format!("| `{name}` | {} | {} |\n", cell(value), cell(meaning))
+/// The row of a key; its meaning ends with `more`.
+fn row(parameter: &Parameter, more: &str) -> String {
+    let [value, default] = [form(parameter), default(parameter)].map(|it| cell(&it));
+    let (meaning, _) = meaning(&parameter.description);
+    let meaning = cell(&(meaning + more));
+    format!(
+        "| `{}` | {value} | {default} | {meaning} |\n",
+        parameter.name
+    )
 }
 
-/// What a key has if it is left out, and what it takes where that does not show it.
-pub(crate) fn value(parameter: &Parameter) -> String {
-    let form = &parameter.form;
-    let shown = match form.strip_prefix("text such as ") {
-        Some(example) => format!("like `{example}`"),
-        None => form.clone(),
+/// A description without the sentence that states the default, and this default.
+fn meaning(description: &str) -> (String, Option<String>) {
+    let stated = DEFAULTS.iter().find_map(|it| description.split_once(it));
+    let Some((before, stated)) = stated else {
+        return (description.to_owned(), None);
     };
-    match (&parameter.default, parameter.required) {
+    let (default, after) = stated.split_once(". ").unwrap_or((stated, ""));
+    let meaning = format!("{before}{after}");
+    let default = default.trim_end_matches('.').to_owned();
+    (meaning.trim_end().to_owned(), Some(default))
+}
+
+/// The type of a value, and its range.
+fn form(parameter: &Parameter) -> String {
+    let is_list = parameter.form == "list";
+    if !parameter.words.is_empty() && parameter.form != "name or table" {
+        return if is_list { "list of words" } else { "word" }.to_owned();
+    }
+    let form = parameter.form.replace("true or false", "boolean");
+    let parts: Vec<_> = form.split(" or ").map(part).collect();
+    let form = match parts.as_slice() {
+        [first @ .., other, last] => [first, &[format!("{other} or {last}")][..]]
+            .concat()
+            .join(", "),
+        parts => parts.concat(),
+    };
+    // A default shows how a quantity is written.
+    let example = parameter.form.strip_prefix("text such as ");
+    match example.filter(|_| parameter.default.is_none()) {
+        Some(example) => format!("{form}, e.g. `{example}`"),
+        None => form,
+    }
+}
+
+/// One of the types that a value can have.
+fn part(form: &str) -> String {
+    if let Some(example) = form.strip_prefix("text such as ") {
+        let mut known = QUANTITIES.iter();
+        let quantity = known.find(|quantity| quantity.summary.contains(example));
+        let name = quantity.and_then(|it| it.summary.split_once(':'));
+        let (name, _) = name.expect("a quantity has its example in its description");
+        let name = name.trim_start_matches("A ").trim_start_matches("An ");
+        return lower(name);
+    }
+    match form.split_once("number") {
+        Some((whole, bounds)) => {
+            let number = if whole.is_empty() {
+                "number"
+            } else {
+                "integer"
+            };
+            format!("{number}{}", range(bounds))
+        }
+        None => form.replace("text", "string"),
+    }
+}
+
+/// The bounds of a number, with signs.
+fn range(bounds: &str) -> String {
+    if let Some((low, high)) = bounds.split_once(" up to ")
+        && let Some(low) = low.strip_prefix(" from ")
+    {
+        return format!(", {low} to {high}");
+    }
+    let signs = [
+        (" from ", " and ≥ "),
+        (" above ", " and > "),
+        (" up to ", " and ≤ "),
+        (" below ", " and < "),
+    ];
+    let bounds = signs.iter().fold(bounds.to_owned(), |text, (word, sign)| {
+        text.replace(word, sign)
+    });
+    bounds.replacen(" and", "", 1)
+}
+
+/// The value of a key that is left out.
+pub(crate) fn default(parameter: &Parameter) -> String {
+    let (_, stated) = meaning(&parameter.description);
+    match (stated, &parameter.default) {
+        _ if parameter.required => "required".to_owned(),
+        (Some(stated), _) => stated,
         // A table of its own on the page shows these.
-        (Some(Value::Object(table)), _) if !table.contains_key("kind") => "its defaults".to_owned(),
-        (Some(default), _) => match form.split_once("number ") {
-            Some((_, bounds)) => format!("`{default}`, {bounds}"),
-            None => code(default),
-        },
-        (None, true) => format!("needed, {shown}"),
-        (None, false) => format!("none, {shown}"),
+        (None, Some(Value::Object(table))) if !table.contains_key("kind") => {
+            "defaults of its keys".to_owned()
+        }
+        (None, Some(default)) => code(default),
+        (None, None) => "none".to_owned(),
     }
 }
 
@@ -171,7 +254,12 @@ pub(crate) fn words(page: &mut String, parameters: &[Parameter]) {
         .iter()
         .filter(|parameter| !parameter.words.is_empty())
     {
-        *page += &format!("\n`{}` is one of:\n\n", parameter.name);
+        let each = if parameter.form == "list" {
+            "Each entry of "
+        } else {
+            ""
+        };
+        *page += &format!("\n{each}`{}` is one of:\n\n", parameter.name);
         for word in &parameter.words {
             *page += &format!("- `\"{}\"`: {}\n", word.name, word.summary);
         }
@@ -220,7 +308,17 @@ fn profiles(page: &mut String) {
     let mut keys = profile_keys();
     keys.retain(|key| key.name != "profile");
     for (key, own) in keys.iter().zip(&base.parameters) {
-        *page += &row(&key.name, &code(&own.value), &key.description);
+        let (meaning, stated) = meaning(&key.description);
+        let value = match own.value {
+            Value::Null => stated.unwrap_or_else(|| short(&own.value)),
+            _ => code(&own.value),
+        };
+        *page += &format!(
+            "| `{}` | {} | {} |\n",
+            key.name,
+            cell(&value),
+            cell(&meaning)
+        );
     }
     // These have pages or tables of their own.
     keys.retain(|key| key.name != "congestion_control" && key.name != "slow_start");
@@ -237,20 +335,26 @@ fn short(value: &Value) -> String {
 
 /// A value as the scenario file writes it: a kind without the keys that have its defaults.
 fn code(value: &Value) -> String {
+    format!("`{}`", toml(value))
+}
+
+fn toml(value: &Value) -> String {
     match value {
-        Value::Null => String::new(),
         Value::Object(table) => {
             let keys = stated(table);
             if let [("kind", kind)] = keys.as_slice() {
-                return code(kind);
+                return kind.to_string();
             }
-            let keys: Vec<_> = keys
+            let keys = keys
                 .iter()
-                .map(|(key, value)| format!("{key} = {value}"))
-                .collect();
-            format!("`{{ {} }}`", keys.join(", "))
+                .map(|(key, value)| format!("{key} = {}", toml(value)));
+            format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "))
         }
-        other => format!("`{}`", other.to_string().replace("\",\"", "\", \"")),
+        Value::Array(list) => {
+            let list: Vec<_> = list.iter().map(toml).collect();
+            format!("[{}]", list.join(", "))
+        }
+        other => other.to_string(),
     }
 }
 
@@ -277,7 +381,58 @@ fn stated(table: &Map<String, Value>) -> Vec<(&str, &Value)> {
         .collect()
 }
 
+/// A sentence's beginning inside another sentence.
+pub(crate) fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
+
 /// Text inside a cell of a Markdown table.
 pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(form: &str, default: Option<Value>, description: &str) -> String {
+        let parameter = Parameter {
+            name: "key".to_owned(),
+            description: description.to_owned(),
+            form: form.to_owned(),
+            required: false,
+            default,
+            words: Vec::new(),
+        };
+        row(&parameter, "").replace("| `key` | ", "")
+    }
+
+    #[test]
+    fn a_row_shows_type_range_and_default() {
+        let number = |form| cells(form, None, "A number.");
+        for (form, shown) in [
+            ("whole number from 0 up to 63", "integer, 0 to 63"),
+            ("whole number from 1", "integer ≥ 1"),
+            ("number above 0 below 1", "number > 0 and < 1"),
+            ("number up to 2", "number ≤ 2"),
+            ("number", "number"),
+            (
+                "text or number or true or false",
+                "string, number or boolean",
+            ),
+        ] {
+            assert_eq!(number(form), format!("{shown} | none | A number. |\n"));
+        }
+        let time = "text such as \"50 ms\"";
+        assert_eq!(
+            cells(time, Some(Value::from("5 ms")), "A time."),
+            "time | `\"5 ms\"` | A time. |\n"
+        );
+        assert_eq!(
+            cells(time, None, "A time. Default: never. It has an end."),
+            "time, e.g. `\"50 ms\"` | never | A time. It has an end. |\n"
+        );
+    }
 }

@@ -19,7 +19,7 @@ use syn::{
 /// - `words = TEXT`: what its bounds ask for, where their own words do not fit;
 /// - `check = FUNCTION`, of the key and the value, for what bounds cannot say;
 /// - `table`: it holds parameters of its own, or a list of such tables; they are checked, too;
-/// - `unwritten`: it is written only where it differs from its default;
+/// - `unwritten`: it is written only where it differs from its default, which the schema still has;
 /// - `changeable`: it can change during a run.
 ///
 /// A value in quotes is read as the scenario would have it: `default = "5 ms"`.
@@ -183,6 +183,9 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
                     functions.push(quote! {
                         fn #is_default(value: &#ty) -> bool { *value == Self::#function() }
                     });
+                    field
+                        .attrs
+                        .push(parse_quote!(#[schemars(extend("default" = #name::#function()))]));
                 }
                 defaults.push(quote!(#(#cfg)* #ident: Self::#function(),));
             }
@@ -196,6 +199,11 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
                     field
                         .attrs
                         .push(parse_quote!(#[serde(skip_serializing_if = #path)]));
+                    if optional(&ty).is_none() {
+                        field.attrs.push(parse_quote!(
+                            #[schemars(extend("default" = <#ty as ::core::default::Default>::default()))]
+                        ));
+                    }
                 }
                 defaults.push(quote!(#(#cfg)* #ident: ::core::default::Default::default(),));
             }

@@ -20,37 +20,35 @@ use whole::Count;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// C: growth of the window away from W_max, in segments per second cubed. With a larger value
-    /// the window grows faster.
+    /// Constant C of the cubic function, in segments per second cubed. With a larger value, the
+    /// window grows faster.
     #[param(default = 0.4, above = 0.0)]
     pub c: f64,
-    /// Factor on the window at a loss. With a smaller value the flow leaves more to other flows.
+    /// Factor by which a loss multiplies the window. With a smaller value, other flows get a larger
+    /// share of the rate.
     #[param(default = 0.7, above = 0.0, below = 1.0)]
     pub beta: f64,
-    /// If true, HyStart can end slow start before a loss.
+    /// If true, HyStart can end slow start before a loss occurs.
     #[param(default = true)]
     pub hystart: bool,
-    /// Round-trip time from which the window target is computed (section 4.2).
-    #[serde(skip_serializing_if = "is_default")]
-    #[param(default = TargetRtt::Min)]
+    /// Round-trip time in the computation of the target window (RFC 9438, section 4.2).
+    #[param(default, unwritten)]
     pub rtt: TargetRtt,
-    /// Factor on the window at an ECN echo (RFC 8511: 0.85). Not given: `beta`.
-    #[serde(skip_serializing_if = "is_default")]
-    #[param(above = 0.0, below = 1.0)]
+    /// Factor by which an ECN echo multiplies the window. RFC 8511 proposes 0.85. Default: value of
+    /// `beta`.
+    #[param(above = 0.0, below = 1.0, unwritten)]
     pub beta_ecn: Option<f64>,
-    /// Minimum growth per round trip before the first congestion, as a share of the window (RFC
-    /// 9438: none).
-    #[serde(skip_serializing_if = "is_search_growth")]
-    #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0)]
+    /// Minimum growth of the window per round trip, as a fraction of the window. It applies to
+    /// congestion avoidance before the first congestion event. RFC 9438 has no such minimum.
+    #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0, unwritten)]
     pub search_growth: f64,
-    /// If true, the window also grows for time in which the flow did not use it, as in Linux. If
-    /// false, this time does not count (RFC 9438, section 5.8).
-    #[serde(skip_serializing_if = "is_true")]
-    #[param(default = true)]
+    /// Treatment of time in which the flow does not use its whole congestion window. If true, the
+    /// cubic function includes this time, as in Linux. If false, the cubic function excludes this
+    /// time (RFC 9438, section 5.8).
+    #[param(default = true, unwritten)]
     pub counts_unused_time: bool,
-    /// How CUBIC estimates the window that Reno would have (section 4.3).
-    #[serde(skip_serializing_if = "is_default")]
-    #[param(default = RenoEstimate::Rfc8312)]
+    /// Method to compute W_est, the estimate of the window of a Reno flow (RFC 9438, section 4.3).
+    #[param(default, unwritten)]
     pub reno_estimate: RenoEstimate,
 }
 
@@ -58,12 +56,13 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RenoEstimate {
-    /// The estimate grows by 3 (1 - beta) / (1 + beta) segments per round trip (RFC 8312, section
-    /// 4.2; Linux).
+    /// W_est grows by 3 (1 - beta) / (1 + beta) segments per round trip (RFC 8312, section 4.2;
+    /// Linux).
     #[default]
     Rfc8312,
-    /// As `rfc8312` below the window of the last congestion, one segment per round trip above it
-    /// (RFC 9438, section 4.3).
+    /// W_est grows as with `rfc8312` until W_est reaches cwnd_prior, the window before the last
+    /// congestion event. After this, W_est grows by one segment per round trip (RFC 9438, section
+    /// 4.3).
     Rfc9438,
 }
 
@@ -71,25 +70,11 @@ pub enum RenoEstimate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetRtt {
-    /// The smallest measured round-trip time (Linux).
+    /// Minimum measured round-trip time, as in Linux.
     #[default]
     Min,
-    /// The smoothed round-trip time (RFC 9438, section 4.2). Needs `recovery = "rack-tlp"`.
+    /// Smoothed round-trip time (RFC 9438, section 4.2). Only with `recovery = "rack-tlp"`.
     Smoothed,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_search_growth(growth: &f64) -> bool {
-    (*growth - SEARCH_GROWTH).abs() < f64::EPSILON
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_true(value: &bool) -> bool {
-    *value
 }
 
 impl Parameters for Params {
@@ -97,18 +82,21 @@ impl Parameters for Params {
         title: "CUBIC",
         paper: "L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, CUBIC for Fast and Long-Distance Networks, \
                 RFC 9438, 2023; S. Ha, I. Rhee, Hybrid Slow Start, 2008 (HyStart)",
-        purpose: "Grows with the time since the last congestion, not with the round trip: slowly \
-                  near the window of the last loss, fast away from it.",
+        purpose: "The congestion window is a cubic function of the time since the last congestion \
+                  event. W_max is the window at that event. The window grows slowly near W_max \
+                  and faster away from W_max.",
         departures: &[
-            "Defaults follow Linux. `rtt = \"smoothed\"`, `counts_unused_time = false`, \
-             `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
-            "HyStart follows Linux and works once until a time-out.",
-            "`multiplicative_decrease_base` of the stack sets what a cut reduces (section 4.6: \
-             FlightSize).",
-            "With `rack_rules = \"linux\"` the window is in whole segments, the clock in ticks of \
-             4 ms, and epochs, time-outs and undo follow Linux.",
+            "The defaults follow Linux. The values `rtt = \"smoothed\"`, `counts_unused_time = \
+             false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
+            "HyStart follows Linux. After HyStart ends a slow start, it is disabled until the next \
+             retransmission timeout.",
+            "The key `multiplicative_decrease_base` of the TCP stack selects the quantity that a \
+             congestion event reduces. RFC 9438 (section 4.6) reduces FlightSize.",
+            "With `rack_rules = \"linux\"`, the window is a whole number of segments and the clock \
+             has ticks of 4 ms. The reactions to a timeout and to a spurious congestion event \
+             then also follow Linux.",
         ],
-        memory: "when each segment in flight was sent",
+        memory: "the transmission time of each segment in flight",
     };
 }
 

@@ -16,7 +16,7 @@ pub struct Params {
     /// Congestion window in segments. A change takes effect at the next ACK.
     #[param(default = 10.0, least = 1.0, changeable)]
     pub cwnd: f64,
-    /// Pacing rate, headers included. Not given: no pacing.
+    /// Pacing rate, headers included. Default: no pacing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(changeable)]
     pub pacing_rate: Option<Rate>,

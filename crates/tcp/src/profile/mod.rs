@@ -54,13 +54,14 @@ pub struct Profile {
     pub syn_header: Bytes,
     /// Send buffer. It limits the data in flight.
     pub send_buffer: Bytes,
-    /// Receive buffer: the window that is advertised. Applications read at once, so it is always
-    /// free.
+    /// Receive buffer and advertised window. Applications read data immediately, so the buffer is
+    /// always empty.
     pub receive_buffer: Bytes,
-    /// Receive buffer of the peer, if the peer has another stack. Not given: `receive_buffer`.
+    /// Receive buffer of the peer, if the peer has another stack. Default: `receive_buffer`.
     #[serde(skip)]
     pub peer_receive_buffer: Option<Bytes>,
-    /// If true, connections open with a handshake. ns's one-way TCP sends data at once.
+    /// If true, connections start with a handshake. If false, the sender starts with data, as ns's
+    /// one-way TCP does.
     pub handshake: bool,
     /// Congestion window after the handshake, in segments.
     pub initial_window: u32,
@@ -68,23 +69,25 @@ pub struct Profile {
     pub handshake_opens_window: bool,
     /// Slow-start threshold of a new connection.
     pub initial_ssthresh: Bytes,
-    /// When a new connection takes over path metrics of earlier connections to the peer.
+    /// Time at which a new connection copies the path metrics of earlier connections to the same
+    /// peer.
     pub peer_cache: PeerCache,
     /// Growth of the window per ACK in slow start: a word, or a table with its `kind` and limit.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<SlowStart>")]
     pub slow_start: SlowStart,
-    /// Which phase applies when the window equals ssthresh (RFC 5681, section 3.1, allows both).
+    /// Phase of the connection while the window equals ssthresh. RFC 5681, section 3.1 allows both
+    /// phases.
     pub at_ssthresh: AtSsthresh,
-    /// What congestion avoidance adds to the window for each ACK.
+    /// Growth of the window per ACK in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
-    /// How window increments in congestion avoidance are rounded.
+    /// Rounding of the window increments in congestion avoidance.
     pub cwnd_arithmetic: CwndArithmetic,
-    /// When the window may grow.
+    /// Condition for a growth of the window.
     pub window_growth: WindowGrowth,
     /// If true, each of the first two duplicate ACKs releases a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Which duplicate ACKs do not trigger a fast retransmit.
+    /// Duplicate ACKs that do not trigger a fast retransmit.
     pub fast_retransmit_guard: FastRetransmitGuard,
     /// Initial value of `recover`, the sequence number that the fast retransmit guard compares
     /// with.
@@ -93,24 +96,24 @@ pub struct Profile {
     pub sack_blocks: u32,
     /// Whether a time-out discards the SACK information of the peer.
     pub sack_at_timeout: SackAtTimeout,
-    /// How SACK recovery reduces the data in flight to ssthresh.
+    /// Method by which SACK recovery reduces the data in flight to ssthresh.
     pub rate_reduction: RateReduction,
-    /// Which partial ACKs restart the retransmission timer in NewReno's recovery.
+    /// Partial ACKs that restart the retransmission timer in NewReno recovery.
     pub newreno_variant: NewRenoVariant,
     /// Window after the ACK that ends NewReno's recovery.
     pub newreno_exit: NewRenoExit,
     /// If true, the ACK that ends fast recovery also grows the window (BSD: ssthresh + 1 segment).
     pub recovery_exit_opens_window: bool,
-    /// Base of the multiplicative decrease: which quantity congestion reduces.
+    /// Quantity to which a congestion event applies the multiplicative decrease.
     pub multiplicative_decrease_base: DecreaseBase,
     /// Whether later time-outs of the same segment reduce ssthresh again.
     pub ssthresh_at_repeated_timeout: RepeatedTimeout,
-    /// ssthresh after the client's SYN timed out. Not given: unchanged.
+    /// ssthresh after the client's SYN timed out. Default: unchanged.
     #[serde(default)]
     pub syn_timeout_ssthresh: Option<Bytes>,
-    /// Which packets are sent as ECN-capable.
+    /// Packets that the sender sends as ECN-capable.
     pub ect_on: EctOn,
-    /// How the sender reacts to an ECN echo.
+    /// Reaction of the sender to an ECN echo.
     pub ecn_reaction: EcnReaction,
     /// If true, segments carry time stamps (RFC 7323) and every ACK measures a round trip.
     pub timestamps: bool,
@@ -120,14 +123,14 @@ pub struct Profile {
     pub rto_initial: Time,
     /// Lower bound of the retransmission time-out.
     pub rto_min: Time,
-    /// Upper bound of the retransmission time-out, back-off included.
+    /// Upper bound of the retransmission time-out, including the back-off.
     pub rto_max: Time,
-    /// What `rto_min` bounds: the time-out or its variance term.
+    /// Quantity that `rto_min` limits: the time-out or its variance term.
     pub rto_min_bounds: RtoMinBounds,
-    /// Which ACK ends the back-off of the retransmission time-out.
+    /// ACK that ends the back-off of the retransmission time-out.
     pub backoff_ends_with: BackoffEnd,
-    /// Gaps between the client's SYNs, as multiples of `rto_initial`. After the last entry, and for
-    /// the server, the gaps double.
+    /// Times between the SYNs of the client, as multiples of `rto_initial`. After the last entry,
+    /// each time is twice the time before. The times of the server always double.
     pub syn_backoff: Vec<u32>,
     /// Retransmissions of one segment before the connection is aborted.
     pub max_retransmissions: u32,
@@ -139,10 +142,10 @@ pub struct Profile {
     pub answers_repeated_syn: bool,
     /// When the receiver acknowledges a single segment.
     pub delayed_ack: DelayedAck,
-    /// The receiver acknowledges at once when this many full segments are unacknowledged.
+    /// Number of unacknowledged full segments at which the receiver sends an ACK immediately.
     pub ack_every: u32,
-    /// Number of in-order segments at the start of a connection that the receiver acknowledges at
-    /// once.
+    /// Number of in-order segments at the start of a connection that the receiver acknowledges
+    /// immediately.
     pub quick_acks: u32,
     /// If true, a small segment waits while data is outstanding (Nagle's rule, RFC 896).
     pub nagle: bool,
@@ -151,12 +154,12 @@ pub struct Profile {
     /// Maximum random delay before each segment, uniform from 0 (ns's `overhead_`). It prevents
     /// synchronized flows.
     pub random_send_delay: Time,
-    /// If true, a sender sends all that the window allows after that delay (ns's `send_much`). If
-    /// false, each segment has its own.
+    /// If true, the sender draws one delay and then sends all segments that the window allows (ns's
+    /// `send_much`). If false, the sender draws a delay for each segment.
     #[serde(default)]
     pub delayed_send_fills_window: bool,
-    /// If true, idle time counts from the last ACK (ns's one-way TCP). If false, from the last
-    /// segment of any kind, such as a request (BSD).
+    /// If true, the idle time starts at the last ACK (ns's one-way TCP). If false, the idle time
+    /// starts at the last segment of any kind, such as a request (BSD).
     #[serde(default)]
     pub idle_since_ack: bool,
     /// If true, Nagle's rule delays a small segment only while another small segment is outstanding
@@ -164,7 +167,8 @@ pub struct Profile {
     #[serde(default)]
     pub minshall: bool,
     /// If true, Nagle's rule applies to each segment and delays a FIN until earlier data is
-    /// acknowledged (ns's two-way TCP). If false, once to segments sent in a row (BSD).
+    /// acknowledged (ns's two-way TCP). If false, Nagle's rule applies once to a sequence of
+    /// segments (BSD).
     #[serde(default)]
     pub strict_nagle: bool,
     /// If true, Reno's fast retransmit sets the window to ssthresh in whole segments and sends
@@ -172,12 +176,13 @@ pub struct Profile {
     /// window (ns's two-way TCP).
     #[serde(default)]
     pub lone_fast_retransmit: bool,
-    /// If true, SACK counts in fast recovery only: the ACK that ends it grows the window, and a
-    /// time-out sends received data again (ns's two-way TCP).
+    /// If true, the sender uses SACK information only in fast recovery (ns's two-way TCP). The ACK
+    /// that ends fast recovery then increases the window. After a time-out the sender also
+    /// retransmits data that SACK has acknowledged.
     #[serde(default)]
     pub sack_in_recovery_only: bool,
-    /// If true, an application closes with its last write (ns's `MSG_EOF`), so that data can carry
-    /// the FIN.
+    /// If true, an application closes the connection with its last write (ns's `MSG_EOF`). The last
+    /// data segment can then include the FIN.
     #[serde(default)]
     pub closes_with_write: bool,
     /// Probe for a lost tail: a word, or a table with its `kind` and times. Needs `recovery =
@@ -185,7 +190,7 @@ pub struct Profile {
     #[serde(default, deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<TailLossProbe>")]
     pub tail_loss_probe: TailLossProbe,
-    /// How the sender detects a spurious time-out (F-RTO). Needs `recovery = "rack-tlp"`.
+    /// Method to detect a spurious time-out (F-RTO). Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub frto: Frto,
     /// If true, the window is restored when D-SACK or time stamps show that nothing was lost. Needs
@@ -195,35 +200,38 @@ pub struct Profile {
     /// If true, the receiver reports duplicate data (D-SACK, RFC 2883).
     #[serde(default)]
     pub dsack: bool,
-    /// What sets the pacing rate. Needs `recovery = "rack-tlp"`.
+    /// Source of the pacing rate. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub pacing: Pacing,
-    /// How much a paced sender sends at once. Needs `recovery = "rack-tlp"`.
+    /// Amount of data that a paced sender sends in one burst. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub pacing_burst: PacingBurst,
-    /// What ends the first slow start besides congestion. Needs `recovery = "rack-tlp"`.
+    /// Additional condition that ends the first slow start before a congestion event. Needs
+    /// `recovery = "rack-tlp"`.
     #[serde(default)]
     pub slow_start_exit: SlowStartExit,
-    /// How the receiver echoes marks. Not given: as the congestion control needs, else until CWR.
+    /// Method by which the receiver echoes marks. Default: the method of the congestion control,
+    /// otherwise an echo until CWR.
     #[serde(default)]
     pub ecn_echo: EcnEcho,
     /// If true, ACKs also count marked bytes in the Accurate ECN option. Needs `ecn_echo =
     /// "accurate"`.
     #[serde(default = "yes")]
     pub accecn_option: bool,
-    /// Code point of ECN-capable data. Not given: the code point of the congestion control, else
+    /// Code point of ECN-capable data. Default: the code point of the congestion control, otherwise
     /// ECT(0).
     #[serde(default)]
     pub ect: Ect,
-    /// Which rules RACK follows where Linux and RFC 8985 differ. Needs `recovery = "rack-tlp"`.
+    /// Rules of RACK for the cases in which Linux and RFC 8985 differ. Needs `recovery =
+    /// "rack-tlp"`.
     #[serde(default)]
     pub rack_rules: RackRules,
-    /// What the congestion window counts. Needs `recovery = "rack-tlp"`.
+    /// Unit of the congestion window. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub window_counts: WindowCounts,
     /// How long the receiver may delay SACK reports (Linux: `tcp_comp_sack_delay_ns`; its timer
     /// adds up to 0.1 ms). The first three reports of a gap go at once; later ones wait for at most
-    /// 1/20 of the round trip. Not given: every report goes at once (RFC 5681), and the kernel of a
+    /// 1/20 of the round trip. Default: every report goes at once (RFC 5681), and the kernel of a
     /// live run keeps its own 1 ms.
     #[cfg(feature = "linux")]
     #[serde(default)]

@@ -27,12 +27,12 @@ pub enum Recovery {
     RackTlp,
 }
 
-/// Which duplicate ACKs do not trigger a fast retransmit. ACKs for data that was outstanding at the
+/// Duplicate ACKs that do not trigger a fast retransmit. ACKs for data that was outstanding at the
 /// last congestion can come from segments sent twice (RFC 6582, section 3.2, step 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FastRetransmitGuard {
-    /// None: every third duplicate ACK triggers one (RFC 5681; BSD Reno).
+    /// None. Every third duplicate ACK triggers a fast retransmit (RFC 5681; BSD Reno).
     Off,
     /// ACKs for data that was outstanding at a time-out, but not at a fast retransmit (ns 2.1b8
     /// Reno).
@@ -82,7 +82,7 @@ pub enum AtSsthresh {
     CongestionAvoidance,
 }
 
-/// What congestion avoidance adds to the window for each ACK.
+/// Growth of the window per ACK in congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionAvoidance {
@@ -93,16 +93,17 @@ pub enum CongestionAvoidance {
     ByteCounting,
 }
 
-/// How window increments in congestion avoidance are rounded.
+/// Rounding of the window increments in congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CwndArithmetic {
-    /// To whole bytes, at least one (BSD; RFC 5681, section 3.1).
+    /// An increment is rounded to whole bytes. It is at least one byte (BSD; RFC 5681, section
+    /// 3.1).
     Integer,
-    /// They are not rounded (ns).
+    /// Increments are not rounded (ns).
     Real,
-    /// They are not rounded, but only whole segments are sent, retransmissions too (ns's two-way
-    /// TCP).
+    /// Increments are not rounded. The sender sends only whole segments, also as retransmissions
+    /// (ns's two-way TCP).
     WholeSegments,
 }
 
@@ -139,14 +140,14 @@ pub enum PeerCache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SackAtTimeout {
-    /// It discards it (RFC 2018, section 8).
+    /// The time-out discards the information (RFC 2018, section 8).
     Forget,
     /// Kept: only missing data is sent again, and the ACK of arrived data does not grow the window
     /// (Linux).
     Keep,
 }
 
-/// How SACK recovery reduces the data in flight to ssthresh.
+/// Method by which SACK recovery reduces the data in flight to ssthresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateReduction {
@@ -200,7 +201,7 @@ pub enum RepeatedTimeout {
     Reduced,
 }
 
-/// Which packets are sent as ECN-capable.
+/// Packets that the sender sends as ECN-capable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EctOn {
@@ -279,7 +280,7 @@ pub enum RtoMinBounds {
     Variance,
 }
 
-/// Which ACK ends the back-off of the retransmission time-out.
+/// ACK that ends the back-off of the retransmission time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackoffEnd {
@@ -380,7 +381,7 @@ pub enum Frto {
     Linux,
 }
 
-/// Which rules RACK follows where Linux and RFC 8985 differ.
+/// Rules of RACK for the cases in which Linux and RFC 8985 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RackRules {

@@ -1,21 +1,24 @@
-//! A connection of the simulated world: two end points and the application that uses them.
+//! A connection of the simulated world: two ends and the application that uses them.
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::RetransmittedKinds;
-use aqmlab_tcp::{Endpoint, Events, Retransmissions};
+use aqmlab_stacks::{End, HAS_STACKS};
+use aqmlab_tcp::{
+    ControlMetrics, Endpoint, Events, Probe, Profile, RecoveryState, Retransmissions,
+};
 use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
 use crate::sockets::Held;
 use crate::stack::{Overrides, Stack};
 
-/// Two end points and the application between them.
+/// Two ends and the application between them.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) ends: [Endpoint; 2],
+    pub(crate) ends: Ends,
     /// Time of the one timer event that counts, per end. A deadline that moves later leaves the
     /// event where it is; it is pushed again when it fires too early (lazy timers).
     pub(crate) timer_at: [Time; 2],
-    /// Segments on their way.
+    /// Packets on their way.
     pub(crate) in_network: u32,
     pub(crate) class: u16,
     /// What still arrives is ignored.
@@ -26,7 +29,7 @@ pub(crate) struct Connection {
     pub(crate) stopped: bool,
     /// Its state is recorded over time.
     pub(crate) is_traced: bool,
-    /// When one of the ends was given something last.
+    /// When one of the ends was given something last; a stack, until it had everything.
     pub(crate) last_event: Time,
     /// Which sockets it has, where hosts may have only so many.
     pub(crate) sockets: Held,
@@ -40,17 +43,35 @@ pub(crate) struct Opening {
     pub(crate) class: u16,
     pub(crate) is_traced: bool,
     pub(crate) overrides: Option<Box<Overrides>>,
+    /// The ends of a connection over datagrams. Without them it is one of TCP.
+    pub(crate) stacks: Option<[End; 2]>,
     pub(crate) connect: Connect,
 }
 
+impl Opening {
+    /// A connection by TCP as its class has it.
+    pub(crate) fn new(class: usize, connect: Connect) -> Self {
+        Self {
+            class: class as u16,
+            is_traced: false,
+            overrides: None,
+            stacks: None,
+            connect,
+        }
+    }
+}
+
 impl Connection {
-    /// Its ends wait for a SYN.
+    /// Ends of TCP wait for a SYN.
     #[inline(always)]
     pub(crate) fn new(opening: Opening, stack: &Stack, now: Time) -> Self {
         let overrides = opening.overrides;
         let listen = |role| Endpoint::listen(stack.profile(overrides.as_deref(), role));
         Self {
-            ends: [listen(Role::Client), listen(Role::Server)],
+            ends: match opening.stacks {
+                Some(ends) if HAS_STACKS => Ends::Stack { ends, lost: 0 },
+                _ => Ends::Tcp([listen(Role::Client), listen(Role::Server)]),
+            },
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: opening.class,
@@ -68,14 +89,20 @@ impl Connection {
     /// Nothing can happen on it any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.in_network == 0 && (self.aborted || self.ends.iter().all(Endpoint::is_finished))
+        self.in_network == 0 && (self.aborted || self.ends.are_done())
+    }
+
+    /// Its hosts forget it: nothing more is sent, what is on its way is ignored where it arrives.
+    pub(crate) fn stop(&mut self, now: Time) {
+        (self.aborted, self.stopped) = (true, true);
+        self.last_event = now;
     }
 
     /// When an event is to wake this end, if none that is pending does so in time. The caller
     /// pushes it.
     #[inline(always)]
-    pub(crate) fn schedule(&mut self, role: Role) -> Option<Time> {
-        let wake = self.ends[role as usize].wake_at();
+    pub(crate) fn schedule(&mut self, role: Role, now: Time) -> Option<Time> {
+        let wake = self.ends.wake_at(role, now);
         let pending = &mut self.timer_at[role as usize];
         let is_sooner = wake < *pending;
         is_sooner.then(|| {
@@ -83,24 +110,134 @@ impl Connection {
             wake
         })
     }
+}
 
-    /// What both ends sent again.
+/// The ends of a connection, client first.
+#[expect(clippy::large_enum_variant, reason = "nearly all are those of TCP")]
+#[derive(Debug)]
+pub(crate) enum Ends {
+    Tcp([Endpoint; 2]),
+    /// Stacks over datagrams, such as QUIC. A build without stacks has none of them, and no code for
+    /// what [`stack_mut`](Self::stack_mut) gives.
+    Stack {
+        ends: [End; 2],
+        /// Packets that both declared lost.
+        lost: u32,
+    },
+}
+
+impl Ends {
+    /// Whether they are stacks over datagrams.
+    #[inline]
+    pub(crate) fn are_stacks(&self) -> bool {
+        HAS_STACKS && matches!(self, Self::Stack { .. })
+    }
+
+    /// An end over datagrams.
+    #[inline]
+    pub(crate) fn stack_mut(&mut self, role: Role) -> Option<&mut End> {
+        match self {
+            Self::Stack { ends, .. } if HAS_STACKS => Some(&mut ends[role as usize]),
+            _ => None,
+        }
+    }
+
+    /// Whether neither end has anything left to do. A stack's client has closed then, and its server
+    /// either knows or has nothing left.
+    #[inline]
+    fn are_done(&self) -> bool {
+        match self {
+            Self::Tcp(ends) => ends.iter().all(Endpoint::is_finished),
+            Self::Stack {
+                ends: [client, server],
+                ..
+            } => client.is_silent() && (server.is_silent() || server.is_complete()),
+        }
+    }
+
+    /// When an end wants to be woken. A stack's time that is over is now: once the handshake is
+    /// confirmed, the probe time-out of what left before may be.
+    #[inline(always)]
+    fn wake_at(&mut self, role: Role, now: Time) -> Time {
+        match self {
+            Self::Tcp(ends) => ends[role as usize].wake_at(),
+            Self::Stack { ends, .. } => ends[role as usize].deadline().max(now),
+        }
+    }
+
+    /// The congestion window of an end.
+    pub(crate) fn cwnd(&self, role: Role) -> u64 {
+        match self {
+            Self::Tcp(ends) => ends[role as usize].cwnd(),
+            Self::Stack { ends, .. } => ends[role as usize].state().cwnd,
+        }
+    }
+
+    /// What both ends sent again. A stack counts packets that were lost: what they carried went again
+    /// in others.
     pub(crate) fn retransmissions(&self) -> Retransmissions {
-        let [client, server] = [
-            self.ends[0].retransmissions(),
-            self.ends[1].retransmissions(),
-        ];
-        Retransmissions {
-            syn: client.syn + server.syn,
-            fin: client.fin + server.fin,
-            data: client.data + server.data,
-            timeouts: client.timeouts + server.timeouts,
+        match self {
+            Self::Tcp(ends) => {
+                let [client, server] = [ends[0].retransmissions(), ends[1].retransmissions()];
+                Retransmissions {
+                    syn: client.syn + server.syn,
+                    fin: client.fin + server.fin,
+                    data: client.data + server.data,
+                    timeouts: client.timeouts + server.timeouts,
+                }
+            }
+            Self::Stack { lost, .. } => Retransmissions {
+                data: *lost,
+                ..Retransmissions::default()
+            },
         }
     }
 
     /// Whether one of the ends has repaired a loss without waiting for its timer.
     pub(crate) fn has_fast_retransmit(&self) -> bool {
-        self.ends.iter().any(|end| end.fast_retransmits() > 0)
+        match self {
+            Self::Tcp(ends) => ends.iter().any(|end| end.fast_retransmits() > 0),
+            Self::Stack { lost, .. } => *lost > 0,
+        }
+    }
+
+    /// How many packets a stack has declared lost since the last call.
+    pub(crate) fn losses(&mut self, role: Role) -> u32 {
+        match self {
+            Self::Stack { ends, lost } if HAS_STACKS => {
+                let new = ends[role as usize].losses();
+                *lost += new;
+                new
+            }
+            _ => 0,
+        }
+    }
+
+    /// The state of an end's sender at `now`. A stack's is what can be seen of it: its time-out is how
+    /// long its next timer is off, whatever that is for.
+    pub(crate) fn probe(&mut self, role: Role, profile: &Profile, now: Time) -> Probe {
+        let end = match self {
+            Self::Tcp(ends) => return ends[role as usize].probe(profile),
+            Self::Stack { ends, .. } => &mut ends[role as usize],
+        };
+        let timeout = end.deadline().saturating_sub(now);
+        let state = end.state();
+        let inside = end.inside().filter(|_| HAS_STACKS);
+        let (control_state, recovers) =
+            inside.map_or((None, false), |it| (Some(it.control()), it.is_recovering()));
+        Probe {
+            cwnd: state.cwnd,
+            ssthresh: state.ssthresh.unwrap_or(u64::MAX),
+            in_flight: state.in_flight,
+            round_trip: Some(state.round_trip),
+            timeout,
+            recovery_state: match recovers {
+                true => RecoveryState::Recovery,
+                false => RecoveryState::Open,
+            },
+            control: ControlMetrics::default(),
+            control_state,
+        }
     }
 }
 

@@ -29,7 +29,8 @@ pub(crate) struct Connection {
     pub(crate) stopped: bool,
     /// Its state is recorded over time.
     pub(crate) is_traced: bool,
-    /// When one of the ends was given something last; a stack, until it had everything.
+    /// When one of the ends was given something last. Timers of a stack that has everything do not
+    /// count.
     pub(crate) last_event: Time,
     /// Which sockets it has, where hosts may have only so many.
     pub(crate) sockets: Held,

@@ -464,8 +464,7 @@ impl Connections {
         Some((class, connection.ends.probe(role, profile, now)))
     }
 
-    /// The connections that go on, with their slots: those of TCP come first, in all that they are
-    /// written to.
+    /// The connections that go on, with their slots. Records list those over TCP first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
         let of = |are_stacks| {
             let slots = (0..).zip(&self.slots);
@@ -477,7 +476,7 @@ impl Connections {
         of(false).chain(of(true))
     }
 
-    /// Those of a class, except those that are aborted.
+    /// The connections of a class, except those that are aborted.
     pub(crate) fn of_class(&self, class: usize) -> impl Iterator<Item = (u32, &Connection)> {
         let open = self.iter();
         open.filter(move |(_, it)| usize::from(it.class) == class && !it.aborted)

@@ -107,11 +107,17 @@ impl<E: Engine> World<E> {
             if connect.begins_with_tls {
                 connect.script = connect.script.without_tls();
             }
+            let headers = Headers::Datagram(HEADER);
+            let (index, is_traced) = self.place(class, &connect, headers, sizes);
             let opening = Opening {
+                class: class as u16,
+                is_traced,
+                overrides: None,
                 stacks: Some(stacks),
-                ..Opening::new(class, connect)
+                connect,
             };
-            let index = self.begin(opening, Headers::Datagram(HEADER), sizes);
+            let network = &mut self.network;
+            self.connections.open(index, opening, self.now, network);
             self.serve_stack(index, Role::Client);
             index
         } else {
@@ -125,10 +131,15 @@ impl<E: Engine> World<E> {
         self.schedule(index, Role::Client);
     }
 
-    /// A connection begins, in the slot that it gives. `sizes` are bytes of a full packet and of an
-    /// acknowledgement.
-    fn begin(&mut self, mut opening: Opening, headers: Headers, sizes: [u32; 2]) -> u32 {
-        let (class, connect) = (usize::from(opening.class), &opening.connect);
+    /// A connection gets a slot. Also whether it is followed. `sizes` are bytes of a full packet and of
+    /// an acknowledgement.
+    fn place(
+        &mut self,
+        class: usize,
+        connect: &Connect,
+        headers: Headers,
+        sizes: [u32; 2],
+    ) -> (u32, bool) {
         let of_class = (class, self.classes[class].path, self.classes[class].dscp);
         let to = Pair::from(connect);
         let routes = self.hosts.routes(self.flows_opened, of_class, &to, headers);
@@ -138,10 +149,7 @@ impl<E: Engine> World<E> {
         if matches!(connect.script, Script::Open(_)) {
             self.note_open_script(class, connect.token, index);
         }
-        opening.is_traced = self.follows(class, index, connect);
-        let network = &mut self.network;
-        self.connections.open(index, opening, self.now, network);
-        index
+        (index, self.follows(class, index, connect))
     }
 
     fn open_tcp(&mut self, class: usize, mut connect: Connect) -> u32 {
@@ -156,11 +164,16 @@ impl<E: Engine> World<E> {
         let handshake = clients.handshake;
         let send_delay = clients.random_send_delay.max(servers.random_send_delay);
         let numbers_matter = [clients, servers].map(|it| it.initial_recover) != [AT_ISN; 2];
+        let (index, is_traced) = self.place(class, &connect, Headers::Tcp(headers), sizes);
         let opening = Opening {
+            class: class as u16,
+            is_traced,
             overrides,
-            ..Opening::new(class, connect)
+            stacks: None,
+            connect,
         };
-        let index = self.begin(opening, Headers::Tcp(headers), sizes);
+        let network = &mut self.network;
+        self.connections.open(index, opening, self.now, network);
         if self.limits_sockets() {
             self.has_client(index, handshake);
         }

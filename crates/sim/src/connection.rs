@@ -1,32 +1,36 @@
-//! A connection of the simulated world: two end points and the application that uses them.
+//! A connection of the simulated world: two ends and the application that uses them.
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::RetransmittedKinds;
-use aqmlab_tcp::{Endpoint, Events, Retransmissions};
+use aqmlab_stacks::{End, HAS_STACKS};
+use aqmlab_tcp::{
+    ControlMetrics, Endpoint, Events, Probe, Profile, RecoveryState, Retransmissions,
+};
 use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
 use crate::sockets::Held;
 use crate::stack::{Overrides, Stack};
 
-/// Two end points and the application between them.
+/// Two ends and the application between them.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) ends: [Endpoint; 2],
+    pub(crate) ends: Ends,
     /// Time of the one timer event that counts, per end. A deadline that moves later leaves the
     /// event where it is; it is pushed again when it fires too early (lazy timers).
     pub(crate) timer_at: [Time; 2],
-    /// Segments on their way.
+    /// Packets on their way.
     pub(crate) in_network: u32,
     pub(crate) class: u16,
     /// What still arrives is ignored.
     pub(crate) aborted: bool,
-    /// It has overrides, or is traced: nothing is taken for granted.
+    /// It has overrides, is traced, or is over datagrams: nothing is taken for granted.
     pub(crate) is_special: bool,
     /// Aborted because its class stopped, not because the network failed it.
     pub(crate) stopped: bool,
     /// Its state is recorded over time.
     pub(crate) is_traced: bool,
-    /// When one of the ends was given something last.
+    /// When one of the ends was given something last. Timers of a stack that has everything do not
+    /// count.
     pub(crate) last_event: Time,
     /// Which sockets it has, where hosts may have only so many.
     pub(crate) sockets: Held,
@@ -40,22 +44,29 @@ pub(crate) struct Opening {
     pub(crate) class: u16,
     pub(crate) is_traced: bool,
     pub(crate) overrides: Option<Box<Overrides>>,
+    /// The ends of a connection over datagrams. Without them it is one of TCP.
+    pub(crate) stacks: Option<[End; 2]>,
     pub(crate) connect: Connect,
 }
 
 impl Connection {
-    /// Its ends wait for a SYN.
+    /// Ends of TCP wait for a SYN.
     #[inline(always)]
     pub(crate) fn new(opening: Opening, stack: &Stack, now: Time) -> Self {
         let overrides = opening.overrides;
         let listen = |role| Endpoint::listen(stack.profile(overrides.as_deref(), role));
         Self {
-            ends: [listen(Role::Client), listen(Role::Server)],
+            is_special: opening.is_traced || overrides.is_some() || opening.stacks.is_some(),
+            ends: Ends {
+                tcp: [listen(Role::Client), listen(Role::Server)],
+                stacks: opening
+                    .stacks
+                    .map(|ends| Box::new(Stacks { ends, lost: 0 })),
+            },
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: opening.class,
             aborted: false,
-            is_special: opening.is_traced || overrides.is_some(),
             stopped: false,
             is_traced: opening.is_traced,
             last_event: now,
@@ -68,14 +79,19 @@ impl Connection {
     /// Nothing can happen on it any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.in_network == 0 && (self.aborted || self.ends.iter().all(Endpoint::is_finished))
+        self.in_network == 0 && (self.aborted || self.ends.are_done())
     }
 
-    /// When an event is to wake this end, if none that is pending does so in time. The caller
-    /// pushes it.
+    /// Its hosts forget it: nothing more is sent, what is on its way is ignored where it arrives.
+    pub(crate) fn stop(&mut self, now: Time) {
+        (self.aborted, self.stopped) = (true, true);
+        self.last_event = now;
+    }
+
+    /// When an event is to wake this end by `wake`, if none that is pending does so in time. The
+    /// caller pushes it.
     #[inline(always)]
-    pub(crate) fn schedule(&mut self, role: Role) -> Option<Time> {
-        let wake = self.ends[role as usize].wake_at();
+    pub(crate) fn schedule(&mut self, role: Role, wake: Time) -> Option<Time> {
         let pending = &mut self.timer_at[role as usize];
         let is_sooner = wake < *pending;
         is_sooner.then(|| {
@@ -84,12 +100,94 @@ impl Connection {
         })
     }
 
-    /// What both ends sent again.
+    /// When an end of TCP is to be woken.
+    #[inline(always)]
+    pub(crate) fn schedule_tcp(&mut self, role: Role) -> Option<Time> {
+        self.schedule(role, self.ends.tcp[role as usize].wake_at())
+    }
+}
+
+/// The ends of a connection, client first.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// Those of TCP. Nearly all connections have them, and a connection over datagrams leaves them
+    /// idle: no packet has to ask what its connection is.
+    pub(crate) tcp: [Endpoint; 2],
+    stacks: Option<Box<Stacks>>,
+}
+
+/// Ends over datagrams, such as QUIC.
+#[derive(Debug)]
+struct Stacks {
+    ends: [End; 2],
+    /// Packets that both declared lost.
+    lost: u32,
+}
+
+impl Ends {
+    /// A build without stacks knows that there are none, and has no code for them.
+    #[inline]
+    fn stacks(&self) -> Option<&Stacks> {
+        self.stacks.as_deref().filter(|_| HAS_STACKS)
+    }
+
+    #[inline]
+    fn stacks_mut(&mut self) -> Option<&mut Stacks> {
+        self.stacks.as_deref_mut().filter(|_| HAS_STACKS)
+    }
+
+    /// Whether they are stacks over datagrams.
+    #[inline]
+    pub(crate) fn are_stacks(&self) -> bool {
+        self.stacks().is_some()
+    }
+
+    /// An end over datagrams.
+    #[inline]
+    pub(crate) fn stack_mut(&mut self, role: Role) -> Option<&mut End> {
+        Some(&mut self.stacks_mut()?.ends[role as usize])
+    }
+
+    /// Whether neither end has anything left to do. A stack's client has closed then, and its server
+    /// either knows or has nothing left.
+    #[inline]
+    fn are_done(&self) -> bool {
+        match self.stacks() {
+            None => self.tcp.iter().all(Endpoint::is_finished),
+            Some(Stacks { ends, .. }) => {
+                let [client, server] = ends;
+                client.is_silent() && (server.is_silent() || server.is_complete())
+            }
+        }
+    }
+
+    /// When an end wants to be woken. A stack's time that is over is now: once the handshake is
+    /// confirmed, the probe time-out of what left before may be.
+    pub(crate) fn wake_at(&mut self, role: Role, now: Time) -> Time {
+        match self.stack_mut(role) {
+            None => self.tcp[role as usize].wake_at(),
+            Some(end) => end.deadline().max(now),
+        }
+    }
+
+    /// The congestion window of an end.
+    pub(crate) fn cwnd(&self, role: Role) -> u64 {
+        match self.stacks() {
+            None => self.tcp[role as usize].cwnd(),
+            Some(stacks) => stacks.ends[role as usize].state().cwnd,
+        }
+    }
+
+    /// What both ends sent again. A stack counts packets that were lost: what they carried went again
+    /// in others.
     pub(crate) fn retransmissions(&self) -> Retransmissions {
-        let [client, server] = [
-            self.ends[0].retransmissions(),
-            self.ends[1].retransmissions(),
-        ];
+        if let Some(stacks) = self.stacks() {
+            return Retransmissions {
+                data: stacks.lost,
+                ..Retransmissions::default()
+            };
+        }
+        let [client, server] = [self.tcp[0].retransmissions(), self.tcp[1].retransmissions()];
         Retransmissions {
             syn: client.syn + server.syn,
             fin: client.fin + server.fin,
@@ -100,7 +198,46 @@ impl Connection {
 
     /// Whether one of the ends has repaired a loss without waiting for its timer.
     pub(crate) fn has_fast_retransmit(&self) -> bool {
-        self.ends.iter().any(|end| end.fast_retransmits() > 0)
+        match self.stacks() {
+            None => self.tcp.iter().any(|end| end.fast_retransmits() > 0),
+            Some(stacks) => stacks.lost > 0,
+        }
+    }
+
+    /// How many packets a stack has declared lost since the last call.
+    pub(crate) fn losses(&mut self, role: Role) -> u32 {
+        let Some(stacks) = self.stacks_mut() else {
+            return 0;
+        };
+        let new = stacks.ends[role as usize].losses();
+        stacks.lost += new;
+        new
+    }
+
+    /// The state of an end's sender at `now`. A stack's is what can be seen of it: its time-out is how
+    /// long its next timer is off, whatever that is for.
+    pub(crate) fn probe(&mut self, role: Role, profile: &Profile, now: Time) -> Probe {
+        let Some(end) = self.stack_mut(role) else {
+            return self.tcp[role as usize].probe(profile);
+        };
+        let timeout = end.deadline().saturating_sub(now);
+        let state = end.state();
+        let (control_state, recovers) = end
+            .inside()
+            .map_or((None, false), |it| (Some(it.control()), it.is_recovering()));
+        Probe {
+            cwnd: state.cwnd,
+            ssthresh: state.ssthresh.unwrap_or(u64::MAX),
+            in_flight: state.in_flight,
+            round_trip: Some(state.round_trip),
+            timeout,
+            recovery_state: match recovers {
+                true => RecoveryState::Recovery,
+                false => RecoveryState::Open,
+            },
+            control: ControlMetrics::default(),
+            control_state,
+        }
     }
 }
 
@@ -137,6 +274,7 @@ impl Application {
 
     /// One of the ends hears of something, in the measured span or not. True if that is what it
     /// has waited for.
+    #[inline(always)]
     pub(crate) fn on_events(&mut self, role: Role, events: Events, measured: bool) -> bool {
         if role == Role::Client && measured {
             self.measured_bytes += events.received;

@@ -115,7 +115,7 @@ impl Connections {
         self.slots[index as usize].connection.as_mut()
     }
 
-    /// A connection begins in a slot: its client asks for it now.
+    /// A connection begins in a slot. A client of TCP asks for it now.
     #[inline(always)]
     pub(crate) fn open<E: Engine>(
         &mut self,
@@ -127,18 +127,20 @@ impl Connections {
         let stack = &self.stacks[usize::from(opening.class)];
         let connection = Connection::new(opening, stack, now);
         let connection = self.slots[index as usize].connection.insert(connection);
-        let stack = &self.stacks[usize::from(connection.class)];
-        let cx = Context {
-            now,
-            profile: stack.profile(connection.overrides.as_deref(), Role::Client),
-            host: &self.clocks[network.host_of(index, Role::Client)],
-        };
         // Nobody asks what an endless response waits for.
         if E::Causes::ON && connection.app.player.may_answer() {
             let flow = network.routes(index).flow();
             network.causes_mut().opens(index, now, flow);
         }
-        let end = &mut connection.ends[Role::Client as usize];
+        if connection.ends.are_stacks() {
+            return;
+        }
+        let cx = Context {
+            now,
+            profile: stack.profile(connection.overrides.as_deref(), Role::Client),
+            host: &self.clocks[network.host_of(index, Role::Client)],
+        };
+        let end = &mut connection.ends.tcp[Role::Client as usize];
         let mut out = Outgoing::new(network, now, index, Role::Client);
         end.ask(cx, &mut out);
         connection.in_network = out.sent();
@@ -148,11 +150,8 @@ impl Connections {
     /// Gives the ends of a connection the seeds of their random send delays.
     pub(crate) fn seed(&mut self, index: u32, seeds: [u64; 2]) {
         let connection = self.get_mut(index);
-        for (end, seed) in connection
-            .into_iter()
-            .flat_map(|it| &mut it.ends)
-            .zip(seeds)
-        {
+        let ends = connection.into_iter().flat_map(|it| &mut it.ends.tcp);
+        for (end, seed) in ends.zip(seeds) {
             end.seed(seed);
         }
     }
@@ -169,7 +168,7 @@ impl Connections {
             let number = (draws.uniform() * 2_f64.powi(32)) as u32;
             let profile = stack.profile(connection.overrides.as_deref(), role);
             if profile.initial_recover == InitialRecover::Zero {
-                connection.ends[role as usize].set_initial_sequence_number(number);
+                connection.ends.tcp[role as usize].set_initial_sequence_number(number);
             }
         }
     }
@@ -197,7 +196,7 @@ impl Connections {
             profile: self.stacks[usize::from(connection.class)].profile(None, receiver),
             host: &self.clocks[host],
         };
-        let end = &mut connection.ends[receiver as usize];
+        let end = &mut connection.ends.tcp[receiver as usize];
         if E::Causes::ON {
             let limit = || end.limit(cx.profile);
             network.causes_mut().arrives(event, now, limit);
@@ -215,7 +214,7 @@ impl Connections {
 
     /// A segment reaches the host of its receiver at `now`, the time there: what comes of it.
     /// Nothing if no end point takes it: it was lost after all, the connection was aborted, or it
-    /// is a datagram.
+    /// is a datagram of a flow.
     #[inline(always)]
     pub(crate) fn slow_path<E: Engine>(
         &mut self,
@@ -241,7 +240,7 @@ impl Connections {
             profile: stack.profile(connection.overrides.as_deref(), receiver),
             host: &self.clocks[host],
         };
-        let end = &mut connection.ends[receiver as usize];
+        let end = &mut connection.ends.tcp[receiver as usize];
         if E::Causes::ON {
             let limit = || end.limit(cx.profile);
             network.causes_mut().arrives(event, now, limit);
@@ -263,11 +262,6 @@ impl Connections {
         Some(events)
     }
 
-    /// Whether the slot still belongs to the connection that an event is for.
-    pub(crate) fn is_current(&self, event: &Event) -> bool {
-        self.slots[event.conn as usize].generation == event.generation()
-    }
-
     /// The connection that an event of a timer or of a pause is for, if it is there still.
     fn addressee(&mut self, event: &Event) -> Option<&mut Connection> {
         let slot = &mut self.slots[event.conn as usize];
@@ -277,44 +271,60 @@ impl Connections {
         (!connection.aborted).then_some(connection)
     }
 
-    /// A timer of an end may be due. Gives the time of the host, the class, what came of it, and how
-    /// many time-outs it was; nothing if another event has taken this one's place.
+    /// A timer of an end may be due: its host and the time there, unless another event has taken
+    /// this one's place.
     #[inline(always)]
-    pub(crate) fn on_timer<E: Engine>(
+    pub(crate) fn take_timer<E: Engine>(
         &mut self,
         time: Time,
         role: Role,
         event: &Event,
-        network: &mut Network<E>,
-    ) -> Option<(Time, usize, Events, u32)> {
+        network: &Network<E>,
+    ) -> Option<(usize, Time)> {
         let connection = self.addressee(event)?;
         let (host, now) = network.at_host(time, event.conn, role);
-        if connection.timer_at[role as usize] != now {
+        let pending = &mut connection.timer_at[role as usize];
+        (*pending == now).then(|| {
+            *pending = Time::NEVER;
+            (host, now)
+        })
+    }
+
+    /// A timer of an end of TCP may be due. Gives the class, what came of it, and how many time-outs
+    /// it was; nothing if the connection has no such ends.
+    #[inline(always)]
+    pub(crate) fn on_timer<E: Engine>(
+        &mut self,
+        (host, now): (usize, Time),
+        role: Role,
+        index: u32,
+        network: &mut Network<E>,
+    ) -> Option<(usize, Events, u32)> {
+        let connection = self.slots[index as usize].connection.as_mut()?;
+        if connection.ends.are_stacks() {
             return None;
         }
-        connection.timer_at[role as usize] = Time::NEVER;
         let class = usize::from(connection.class);
-        if connection.ends[role as usize].wake_at() > now {
-            return Some((now, class, Events::default(), 0));
+        let end = &mut connection.ends.tcp[role as usize];
+        if end.wake_at() > now {
+            return Some((class, Events::default(), 0));
         }
         connection.last_event = now;
-        let connection = self.slots[event.conn as usize].connection.as_mut()?;
         let cx = Context {
             now,
             profile: self.stacks[class].profile(connection.overrides.as_deref(), role),
             host: &self.clocks[host],
         };
-        let end = &mut connection.ends[role as usize];
         let paced = cx.profile.random_send_delay == Time::ZERO;
         let causes = network.causes_mut();
-        causes.expires(event.conn, role, now, paced);
-        let mut out = Outgoing::new(network, now, event.conn, role);
+        causes.expires(index, role, now, paced);
+        let mut out = Outgoing::new(network, now, index, role);
         let before = end.retransmissions().timeouts;
         let events = end.on_timer(cx, &mut out);
         let timeouts = end.retransmissions().timeouts - before;
         connection.in_network += out.sent();
-        acted((event.conn, role), end, &cx, network);
-        Some((now, class, events, timeouts))
+        acted((index, role), end, &cx, network);
+        Some((class, events, timeouts))
     }
 
     /// The pause of an application is over: the time of its host.
@@ -343,14 +353,18 @@ impl Connections {
         network.push_at_hosts(time, Event::connection(kind, index, generation));
     }
 
-    /// An application takes back what it has written and what was never sent.
+    /// An application takes back what it has written and what was never sent: from a stack over
+    /// datagrams, nothing.
     pub(crate) fn withdraw(&mut self, index: u32, role: Role) {
-        if let Some(connection) = &mut self.slots[index as usize].connection {
-            connection.ends[role as usize].withdraw();
+        if let Some(connection) = self.get_mut(index)
+            && !connection.ends.are_stacks()
+        {
+            connection.ends.tcp[role as usize].withdraw();
         }
     }
 
-    /// An application writes so many bytes, and closes.
+    /// An application writes so many bytes, and closes. Whether that sends anything: a stack over
+    /// datagrams is asked for it later.
     #[inline(always)]
     pub(crate) fn write<E: Engine>(
         &mut self,
@@ -359,16 +373,20 @@ impl Connections {
         (bytes, close): (u64, bool),
         now: Time,
         network: &mut Network<E>,
-    ) {
+    ) -> bool {
         let connection = self.slots[index as usize].connection.as_mut();
         let connection = connection.expect("an application outlives its writes");
+        if let Some(end) = connection.ends.stack_mut(role) {
+            end.write(now, bytes, close);
+            return false;
+        }
         let stack = &self.stacks[usize::from(connection.class)];
         let cx = Context {
             now,
             profile: stack.profile(connection.overrides.as_deref(), role),
             host: &self.clocks[network.host_of(index, role)],
         };
-        let end = &mut connection.ends[role as usize];
+        let end = &mut connection.ends.tcp[role as usize];
         let mut out = Outgoing::new(network, now, index, role);
         let mut bytes = bytes;
         // Behind a full segment that waits, further writes change nothing: they are one.
@@ -390,36 +408,33 @@ impl Connections {
         }
         connection.in_network += out.sent();
         acted((index, role), end, &cx, network);
+        true
     }
 
-    /// The hosts forget the connections of a class: nothing more is sent, what is on its way is
-    /// ignored where it arrives. Gives those that end now.
+    /// The hosts forget the connections of a class. Gives those that end now.
     pub(crate) fn stop(&mut self, class: usize, now: Time) -> Vec<u32> {
-        let slots = self.slots.iter_mut().zip(0..);
-        let open = slots.filter_map(|(slot, index)| {
-            let connection = slot.connection.as_mut()?;
-            if usize::from(connection.class) != class || connection.aborted {
-                return None;
+        let open: Vec<u32> = self.of_class(class).map(|(index, _)| index).collect();
+        for &index in &open {
+            if let Some(connection) = self.get_mut(index) {
+                connection.stop(now);
             }
-            (connection.aborted, connection.stopped) = (true, true);
-            connection.last_event = now;
-            Some(index)
-        });
-        open.collect()
+        }
+        open
     }
 
     /// Hosts remember what a connection that is over has learnt of its peer.
     #[cold]
     pub(crate) fn remember<E: Engine>(&mut self, index: u32, network: &Network<E>) {
-        let Some(connection) = &self.slots[index as usize].connection else {
+        let connection = self.slots[index as usize].connection.as_ref();
+        let Some(connection) = connection.filter(|it| !it.ends.are_stacks()) else {
             return;
         };
         let hosts = Role::BOTH.map(|role| network.host_of(index, role));
         let stack = &self.stacks[usize::from(connection.class)];
         for role in Role::BOTH {
             let profile = stack.profile(connection.overrides.as_deref(), role);
-            let end = &connection.ends[role as usize];
-            self.peers.learn(hosts, role, end, profile);
+            self.peers
+                .learn(hosts, role, &connection.ends.tcp[role as usize], profile);
         }
     }
 
@@ -431,18 +446,30 @@ impl Connections {
         self.free.push(index);
     }
 
-    /// The state of an end's sender.
-    pub(crate) fn probe(&self, index: u32, role: Role) -> Option<(usize, Probe)> {
-        let connection = self.get(index)?;
+    /// The class of a connection, and the state of an end's sender at `now`.
+    pub(crate) fn probe(&mut self, index: u32, role: Role, now: Time) -> Option<(usize, Probe)> {
+        let connection = self.slots[index as usize].connection.as_mut()?;
         let class = usize::from(connection.class);
         let profile = self.stacks[class].profile(connection.overrides.as_deref(), role);
-        Some((class, connection.ends[role as usize].probe(profile)))
+        Some((class, connection.ends.probe(role, profile, now)))
     }
 
-    /// The connections that go on, with their slots.
+    /// The connections that go on, with their slots. Records list those over TCP first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
-        let slots = (0..).zip(&self.slots);
-        slots.filter_map(|(index, slot)| Some((index, slot.connection.as_ref()?)))
+        let of = |are_stacks| {
+            let slots = (0..).zip(&self.slots);
+            slots.filter_map(move |(index, slot)| {
+                let connection = slot.connection.as_ref()?;
+                (connection.ends.are_stacks() == are_stacks).then_some((index, connection))
+            })
+        };
+        of(false).chain(of(true))
+    }
+
+    /// The connections of a class, except those that are aborted.
+    pub(crate) fn of_class(&self, class: usize) -> impl Iterator<Item = (u32, &Connection)> {
+        let open = self.iter();
+        open.filter(move |(_, it)| usize::from(it.class) == class && !it.aborted)
     }
 }
 

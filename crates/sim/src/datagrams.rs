@@ -2,15 +2,13 @@
 
 use aqmlab_net::{Ecn, Role, Time};
 use aqmlab_record::{DatagramFlow, DatagramStats, Flow, MeasuredSpan, Metrics};
+use aqmlab_stacks::HEADER;
 use aqmlab_traffic::Received;
 
 use crate::connections;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::network::Network;
-
-/// Bytes of the IP and UDP headers.
-pub(crate) const HEADER: u32 = 28;
 
 /// Bytes of memory of a flow, about, in vectors that are as large as what they hold.
 pub(crate) const FLOW_BYTES: usize = size_of::<DatagramFlow>() + connections::SLOT_BYTES;

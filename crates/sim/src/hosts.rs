@@ -3,12 +3,13 @@
 use aqmlab_net::{RandomStream, Time};
 use aqmlab_scenario::{DelayAt, Hop, Network, Scenario};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
+use aqmlab_traffic::Connect;
 
 use crate::route::{Common, Path, Routes, Way};
 
-/// Where a connection, or a flow of datagrams, goes.
+/// The two hosts of a connection, or of a flow of datagrams.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct Pair {
     /// The hosts, numbered from 0 on their side.
     pub(crate) client: u32,
     pub(crate) server: u32,
@@ -16,6 +17,17 @@ pub(crate) struct Ends {
     pub(crate) flipped: bool,
     /// Minimum round trip.
     pub(crate) rtt: Time,
+}
+
+impl From<&Connect> for Pair {
+    fn from(connect: &Connect) -> Self {
+        Self {
+            client: connect.client,
+            server: connect.server,
+            flipped: connect.flipped,
+            rtt: connect.rtt,
+        }
+    }
 }
 
 /// The hosts at both sides of every path.
@@ -53,10 +65,10 @@ impl Hosts {
         &self,
         flow: u64,
         (class, path, dscp): (usize, usize, u8),
-        ends: &Ends,
+        pair: &Pair,
         headers: Headers,
     ) -> Routes {
-        let nodes = self.nodes(path, ends);
+        let nodes = self.nodes(path, pair);
         let path = &self.paths[path];
         let (headers, are_datagrams) = match headers {
             Headers::Tcp(headers) => (headers, false),
@@ -64,9 +76,9 @@ impl Hosts {
         };
         let common = Common {
             flow,
-            rtt: ends.rtt,
+            rtt: pair.rtt,
             delay_at: self.delay_at,
-            flipped: ends.flipped,
+            flipped: pair.flipped,
             nodes,
             class: class as u16,
             dscp,
@@ -77,12 +89,12 @@ impl Hosts {
     }
 
     /// Numbers of the hosts at the ends of a connection over a path.
-    pub(crate) fn nodes(&self, path: usize, ends: &Ends) -> [u32; 2] {
+    pub(crate) fn nodes(&self, path: usize, pair: &Pair) -> [u32; 2] {
         let first = self.paths[path].first_node;
-        if ends.flipped {
-            [first + ends.client, first + self.servers + ends.server]
+        if pair.flipped {
+            [first + pair.client, first + self.servers + pair.server]
         } else {
-            [first + self.servers + ends.client, first + ends.server]
+            [first + self.servers + pair.client, first + pair.server]
         }
     }
 

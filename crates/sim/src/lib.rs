@@ -21,7 +21,6 @@ mod event;
 mod event_queue;
 #[cfg(test)]
 mod fingerprint;
-mod guests;
 mod hints;
 mod hosts;
 mod memory;
@@ -33,11 +32,13 @@ mod outgoing;
 mod packet_log;
 #[cfg(test)]
 mod pages;
+mod payloads;
 mod peer_cache;
 mod route;
 mod sockets;
 mod stack;
 mod trace;
+mod transports;
 mod watch;
 pub mod wheel;
 mod world;

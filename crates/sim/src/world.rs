@@ -31,19 +31,20 @@ use crate::datagrams::DatagramFlows;
 use crate::engine::Engine;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
-use crate::guests::{Guest, Guests};
-use crate::hosts::{self, Ends, Hosts};
+use crate::hosts::{self, Hosts, Pair};
 use crate::memory::Memory;
 use crate::network::Network;
+use crate::payloads::Payloads;
 use crate::sockets::{LIMITED, Sockets};
 use crate::stack::Stack;
 use crate::trace::Tracer;
+use crate::transports::Transports;
 use crate::watch::Watch;
 
-mod guests;
 mod phases;
 mod sockets;
 mod sources;
+mod stacks;
 mod stepping;
 
 use stepping::Schedule;
@@ -76,13 +77,13 @@ struct Class {
 }
 
 impl Class {
-    /// The ends of a connection whose hosts are counted among those of the class.
-    fn ends(&self, mut ends: Ends) -> Ends {
+    /// The hosts of a connection that are counted among those of the class.
+    fn hosts(&self, mut pair: Pair) -> Pair {
         if !self.clients.is_empty() {
             // The clients' side has the server of a class whose responses go up.
-            let number = match ends.flipped {
-                true => &mut ends.server,
-                false => &mut ends.client,
+            let number = match pair.flipped {
+                true => &mut pair.server,
+                false => &mut pair.client,
             };
             let mut left = *number;
             for (first, count) in &self.clients {
@@ -93,7 +94,7 @@ impl Class {
                 left -= count;
             }
         }
-        ends
+        pair
     }
 
     /// Whether nothing that others see depends on when its hosts do something.
@@ -133,7 +134,8 @@ pub(crate) struct World<E: Engine> {
     hosts: Hosts,
     connections: Connections,
     datagrams: DatagramFlows,
-    guests: Guests,
+    transports: Transports,
+    payloads: Payloads,
     classes: Vec<Class>,
     flows_opened: u64,
     shifted_clocks: bool,
@@ -274,7 +276,8 @@ impl<E: Engine> World<E> {
             hosts,
             connections: Connections::new(stacks, clocks),
             datagrams: DatagramFlows::new(span, scenario.traffic.len()),
-            guests: Guests::new(scenario.seed, &scenario.traffic),
+            transports: Transports::new(scenario.seed, &scenario.traffic),
+            payloads: Payloads::default(),
             classes,
             flows_opened: 0,
             sockets: Sockets::new(&network.hosts, network.paths.len() as u32, span).map(Box::new),
@@ -383,14 +386,8 @@ impl<E: Engine> World<E> {
         let mut claimed = 0;
         for (index, connection) in self.connections.iter() {
             claimed += u64::from(connection.in_network);
-            let cwnd = connection.ends[Role::Server as usize].cwnd();
+            let cwnd = connection.ends.cwnd(Role::Server);
             let flow = self.flow_of(index, connection);
-            self.metrics.on_still_open(&flow, Some(cwnd));
-        }
-        for (index, guest) in self.guests.iter() {
-            claimed += u64::from(guest.in_network);
-            let cwnd = guest.ends[Role::Server as usize].state().cwnd;
-            let flow = self.flow_of_guest(index, guest);
             self.metrics.on_still_open(&flow, Some(cwnd));
         }
         self.network.count_senders(&mut self.metrics);
@@ -469,7 +466,7 @@ impl<E: Engine> World<E> {
                 return self.after_app_events(event.conn, receiver, events.into(), true);
             }
         }
-        let wake = connection.schedule(receiver);
+        let wake = connection.schedule_tcp(receiver);
         if wake.is_some() || connection.is_over() {
             self.rearm_or_release(event.conn, receiver, wake);
         }
@@ -479,7 +476,7 @@ impl<E: Engine> World<E> {
     fn slow_path(&mut self, time: Time, sender: Role, event: &Event) {
         let at = self.network.at_host(time, event.conn, sender.other());
         self.now = at.1;
-        if self.guest_receives(event) {
+        if self.stack_receives(event) {
             return;
         }
         if self.limits_sockets() && self.refuses_syn(sender.other(), event) {
@@ -526,13 +523,16 @@ impl<E: Engine> World<E> {
     }
 
     fn timer(&mut self, time: Time, role: Role, event: &Event) {
-        let fired = self
-            .connections
-            .on_timer(time, role, event, &mut self.network);
-        let Some((now, class, events, timeouts)) = fired else {
-            return self.guest_timer(time, role, event);
+        let network = &mut self.network;
+        let Some((host, now)) = self.connections.take_timer(time, role, event, network) else {
+            return;
         };
         self.now = now;
+        let at = (host, now);
+        let fired = self.connections.on_timer(at, role, event.conn, network);
+        let Some((class, events, timeouts)) = fired else {
+            return self.stack_timer(event.conn, role);
+        };
         if timeouts > 0 {
             self.metrics.on_timeouts(class, now, timeouts);
             if role == Role::Client && self.response_time == ResponseTime::LastSyn {
@@ -544,16 +544,14 @@ impl<E: Engine> World<E> {
 
     /// The pause of an application is over.
     fn resume(&mut self, time: Time, role: Role, event: &Event) {
-        if let Some(now) = self.connections.on_resume(time, event, &self.network) {
-            self.now = now;
-            self.network.causes_mut().resumes(event.conn, role, now);
-            self.play(event.conn, role);
-            self.schedule(event.conn, role);
-            if self.limits_sockets() {
-                self.close_when_sent(event.conn);
-            }
-        } else {
-            self.guest_resumes(time, role, event);
+        let Some(now) = self.connections.on_resume(time, event, &self.network) else {
+            return;
+        };
+        self.now = now;
+        self.network.causes_mut().resumes(event.conn, role, now);
+        self.play_on(event.conn, role);
+        if self.limits_sockets() {
+            self.close_when_sent(event.conn);
         }
     }
 
@@ -574,14 +572,16 @@ impl<E: Engine> World<E> {
         if ready | events.eof | events.failed {
             return self.after_app_events(index, role, events, ready);
         }
-        let wake = connection.schedule(role);
+        let wake = connection.schedule_tcp(role);
         let may_be_over = connection.in_network == 0;
         if wake.is_some() | may_be_over | connection.is_special {
             self.rearm_or_release(index, role, wake);
         }
     }
 
-    /// The other end has closed, behind these bytes.
+    /// The other end has closed, behind these bytes. Out of line, so that the fast path has more
+    /// registers.
+    #[inline(never)]
     fn after_fin(&mut self, index: u32, role: Role, events: Delivered) {
         let measured = self.span.contains(self.now);
         let (app, events) = (self.application(index), Events::from(events));
@@ -594,7 +594,7 @@ impl<E: Engine> World<E> {
     fn after_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
         self.on_app_events(index, role, events, ready);
         if let Some(connection) = self.connections.get_mut(index) {
-            let wake = connection.schedule(role);
+            let wake = connection.schedule_tcp(role);
             if wake.is_some() | (connection.in_network == 0) | connection.is_special {
                 self.rearm_or_release(index, role, wake);
             }
@@ -621,10 +621,23 @@ impl<E: Engine> World<E> {
         }
     }
 
+    /// An application goes on at its own time, or because it is asked for more.
+    fn play_on(&mut self, index: u32, role: Role) {
+        self.play(index, role);
+        if self.stack_mut(index, role).is_some() {
+            self.after_stack(index, role);
+        } else {
+            self.schedule(index, role);
+        }
+    }
+
     /// Makes sure that an event wakes this end in time.
     fn schedule(&mut self, index: u32, role: Role) {
-        let connection = self.connections.get_mut(index);
-        if let Some(wake) = connection.and_then(|it| it.schedule(role)) {
+        let Some(connection) = self.connections.get_mut(index) else {
+            return;
+        };
+        let wake = connection.ends.wake_at(role, self.now);
+        if let Some(wake) = connection.schedule(role, wake) {
             self.push_timer(index, role, wake);
         }
     }
@@ -645,7 +658,7 @@ impl<E: Engine> World<E> {
         if !is_due && self.watch.is_empty() {
             return;
         }
-        if let Some((class, probe)) = self.connections.probe(index, role) {
+        if let Some((class, probe)) = self.connections.probe(index, role, self.now) {
             self.show(index, is_due, class, probe);
         }
     }
@@ -673,14 +686,13 @@ impl<E: Engine> World<E> {
             match self.connections.get_mut(event.conn) {
                 Some(connection) => {
                     connection.in_network -= 1;
+                    if connection.ends.are_stacks() {
+                        self.payloads.forget(event.seq);
+                    }
                     let class = usize::from(connection.class);
                     self.segment_lost(at, class, &event);
                 }
-                None => {
-                    if !self.guest_loses(&event, at) {
-                        self.datagrams.on_lost(&event, at);
-                    }
-                }
+                None => self.datagrams.on_lost(&event, at),
             }
             if acting != Some(event.conn) {
                 self.release_if_over(event.conn);
@@ -700,10 +712,8 @@ impl<E: Engine> World<E> {
 
     #[inline(always)]
     fn release_if_over(&mut self, index: u32) {
-        match self.connections.get(index) {
-            Some(connection) if connection.is_over() => self.release(index),
-            None if self.guests.get(index).is_some_and(Guest::is_over) => self.release_guest(index),
-            _ => {}
+        if self.connections.get(index).is_some_and(Connection::is_over) {
+            self.release(index);
         }
     }
 
@@ -744,9 +754,9 @@ impl<E: Engine> World<E> {
             request_bytes,
             response_bytes,
             measured_bytes: app.measured_bytes,
-            retransmissions: connection.retransmissions(),
+            retransmissions: connection.ends.retransmissions(),
             delayed_by: app.delayed_by,
-            has_fast_retransmit: connection.has_fast_retransmit(),
+            has_fast_retransmit: connection.ends.has_fast_retransmit(),
             failed: connection.aborted && !connection.stopped,
         }
     }
@@ -783,25 +793,18 @@ impl<E: Engine> World<E> {
                     return self.connections.push(kind, index, now + time, network);
                 }
                 AppAction::Write { bytes, close } => {
-                    if let Some(guest) = self.guests.get_mut(index) {
-                        guest.ends[role as usize].write(now, bytes, close);
-                        if close {
-                            return;
-                        }
-                        continue;
+                    let (what, network) = ((bytes, close), &mut self.network);
+                    if self.connections.write(index, role, what, now, network) {
+                        self.notify_losses(Some(index));
                     }
-                    let network = &mut self.network;
-                    self.connections
-                        .write(index, role, (bytes, close), now, network);
-                    self.notify_losses(Some(index));
                     if close {
                         return;
                     }
                 }
                 AppAction::Withdraw => self.connections.withdraw(index, role),
                 AppAction::Fetch { bytes, .. } => {
-                    if let Some(guest) = self.guests.get_mut(index) {
-                        guest.ends[role as usize].ask(now, bytes);
+                    if let Some(end) = self.stack_mut(index, role) {
+                        end.ask(now, bytes);
                     }
                 }
                 AppAction::Answer {
@@ -809,8 +812,8 @@ impl<E: Engine> World<E> {
                     bytes,
                     urgency,
                 } => {
-                    if let Some(guest) = self.guests.get_mut(index) {
-                        guest.ends[role as usize].answer(now, number, bytes, urgency);
+                    if let Some(end) = self.stack_mut(index, role) {
+                        end.answer(now, number, bytes, urgency);
                     }
                 }
                 AppAction::Loaded => {
@@ -865,28 +868,21 @@ impl<E: Engine> World<E> {
     fn abort(&mut self, index: u32) {
         if let Some(connection) = self.connections.get_mut(index) {
             connection.aborted = true;
-        } else if let Some(guest) = self.guests.get_mut(index) {
-            guest.aborted = true;
         }
         self.report(index);
     }
 
     /// Reports to the source, once, that a connection is over.
     fn report(&mut self, index: u32) {
-        let (app, again, class) = if let Some(connection) = self.connections.get_mut(index) {
-            let again = connection.retransmissions();
-            (&mut connection.app, again, connection.class)
-        } else if let Some(guest) = self.guests.get_mut(index) {
-            let again = guest.retransmissions();
-            (&mut guest.app, again, guest.class)
-        } else {
+        let Some(connection) = self.connections.get_mut(index) else {
             return;
         };
+        let app = &mut connection.app;
         if std::mem::replace(&mut app.reported, true) {
             return;
         }
-        app.delayed_by = again.into();
-        let (token, class) = (app.token, usize::from(class));
+        app.delayed_by = connection.ends.retransmissions().into();
+        let (token, class) = (app.token, usize::from(connection.class));
         if self.limits_sockets() {
             self.close_client(index);
         }
@@ -900,21 +896,14 @@ impl<E: Engine> World<E> {
 
     #[inline(always)]
     fn application(&mut self, index: u32) -> &mut Application {
-        match self.connections.get_mut(index) {
-            Some(connection) => &mut connection.app,
-            None => {
-                let guest = self.guests.get_mut(index);
-                &mut guest
-                    .expect("an application lives as long as its connection")
-                    .app
-            }
-        }
+        let connection = self.connections.get_mut(index);
+        let connection = connection.expect("an application lives as long as its connection");
+        &mut connection.app
     }
 
     fn class_of(&self, index: u32) -> usize {
-        let connection = self.connections.get(index).map(|it| it.class);
-        let class = connection.or_else(|| self.guests.get(index).map(|it| it.class));
-        class.map_or(0, usize::from)
+        let connection = self.connections.get(index);
+        connection.map_or(0, |it| usize::from(it.class))
     }
 
     /// The network, to interfere with it.

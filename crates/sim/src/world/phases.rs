@@ -63,18 +63,13 @@ impl<E: Engine> World<E> {
     /// The applications of a class write nothing for so long.
     fn pause(&mut self, class: usize, length: Time) {
         let now = self.now;
-        for (_, guest) in self.guests.iter_mut() {
-            if usize::from(guest.class) == class {
-                guest.app.player.pause(now, length);
-            }
-        }
-        let open = self.connections.iter();
-        let open = open.filter(|(_, it)| usize::from(it.class) == class && !it.aborted);
+        let open = self.connections.of_class(class);
         let open: Vec<u32> = open.map(|(index, _)| index).collect();
         for index in open {
-            if self.application(index).player.pause(now, length) {
-                self.play(index, Role::Server);
-                self.schedule(index, Role::Server);
+            let is_asked = self.application(index).player.pause(now, length);
+            // A stack over datagrams sends what it has been given.
+            if is_asked && self.stack_mut(index, Role::Server).is_none() {
+                self.play_on(index, Role::Server);
             }
         }
     }

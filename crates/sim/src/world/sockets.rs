@@ -7,7 +7,7 @@ use aqmlab_traffic::Connect;
 use super::World;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::hosts::Ends;
+use crate::hosts::Pair;
 use crate::sockets::{AtServer, Held, LIMITED};
 
 impl<E: Engine> World<E> {
@@ -19,13 +19,8 @@ impl<E: Engine> World<E> {
 
     /// A client wants a socket for a connection: hands the connection back if there is one.
     pub(super) fn take_client(&mut self, class: usize, connect: Connect) -> Option<Connect> {
-        let to = Ends {
-            client: connect.client,
-            server: connect.server,
-            flipped: connect.flipped,
-            rtt: connect.rtt,
-        };
-        let [client, _] = self.hosts.nodes(self.classes[class].path, &to);
+        let path = self.classes[class].path;
+        let [client, _] = self.hosts.nodes(path, &Pair::from(&connect));
         let sockets = self.sockets.as_mut()?;
         sockets.connect(client as usize, class, connect, self.now)
     }
@@ -124,7 +119,7 @@ impl<E: Engine> World<E> {
         let connection = self.connections.get_mut(index);
         if let Some(connection) = connection
             && connection.sockets.at_server == AtServer::Accepted
-            && connection.ends[Role::Server as usize].is_all_sent()
+            && connection.ends.tcp[Role::Server as usize].is_all_sent()
         {
             connection.sockets.at_server = AtServer::Nothing;
             self.close_server(index);

@@ -1,18 +1,21 @@
 //! What sources of traffic do: connections and flows of datagrams that begin.
 
 use aqmlab_net::{Role, Time};
+use aqmlab_stacks::HEADER;
 use aqmlab_tcp::{Events, InitialRecover};
 use aqmlab_traffic::{Action, Connect, Exchange, OpenDatagrams, Script};
 
 use super::World;
 use crate::connection::Opening;
-use crate::datagrams::HEADER;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::hosts::{Ends, Headers};
+use crate::hosts::{Headers, Pair};
 
 /// Where initial sequence numbers do not matter.
 const AT_ISN: InitialRecover = InitialRecover::InitialSequenceNumber;
+
+/// UDP payload of an acknowledgement, about: for the round trip on an idle path.
+const ACK: u32 = 35;
 
 impl<E: Engine> World<E> {
     /// Carries out what the source of `class` asked for.
@@ -36,7 +39,6 @@ impl<E: Engine> World<E> {
                     for index in self.connections.stop(class, self.now) {
                         self.release_if_over(index);
                     }
-                    self.stop_guests(class);
                 }
                 Action::EndConnection { token } => self.end_connection(class, token),
                 Action::Ask { token, exchange } => self.ask(class, token, exchange),
@@ -55,27 +57,17 @@ impl<E: Engine> World<E> {
         let Some(&index) = slot else {
             return;
         };
-        let (found, app) = if let Some(connection) = self.connections.get_mut(index) {
-            let of_class = usize::from(connection.class) == class && !connection.aborted;
-            (of_class, &mut connection.app)
-        } else if let Some(guest) = self.guests.get_mut(index) {
-            let of_class = usize::from(guest.class) == class && !guest.aborted;
-            (of_class, &mut guest.app)
-        } else {
+        let Some(connection) = self.connections.get_mut(index) else {
             return;
         };
-        if !found || app.token != token {
+        let is_of_class = usize::from(connection.class) == class && !connection.aborted;
+        if !is_of_class || connection.app.token != token {
             return;
         }
-        app.player.add(exchange);
+        connection.app.player.add(exchange);
         // The server waits for the request before it can come.
         for role in [Role::Server, Role::Client] {
-            self.play(index, role);
-            if self.guests.get(index).is_some() {
-                self.after_guest(index, role);
-            } else {
-                self.schedule(index, role);
-            }
+            self.play_on(index, role);
         }
     }
 
@@ -103,26 +95,65 @@ impl<E: Engine> World<E> {
         if connect.script.asks_at_once() {
             self.metrics.on_exchange_start(class, self.now);
         }
-        let to = self.classes[class].ends(Ends {
-            client: connect.client,
-            server: connect.server,
-            flipped: connect.flipped,
-            rtt: connect.rtt,
-        });
+        let to = self.classes[class].hosts(Pair::from(&connect));
         (connect.client, connect.server) = (to.client, to.server);
         self.flows_opened += 1;
-        let flow = self.flows_opened;
-        if let Some(kind) = self.guests.next(class) {
-            let mut ends = kind.connect((self.seed, flow), self.now);
-            let datagram = kind.datagram();
+        let index = if let Some(kind) = self.transports.next(class) {
+            let mut stacks = kind.connect((self.seed, self.flows_opened), self.now);
+            let sizes = [kind.datagram() + HEADER, ACK + HEADER];
             if connect.script.takes_streams() {
-                ends.iter_mut().for_each(|end| end.split(self.now));
+                stacks.iter_mut().for_each(|end| end.split(self.now));
             }
             if connect.begins_with_tls {
                 connect.script = connect.script.without_tls();
             }
-            return self.open_guest(class, connect, ends, datagram);
+            let headers = Headers::Datagram(HEADER);
+            let (index, is_traced) = self.place(class, &connect, headers, sizes);
+            let opening = Opening {
+                class: class as u16,
+                is_traced,
+                overrides: None,
+                stacks: Some(stacks),
+                connect,
+            };
+            let network = &mut self.network;
+            self.connections.open(index, opening, self.now, network);
+            self.serve_stack(index, Role::Client);
+            index
+        } else {
+            self.open_tcp(class, connect)
+        };
+        // A source wakes at its own time: the first packets have their way to the bottleneck before
+        // it, and only then the connection's clocks can be behind.
+        if self.shifted_clocks && self.classes[class].may_be_shifted() {
+            self.network.routes_mut(index).shift_clocks();
         }
+        self.schedule(index, Role::Client);
+    }
+
+    /// A connection gets a slot. Also whether it is followed. `sizes` are bytes of a full packet and of
+    /// an acknowledgement.
+    fn place(
+        &mut self,
+        class: usize,
+        connect: &Connect,
+        headers: Headers,
+        sizes: [u32; 2],
+    ) -> (u32, bool) {
+        let of_class = (class, self.classes[class].path, self.classes[class].dscp);
+        let to = Pair::from(connect);
+        let routes = self.hosts.routes(self.flows_opened, of_class, &to, headers);
+        let index = self.connections.take_slot(routes, &mut self.network);
+        let propagation = routes.round_trip(self.hosts.link_delay(of_class.1));
+        self.network.set_idle_round_trip(index, propagation, sizes);
+        if matches!(connect.script, Script::Open(_)) {
+            self.note_open_script(class, connect.token, index);
+        }
+        (index, self.follows(class, index, connect))
+    }
+
+    fn open_tcp(&mut self, class: usize, mut connect: Connect) -> u32 {
+        let flow = self.flows_opened;
         let stack = self.connections.stack_mut(class);
         let limits = connect.limits.take();
         let overrides = limits.map(|limits| Box::new(stack.overrides(&limits, self.seed, flow)));
@@ -133,27 +164,16 @@ impl<E: Engine> World<E> {
         let handshake = clients.handshake;
         let send_delay = clients.random_send_delay.max(servers.random_send_delay);
         let numbers_matter = [clients, servers].map(|it| it.initial_recover) != [AT_ISN; 2];
-        let of_class = (class, self.classes[class].path, self.classes[class].dscp);
-        let routes = self
-            .hosts
-            .routes(flow, of_class, &to, Headers::Tcp(headers));
-        let index = self.connections.take_slot(routes, &mut self.network);
-        let propagation = routes.round_trip(self.hosts.link_delay(of_class.1));
-        self.network.set_idle_round_trip(index, propagation, sizes);
-        if matches!(connect.script, Script::Open(_)) {
-            self.note_open_script(class, connect.token, index);
-        }
-        let is_traced = self.follows(class, index, &connect);
+        let (index, is_traced) = self.place(class, &connect, Headers::Tcp(headers), sizes);
         let opening = Opening {
             class: class as u16,
             is_traced,
             overrides,
+            stacks: None,
             connect,
         };
-        // A source wakes at its own time: the first segment has its way to the bottleneck before
-        // it, and only then the connection's clocks can be behind.
-        self.connections
-            .open(index, opening, self.now, &mut self.network);
+        let network = &mut self.network;
+        self.connections.open(index, opening, self.now, network);
         if self.limits_sockets() {
             self.has_client(index, handshake);
         }
@@ -175,17 +195,14 @@ impl<E: Engine> World<E> {
             let ready = app.on_events(Role::Client, established, measured);
             self.on_app_events(index, Role::Client, established, ready);
         }
-        if self.shifted_clocks && self.classes[class].may_be_shifted() {
-            self.network.routes_mut(index).shift_clocks();
-        }
-        self.schedule(index, Role::Client);
+        index
     }
 
     fn open_datagrams(&mut self, class: usize, open: &OpenDatagrams) {
         self.flows_opened += 1;
         let flow = self.flows_opened;
         let path = self.classes[class].path;
-        let to = self.classes[class].ends(Ends {
+        let to = self.classes[class].hosts(Pair {
             client: open.client,
             server: open.server,
             flipped: open.flipped,

@@ -191,26 +191,19 @@ impl<E: Engine> Steps for World<E> {
 
     fn observe(&mut self, time: Time) -> Observation {
         self.record_samples_before(time);
-        let flows = self.connections.iter().filter_map(|(index, connection)| {
-            let (class, probe) = self.connections.probe(index, Role::Server)?;
+        let open: Vec<u32> = self.connections.iter().map(|(index, _)| index).collect();
+        let flows = open.into_iter().filter_map(|index| {
+            let (class, probe) = self.connections.probe(index, Role::Server, time)?;
+            let connection = self.connections.get(index)?;
             Some(FlowState {
                 flow: self.network.routes(index).flow(),
                 class,
                 received: connection.app.received().0,
-                retransmitted: connection.retransmissions().data.into(),
+                retransmitted: connection.ends.retransmissions().data.into(),
                 probe,
             })
         });
-        let mut flows: Vec<FlowState> = flows.collect();
-        for (index, guest) in self.guests.iter_mut() {
-            flows.push(FlowState {
-                flow: self.network.routes(index).flow(),
-                class: guest.class.into(),
-                received: guest.app.received().0,
-                retransmitted: guest.lost.into(),
-                probe: guest.probe(Role::Server, time),
-            });
-        }
+        let flows = flows.collect();
         Observation {
             time,
             links: self.network.observe(time),
@@ -253,14 +246,9 @@ impl<E: Engine> World<E> {
 
     /// The connection of a class with this token ends at `now`, at both ends.
     pub(super) fn end_connection(&mut self, class: usize, token: u32) {
-        let found = {
-            let mut open = self.connections.iter();
-            open.find(|(_, connection)| {
-                usize::from(connection.class) == class && connection.app.token == token
-            })
-        };
-        let index = found.map(|(index, _)| index);
-        if let Some(index) = index.or_else(|| self.guests.find(class, token)) {
+        let mut open = self.connections.of_class(class);
+        let found = open.find(|(_, connection)| connection.app.token == token);
+        if let Some(index) = found.map(|(index, _)| index) {
             let (kind, now) = (Kind::Stop, self.now);
             let network = &mut self.network;
             self.connections.push(kind, index, now, network);
@@ -273,12 +261,10 @@ impl<E: Engine> World<E> {
         if let Some(now) = self.connections.on_resume(time, event, &self.network) {
             self.now = now;
             if let Some(connection) = self.connections.get_mut(event.conn) {
-                (connection.aborted, connection.stopped) = (true, true);
+                connection.stop(now);
             }
             self.report(event.conn);
             self.release_if_over(event.conn);
-        } else {
-            self.guest_stops(time, event);
         }
     }
 
@@ -288,9 +274,6 @@ impl<E: Engine> World<E> {
         let mut received: Vec<u64> = classes.map(|it| it.flows().measured_bytes()).collect();
         for (_, connection) in self.connections.iter() {
             received[usize::from(connection.class)] += connection.app.measured_bytes;
-        }
-        for (_, guest) in self.guests.iter() {
-            received[usize::from(guest.class)] += guest.app.measured_bytes;
         }
         for (class, bytes) in self.datagrams.received() {
             received[class] += bytes;

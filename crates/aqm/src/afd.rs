@@ -71,7 +71,7 @@ impl Parameters for Params {
              change b; the paper gives no rule.",
             "With ECN, AFD does not limit flows that ignore marks.",
         ],
-        memory: "b headers of 16 bytes and a count of 16 bytes for at most b flows",
+        memory: "b headers of 16 bytes, and a count of 16 bytes for each of at most b flows",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

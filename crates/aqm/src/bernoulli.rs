@@ -32,7 +32,7 @@ impl Parameters for Params {
         purpose: "Drops or marks every arrival with the same probability, which a controller \
                   outside the engine can set during the run.",
         departures: &[],
-        memory: "none",
+        memory: "nothing",
     };
 }
 

@@ -196,7 +196,7 @@ impl Parameters for Params {
             "With `ecn = false`, CAKE drops ECN-capable packets instead of marking them. Linux \
              always marks them.",
         ],
-        memory: "the waiting packets, and about 150 bytes for each queue of each tin",
+        memory: "about 150 bytes for each queue of each tin",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -36,7 +36,7 @@ impl Parameters for Params {
             "The device takes packets from its queues in turns.",
             "Without the estimate of the incoming rate, which Linux refuses here, too.",
         ],
-        memory: "as much as one CAKE for each queue",
+        memory: "the state of one CAKE for each queue",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

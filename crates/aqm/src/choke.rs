@@ -66,7 +66,7 @@ impl Parameters for Params {
             "A matched pair is always dropped, even if ECN-capable. So is every arrival with the \
              average above `max_th`.",
         ],
-        memory: "the packets that wait",
+        memory: "a few numbers",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

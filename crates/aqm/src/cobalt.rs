@@ -62,7 +62,7 @@ impl Parameters for Params {
             "Linux does otherwise: its reciprocal root starts at 0, so a queue that was in time \
              signals at its second late packet. `root = \"linux\"` does the same.",
         ],
-        memory: "the packets that wait",
+        memory: "a few numbers",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -81,7 +81,7 @@ impl Parameters for Params {
             "`ce_threshold` follows Linux. A packet that arrived with CE does not count as marked \
              by it.",
         ],
-        memory: "the packets that wait",
+        memory: "a few numbers",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -28,7 +28,7 @@ impl Parameters for Params {
         purpose: "The baseline of every study: drop-tail admits packets until the buffer is full, \
                   then drops arrivals.",
         departures: &[],
-        memory: "none",
+        memory: "nothing",
     };
 }
 

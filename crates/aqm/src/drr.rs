@@ -55,7 +55,7 @@ impl Parameters for Params {
             "The default limit, 25000 bytes, is ns-2's.",
             "DRR never signals, so it ignores ECN.",
         ],
-        memory: "the packets that wait, and about 50 bytes per queue",
+        memory: "about 50 bytes for each queue",
     };
 }
 

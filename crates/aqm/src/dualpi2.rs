@@ -210,7 +210,7 @@ impl Parameters for Params {
             "With `ecn = false`, DualPI2 drops ECN-capable packets instead of marking them. RFC \
              9332 has no such mode.",
         ],
-        memory: "the waiting packets",
+        memory: "a few numbers",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

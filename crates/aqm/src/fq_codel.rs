@@ -97,7 +97,7 @@ impl Parameters for Params {
             "Where Linux and RFC 8290 differ, the defaults follow Linux. `one_packet = \"flow\"` \
              and `overflow_counts = false` follow the RFC.",
         ],
-        memory: "the packets that wait, and about 100 bytes per queue",
+        memory: "about 100 bytes for each queue",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

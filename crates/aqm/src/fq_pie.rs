@@ -84,7 +84,7 @@ impl Parameters for Params {
              counts time in 64 ns.",
             "PIE works as in `pie`, without the delay estimate from the departure rate.",
         ],
-        memory: "the packets that wait, and about 100 bytes per queue",
+        memory: "about 100 bytes for each queue",
     };
 }
 

@@ -68,7 +68,8 @@ impl Parameters for Params {
             "The paper says one round trip's worth of packets; 100 ms for `rtt` is aqmlab's \
              choice.",
         ],
-        memory: "a flow and its counts, about 32 bytes, and 8 bytes more, per packet that waits",
+        memory: "about 32 bytes for each flow with waiting packets and 8 bytes for each waiting \
+                 packet",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -55,7 +55,7 @@ impl Parameters for Params {
             "Packets that are not ECN-capable are dropped instead of marked, unless `only_ect1` is \
              set.",
         ],
-        memory: "the packets that wait",
+        memory: "a few numbers",
     };
 }
 

@@ -98,7 +98,7 @@ impl Parameters for Params {
                 C ABI of aqmlab.h",
         purpose: "Runs a discipline from a file outside aqmlab, given by --plugin FILE.",
         departures: &[],
-        memory: "the waiting packets, and what the plug-in keeps",
+        memory: "the state of the plug-in",
     };
 }
 

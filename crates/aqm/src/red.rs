@@ -101,7 +101,7 @@ impl Parameters for Params {
              them, also with `gentle`. RFC 3168, section 7, and ns-3 do the same. The paper marks \
              these packets. Linux also marks them, unless `harddrop` is set.",
         ],
-        memory: "a few variables",
+        memory: "a few numbers",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

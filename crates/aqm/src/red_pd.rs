@@ -133,9 +133,10 @@ impl Parameters for Params {
              a TCP flow.",
             "A list and the filter hold 4096 flows each. Further flows are ignored.",
         ],
-        memory: "at most 4096 flows of 40 bytes in the current list and 4096 of 112 bytes in \
-                 the filter, with `unresponsive_test` `test_periods` times 16 bytes more; `lists` \
-                 times `list_flows` entries of 24 bytes",
+        memory: "at most 4096 flows of 40 bytes in the current list, at most 4096 flows of 112 \
+                 bytes in the filter, and `lists` times `list_flows` entries of 24 bytes. With \
+                 `unresponsive_test`, each flow in the filter has `test_periods` times 16 bytes \
+                 more",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -81,7 +81,7 @@ impl Parameters for Params {
              each class has its own count.",
             "The DSCP makes a packet In. The paper's tag is any bit of the header.",
         ],
-        memory: "a byte per packet that waits",
+        memory: "one byte for each waiting packet",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -88,8 +88,8 @@ impl Parameters for Params {
             "While `max_flows` flows are remembered, packets of further flows are Short.",
             "The two directions of a connection are two flows.",
         ],
-        memory: "at most `max_flows` flows, of about 40 bytes, that sent within two T_u, and a \
-                 byte per packet that waits",
+        memory: "about 40 bytes for each flow that sent within two T_u, for at most `max_flows` \
+                 flows, and one byte for each waiting packet",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

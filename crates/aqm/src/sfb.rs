@@ -77,7 +77,7 @@ impl Parameters for Params {
              has no freeze time and 8 levels of 16 bins, and changes probabilities at arrivals \
              only.",
         ],
-        memory: "2 L N bins of 24 bytes, and 24 bytes per packet that waits",
+        memory: "2 L N bins of 24 bytes, and 24 bytes for each waiting packet",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -45,7 +45,7 @@ impl Parameters for Params {
             "`quantum`, `depth` and defaults follow Linux.",
             "SFQ never signals, so it ignores ECN.",
         ],
-        memory: "the packets that wait, and about 50 bytes per bucket",
+        memory: "about 50 bytes for each bucket",
     };
 }
 

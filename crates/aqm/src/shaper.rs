@@ -51,7 +51,7 @@ impl Parameters for Params {
             "A leaf that is a scheduler hands its packet over early, as in Linux, and it waits \
              outside the leaf. A FIFO keeps its packet.",
         ],
-        memory: "memory of the leaf, and two buckets",
+        memory: "the state of the leaf and two token buckets",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

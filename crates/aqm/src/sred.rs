@@ -67,7 +67,7 @@ impl Parameters for Params {
             "Before the first hit the number of flows counts as large.",
             "The full rule's equation, p (1 + Hit / P), is clamped to 1.",
         ],
-        memory: "the zombie list: 16 bytes for each of M zombies, at most 1.6 MB",
+        memory: "16 bytes for each of the M zombies, at most 1.6 MB",
     };
 }
 

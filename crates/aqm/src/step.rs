@@ -36,7 +36,7 @@ impl Parameters for Params {
         purpose: "Signals at once when the queue exceeds a threshold, for transports that react to \
                   the share of marked packets.",
         departures: &["Packets that are not ECN-capable are dropped instead of marked."],
-        memory: "none",
+        memory: "nothing",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -16,7 +16,7 @@ pub struct About {
     pub purpose: &'static str,
     /// Where it departs from its source, and why.
     pub departures: &'static [&'static str],
-    /// A bound of its memory, whatever the number of flows.
+    /// What it stores, as the object of a sentence.
     pub memory: &'static str,
 }
 

@@ -15,7 +15,8 @@ use crate::{Framing, Packets, limits};
 /// One direction of a link, and the queue before it.
 #[parameters]
 pub struct Link {
-    /// Bit rate on the wire, including the framing.
+    /// Bit rate on the wire, including the framing. A link with a `trace` does not need this key:
+    /// its rate is then the mean rate of the trace.
     #[param(check = limits::rate)]
     pub rate: Rate,
     /// One-way propagation delay. The round-trip time of a connection (`rtt`) includes this delay.
@@ -29,8 +30,8 @@ pub struct Link {
     #[param(default)]
     pub device_ring: Packets,
     /// Number of ring entries that must be free before the driver moves packets from the queue into
-    /// the ring. With a larger value, the driver moves more packets at once. The maximum is
-    /// `device_ring`, but at least 1 packet.
+    /// the ring. With a larger value, the driver moves more packets at once. The value must not be
+    /// larger than `device_ring`. If `device_ring` is 0, only 1 packet is allowed.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
     /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM
@@ -69,16 +70,17 @@ pub struct Link {
     /// Changes of `delay`, in order of time. A change never reorders packets.
     #[param(default, table, unwritten)]
     pub delay_changes: Vec<DelayChange>,
-    /// Interval of aggregation. The link holds packets back until the next multiple of this
-    /// interval and then delivers them together. With 0, the link delivers each packet separately.
+    /// Interval of aggregation. After its transmission, each packet waits until the next multiple
+    /// of this interval. Then the link delivers all waiting packets together. This applies to all
+    /// packets of the direction, not only to ACKs. With 0, packets do not wait.
     #[param(default, check = limits::time, unwritten)]
     pub ack_batch: Time,
     /// Outages, in order of time. Each outage has a start `at` and a `duration`. During an outage
     /// the link starts no transmission.
     #[param(default, table, unwritten)]
     pub outages: Vec<Outage>,
-    /// Recorded times at which the link can send, for a link with a varying capacity. With a trace,
-    /// the default of `rate` is the mean rate of the trace.
+    /// Recorded times at which the link can send, for a link with a varying capacity. If the link
+    /// also has a `rate`, this rate must be within 1 % of the mean rate of the trace.
     #[param(table, unwritten)]
     pub trace: Option<Trace>,
     /// Queue discipline: the name of a preset, or a table. The table contains a `kind` and its

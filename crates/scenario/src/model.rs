@@ -67,8 +67,9 @@ pub struct Measure {
     /// summary contain these parts.
     #[param(default, unwritten)]
     pub breakdown: bool,
-    /// Number of one connection. `story.parquet` records all events of this connection. Only with
-    /// `breakdown`.
+    /// Number of the connection to follow. The connections of a run have the numbers 0, 1, 2 and so
+    /// on, in the order in which they open. The column `flow` of the output tables contains this
+    /// number. `story.parquet` records all events of this connection. Only with `breakdown`.
     #[param(unwritten)]
     pub story: Option<u64>,
     /// Event that starts the response time of a connection's first exchange. `connect` measures the
@@ -124,7 +125,7 @@ pub enum Record {
     /// `subscribers.parquet`: one row for each subscriber of the discipline `htb`.
     Subscribers,
     /// `sojourn.parquet`: a histogram of the time that packets spend in the queues. Every run
-    /// writes this table.
+    /// writes this table, even if `record` does not list it.
     Sojourn,
 }
 

@@ -35,7 +35,8 @@ aqmlab_declare::tagged! {
 pub struct Dumbbell {
     /// Parameters of the link between clients and servers.
     pub bottleneck: Bottleneck,
-    /// Wi-Fi network between the bottleneck and the clients. The clients are its stations.
+    /// Wi-Fi network between the bottleneck and the clients. Each client host sends and receives
+    /// through one station of this network.
     #[cfg(feature = "air")]
     #[param(table, unwritten)]
     pub wifi: Option<Wifi>,
@@ -47,8 +48,8 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Number of routers in the chain. With n routers, the path `through` has n + 1 links,
-    /// including the access links of its hosts.
+    /// Number of routers in the chain. With n routers, the path `through` has n - 1 links: `in`,
+    /// the core links, and `out`. The access links of the hosts are not in this number.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
     /// Number of congested links, from 1 to `routers` - 3. The first core links are congested:
@@ -58,7 +59,8 @@ pub struct ParkingLot {
     pub bottlenecks: u32,
     /// Parameters of each congested link.
     pub bottleneck: Bottleneck,
-    /// Parameters of each other link.
+    /// Parameters of each link without congestion: `in`, `out`, the other core links, and the links
+    /// `cross-1-in`, `cross-1-out` and so on.
     pub aggregation: Bottleneck,
     /// Hosts at both ends of each path.
     #[param(default, table)]

@@ -82,8 +82,9 @@ pub(crate) struct Common {
     /// Name of the path between servers and clients. Required if the network has several paths.
     /// Default: the only path.
     path: Option<String>,
-    /// Names of plans of the discipline `htb`. The users are at the client hosts of the subscribers
-    /// with these plans. Without plans, the users are at all client hosts.
+    /// Names of plans of the discipline `htb`. A plan of `htb` describes a group of subscribers,
+    /// and each subscriber has one or more client hosts. The class uses only the client hosts of
+    /// the plans in this list. With an empty list, the class uses all client hosts.
     #[param(default)]
     plans: Vec<String>,
     /// Transport of the connections: `"tcp"`, `"quic"` (aqmlab's own QUIC) or `"quinn"` (the QUIC
@@ -100,8 +101,8 @@ pub(crate) struct Common {
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
     /// Maximum number of bytes in one write of an application. The application splits a longer
-    /// message into several writes at the same time. Nagle's algorithm applies after each write.
-    /// Default: one write per message.
+    /// message into several writes. All these writes happen at the same simulated time. Nagle's
+    /// algorithm applies after each write. Default: one write per message.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
     /// Parameters of connections with `transport = "quic"`.
@@ -117,7 +118,8 @@ pub(crate) struct Common {
     /// Start time of the class, counted from the start of the run. A class with flows, sessions or
     /// users can have a list with one time for each of them. It can also have a table: `{ first =
     /// "10 s", every = "5 s" }` starts one of them at 10 s, the next at 15 s, and so on. Without
-    /// `first`, the first one starts at 0 s. A list or table replaces `start_within`.
+    /// `first`, the first one starts at 0 s. Many kinds of traffic have a key `start_within` for
+    /// random start times. A list or table in `start` disables `start_within`.
     #[param(default)]
     start: Starts,
     /// Stop time of the class, counted from the start of the run. After this time the class starts
@@ -129,8 +131,8 @@ pub(crate) struct Common {
     #[param(least = 1)]
     max_connections: Option<u32>,
     /// Selection from the connections of the traffic model. The class contains only the selected
-    /// connections, so several classes can share the connections of one model. Only for models with
-    /// a given arrival rate. Default: all connections.
+    /// connections. In this way, several classes can divide the connections of one model among
+    /// themselves. Only for models with a given arrival rate. Default: all connections.
     subset: Option<Subset>,
 }
 

@@ -20,7 +20,8 @@ pub struct Wifi {
     /// Wi-Fi standard and channel width in the 5 GHz band.
     #[param(default)]
     pub phy: Phy,
-    /// Groups of stations. The client hosts are assigned to the stations in turn.
+    /// Groups of stations. aqmlab assigns the client hosts to the stations in turn. For example, 10
+    /// clients and 4 stations give 3, 3, 2 and 2 clients per station.
     #[param(default = Stations::usual(), table)]
     pub stations: Vec<Stations>,
     /// Queue structure of the access point.
@@ -91,8 +92,8 @@ pub struct Stations {
         words = "expected a probability from 0 to 1"
     )]
     pub frame_error: f64,
-    /// Traffic class that uses these stations. Default: all traffic classes without an entry of
-    /// their own.
+    /// Traffic class that uses these stations. Default: all classes that no entry of `stations`
+    /// names.
     #[param(unwritten)]
     pub class: Option<String>,
 }

@@ -97,7 +97,7 @@ impl Parameters for AbrVideo {
             "Reservoir and cushion of BBA-0 scale with the maximum buffer: 0.375 and 0.9 of it.",
             "Viewers watch until the end of the run.",
         ],
-        memory: "one entry for each viewer, and one for each segment in the measured span",
+        memory: "one entry for each viewer and for each segment in the measured span",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

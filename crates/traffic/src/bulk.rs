@@ -24,7 +24,7 @@ pub struct Bulk {
     /// the data.
     #[param(least = "8 bit/s", unwritten)]
     pub limit: Option<Rate>,
-    /// Periods in which the application of each transfer writes nothing, in order of time.
+    /// Periods in which the applications write nothing, in order of time.
     #[param(default, table, unwritten)]
     pub pauses: Vec<Pause>,
     /// Each transfer starts at a random time within this span.

@@ -51,8 +51,8 @@ impl Parameters for Ftp {
             "FTP model 3 (TR 36.872), a Poisson process for each of K users, equals model 1 at K \
              times the rate.",
         ],
-        memory: "one entry for each user, and for each file under way or complete in the measured \
-                 span",
+        memory: "one entry for each user, and for each file that was in transfer or complete in \
+                 the measured span",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -58,8 +58,8 @@ impl Parameters for Game {
              Faerber are left out.",
             "The server needs no time: a frame shows all inputs that arrived before it.",
         ],
-        memory: "one entry for each player, each packet on its way and each input in the measured \
-                 span",
+        memory: "one entry for each player, for each packet in flight and for each input in the \
+                 measured span",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -72,7 +72,7 @@ impl Parameters for GeneralTcp {
              Poisson, and long memory comes from sizes.",
             "The behaviour of a connection does not depend on its round-trip time.",
         ],
-        memory: "one connection ahead",
+        memory: "the next connection",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -90,7 +90,7 @@ impl Parameters for Http2Web {
             "The order of frames of equal priority is not modelled; a page's last byte does not \
              depend on it.",
         ],
-        memory: "one entry for each user and each page that was complete in the measured span",
+        memory: "one entry for each user and for each page that was complete in the measured span",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

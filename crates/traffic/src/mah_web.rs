@@ -32,8 +32,8 @@ pub struct MahWeb {
     /// Connections that a user keeps open at once for the embedded files of a page.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Maximum think time; longer times are cut to it. The default gives the paper's request rate.
-    /// Without a cut, the table goes up to a day.
+    /// Maximum think time. aqmlab replaces longer times by this value. The default gives the
+    /// paper's request rate. Without a cut, the table goes up to a day.
     #[param(default = "445.5 s")]
     pub think_cap: Time,
     /// Distribution of reply sizes.
@@ -75,7 +75,7 @@ impl Parameters for MahWeb {
              = \"christiansen2000\"` gives each its own tail.",
             "The number of files includes the primary file. ns-2's script fetches one more.",
         ],
-        memory: "one entry for each user, and the files of the page that is being fetched",
+        memory: "one entry for each user, and the files of the page that the user fetches",
     };
 }
 

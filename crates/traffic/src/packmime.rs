@@ -60,7 +60,7 @@ pub enum Http {
     #[serde(rename = "1.0")]
     Http10,
     /// 9 % of the connections are persistent. A persistent connection transfers the objects of one
-    /// or more pages, with pauses between them.
+    /// or more pages. The client pauses between two objects and between two pages.
     #[serde(rename = "1.1")]
     Http11,
 }
@@ -75,13 +75,15 @@ impl Parameters for Packmime {
                   rate of new connections is the only input of the model. With a higher rate, \
                   the arrivals approach a Poisson process and the sizes become independent.",
         departures: &[
-            "Each persistent connection draws the two parameters of its distribution of pauses \
-             once. ns-2 draws them once per run.",
+            "The logarithm of a pause has a normal distribution. In aqmlab, each persistent \
+             connection draws its own mean and variance of this distribution. In ns-2, all \
+             connections of a run have the same mean and variance.",
             "With `direction = \"both\"`, each direction has separate groups of clients and servers \
              and half of the rate.",
             "The parameters come from ns-2 and are not verified against the paper.",
         ],
-        memory: "44 numbers for each quantity with long-range dependence, independent of the rate",
+        memory: "44 numbers for each quantity with long-range dependence. This amount does not \
+                 depend on the rate",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

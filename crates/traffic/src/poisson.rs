@@ -34,7 +34,7 @@ impl Parameters for Poisson {
         purpose: "Open loop: connections arrive as a Poisson process. Each carries one request and \
                   one response, and the server closes it.",
         departures: &["Rows of a table of sizes are not interpolated."],
-        memory: "constant",
+        memory: "a constant number of values",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -59,8 +59,10 @@ aqmlab_declare::tagged! {
             #[serde(default)]
             extra: Time,
         },
-        /// Random value from a table. Between two rows, aqmlab interpolates the logarithm of the
-        /// round-trip time. Either `file` or `cdf` is required.
+        /// Random value from a table. For each connection, aqmlab draws a uniform random number
+        /// from 0 to 1 and finds the round-trip time with this cumulative probability. Between two
+        /// rows, aqmlab interpolates the logarithm of the round-trip time. Either `file` or `cdf`
+        /// is required.
         Empirical {
             /// CSV file with a header. The first column contains milliseconds, the last column
             /// contains cumulative probabilities. The effective scenario contains this data in
@@ -68,13 +70,14 @@ aqmlab_declare::tagged! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// List of rows (round-trip time, cumulative probability). Both numbers increase from
-            /// row to row. The last probability is 1. If the random number is below the first
-            /// probability, the result is the first time.
+            /// row to row. The last probability is 1. If the random number is smaller than the
+            /// probability of the first row, the connection has the round-trip time of the first
+            /// row.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
-        /// Wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, median 80 ms, 10 %
-        /// above 1.1 s.
+        /// Wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, 10 % above 1.1 s.
+        /// The median is 80 ms, or 97 ms with `fit = "median"`.
         General {
             /// Published result that the distribution matches. The published results contradict
             /// each other, so no distribution matches all of them.
@@ -104,10 +107,12 @@ fn default_fallback() -> Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GeneralFit {
-    /// Body of the published distribution. 60 % of the round-trip times are below 94 ms.
+    /// The lower 60 % of the published round-trip times. 60 % of the round-trip times are below 94
+    /// ms.
     #[default]
     Body,
-    /// Median of the published response times. 60 % of the round-trip times are below 115 ms.
+    /// The published median of the response times without congestion. 60 % of the round-trip times
+    /// are below 115 ms.
     Median,
 }
 

@@ -64,7 +64,7 @@ impl Parameters for UncWeb {
             "Top-level and embedded objects share one distribution of response sizes, because no \
              publication separates them.",
         ],
-        memory: "one entry for each user, and the connections of the page that is being fetched",
+        memory: "one entry for each user, and the connections of the page that the user fetches",
     };
 }
 

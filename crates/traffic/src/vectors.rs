@@ -70,7 +70,8 @@ impl Parameters for Vectors {
             "The evaluation suite shuffles bins of start times against trends in a trace. aqmlab \
              does not.",
         ],
-        memory: "the vectors that have not started; aqmlab reads the file during the run",
+        memory: "the vectors that it has read and that have not started. aqmlab reads the file \
+                 during the run",
     };
 }
 

@@ -71,8 +71,8 @@ impl Parameters for VideoConference {
             "The receiver computes the rate by delay, as in the draft; WebRTC's sender does.",
             "The model has no audio. Use `voip` for audio.",
         ],
-        memory: "one entry for each stream, each packet on its way and each frame in the measured \
-                 span",
+        memory: "one entry for each stream, for each packet in flight and for each frame in the \
+                 measured span",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -87,7 +87,7 @@ impl Parameters for Voip {
             "Moving averages start with the first packet, with a weight of 0.1 for the first 500. \
              Adaptive playout waits 1 ms longer than in the paper.",
         ],
-        memory: "one entry for each call and each 10 s of it that are measured",
+        memory: "one entry for each call and for each measured 10 s of a call",
     };
 }
 

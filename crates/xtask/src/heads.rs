@@ -25,22 +25,34 @@ pub(crate) fn all() -> [Folder; 3] {
     [
         (
             "disciplines",
-            heads::<Discipline>(Discipline::ABOUT, &presets),
+            heads::<Discipline>(
+                Discipline::ABOUT,
+                "In addition to the waiting packets, the discipline stores",
+                &presets,
+            ),
         ),
         (
             "congestion-controls",
-            heads::<CongestionControlKind>(CongestionControlKind::ABOUT, &[]),
+            heads::<CongestionControlKind>(
+                CongestionControlKind::ABOUT,
+                "In addition to the window, each connection stores",
+                &[],
+            ),
         ),
         ("traffic", traffic_heads()),
     ]
 }
 
 /// The kinds of a registry and the heads of their pages.
-fn heads<T: JsonSchema>(about: &[&About], presets: &[Preset]) -> Vec<(String, String)> {
+fn heads<T: JsonSchema>(
+    about: &[&About],
+    stores: &str,
+    presets: &[Preset],
+) -> Vec<(String, String)> {
     let kinds = Described::of::<T>().kinds();
     let heads = kinds.iter().enumerate().zip(about);
     let heads = heads.map(|((place, kind), about)| {
-        let text = head(kind, about, presets, &kinds[..place]);
+        let text = head(kind, (about, stores), presets, &kinds[..place]);
         (kind.name.clone(), text)
     });
     heads.collect()
@@ -53,15 +65,21 @@ fn traffic_heads() -> Vec<(String, String)> {
     let heads = described.zip(Model::examples());
     let heads = heads.map(|(((place, kind), about), example)| {
         let example = format!("\n## Example\n\n```toml\n{example}```\n\n{BY_HAND}");
-        let text = head(kind, about, &[], &kinds[..place]);
+        let text = head(kind, (about, "Each class stores"), &[], &kinds[..place]);
         let text = text.replace(&format!("\n{BY_HAND}"), &example);
         (kind.name.clone(), text)
     });
     heads.collect()
 }
 
-/// The head of a page. Words that a page of `earlier` explains have a link to it.
-fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> String {
+/// The head of a page. `stores` begins the sentence on memory. Words that a page of `earlier`
+/// explains have a link to it.
+fn head(
+    kind: &Kind,
+    (about, stores): (&About, &str),
+    presets: &[Preset],
+    earlier: &[Kind],
+) -> String {
     let About {
         title,
         paper,
@@ -71,7 +89,7 @@ fn head(kind: &Kind, about: &About, presets: &[Preset], earlier: &[Kind]) -> Str
     } = about;
     let name = &kind.name;
     let mut page =
-        format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\nMemory: {memory}.\n");
+        format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\n{stores} {memory}.\n");
     if !kind.parameters.is_empty() {
         page += "\n## Parameters\n\n";
         let home = home_of_most(earlier, &kind.parameters);

@@ -38,8 +38,9 @@ pub struct Params {
     /// `beta`.
     #[param(above = 0.0, below = 1.0, unwritten)]
     pub beta_ecn: Option<f64>,
-    /// Minimum growth of the window per round trip, as a fraction of the window. It applies to
-    /// congestion avoidance before the first congestion event. RFC 9438 has no such minimum.
+    /// Minimum growth of the window per round trip, as a fraction of the window. The minimum
+    /// applies in congestion avoidance while W_max has no value, for example if HyStart ended the
+    /// first slow start. RFC 9438 has no such minimum.
     #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0, unwritten)]
     pub search_growth: f64,
     /// Treatment of time in which the flow does not use its whole congestion window. If true, the
@@ -88,15 +89,15 @@ impl Parameters for Params {
         departures: &[
             "The defaults follow Linux. The values `rtt = \"smoothed\"`, `counts_unused_time = \
              false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
-            "HyStart follows Linux. After HyStart ends a slow start, it is disabled until the next \
-             retransmission timeout.",
+            "HyStart follows Linux. HyStart ends only one slow start. A retransmission timeout \
+             enables HyStart again.",
             "The key `multiplicative_decrease_base` of the TCP stack selects the quantity that a \
              congestion event reduces. RFC 9438 (section 4.6) reduces FlightSize.",
-            "With `rack_rules = \"linux\"`, the window is a whole number of segments and the clock \
-             has ticks of 4 ms. The reactions to a timeout and to a spurious congestion event \
-             then also follow Linux.",
+            "The profile `linux` of the TCP stack has `rack_rules = \"linux\"`. With this value, \
+             the window is a whole number of segments, and CUBIC measures time in units of 4 ms. \
+             The reactions to a timeout and to a spurious congestion event then also follow Linux.",
         ],
-        memory: "the transmission time of each segment in flight",
+        memory: "the send time of each segment in flight",
     };
 }
 

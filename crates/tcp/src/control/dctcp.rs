@@ -40,7 +40,7 @@ impl Parameters for Params {
             "After a cut the window does not grow until the data then in flight is acknowledged, \
              as in Linux.",
         ],
-        memory: "the share of marks and two counters",
+        memory: "the fraction of marked packets and two counters",
     };
 }
 

@@ -29,7 +29,7 @@ impl Parameters for Params {
         purpose: "Keeps the window and pacing rate that `changes`, a stepping program or an agent \
                   sets. Losses and marks do not change them. Needs `recovery = \"rack-tlp\"`.",
         departures: &[],
-        memory: "none beside the window",
+        memory: "nothing",
     };
 }
 

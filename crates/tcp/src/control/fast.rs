@@ -45,7 +45,7 @@ impl Parameters for Params {
             "A duplicate ACK retransmits a segment older than two round trips, as in ns-2.",
             "Congestion halves the window.",
         ],
-        memory: "when each segment in flight was sent",
+        memory: "the send time of each segment in flight",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

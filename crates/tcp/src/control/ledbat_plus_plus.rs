@@ -48,8 +48,8 @@ impl Parameters for Params {
              ACK.",
             "The draft's initial window of two segments is `initial_window` of the stack.",
         ],
-        memory: "the smallest round trips of ten minutes and of four samples, times of the \
-                 slowdown",
+        memory: "the minimum round-trip times of the last ten minutes and of the last four \
+                 samples, and the times of the slowdown",
     };
 }
 

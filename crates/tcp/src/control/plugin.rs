@@ -63,7 +63,7 @@ impl Parameters for Params {
                 C ABI of aqmlab.h",
         purpose: "Runs a congestion control from a file outside aqmlab, given by --plugin FILE.",
         departures: &[],
-        memory: "when each segment in flight was sent, and what the plug-in keeps",
+        memory: "the send time of each segment in flight and the state of the plug-in",
     };
 }
 

@@ -40,7 +40,8 @@ impl Parameters for Params {
             "Only the rate mode of the draft scales windows with the round trip.",
             "Slow start also grows the window in fractions.",
         ],
-        memory: "the share of marks, the window in 2^-20 segments, a few counters",
+        memory: "the fraction of marked packets, the window in units of 2^-20 segments, and a few \
+                 counters",
     };
 }
 

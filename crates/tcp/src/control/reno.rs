@@ -28,7 +28,7 @@ impl Parameters for Params {
             "`increase` and `decrease` make AIMD(a, b) (S. Floyd, M. Handley, J. Padhye, A \
              Comparison of Equation-Based and AIMD Congestion Control, 2000).",
         ],
-        memory: "none beside the window",
+        memory: "nothing",
     };
 }
 

@@ -37,7 +37,7 @@ impl Parameters for Params {
             "Every segment measures the round trip, including retransmissions.",
             "Congestion halves the window.",
         ],
-        memory: "when each segment in flight was sent",
+        memory: "the send time of each segment in flight",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -33,7 +33,7 @@ impl Parameters for Params {
             "Growth counts acknowledged bytes, so delayed ACKs do not halve it. The paper adds a \
              per ACK.",
         ],
-        memory: "none beside the window",
+        memory: "nothing",
     };
 }
 

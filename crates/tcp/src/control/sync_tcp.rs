@@ -64,7 +64,7 @@ impl Parameters for Params {
             "The minimum never expires, as in the text: with a receiver's clock 500 us/s too fast \
              a transfer of a minute starves.",
         ],
-        memory: "nine averages, the smallest and the largest delay",
+        memory: "nine averages, the minimum delay and the maximum delay",
     };
 }
 

@@ -40,7 +40,7 @@ impl Parameters for Params {
             "Where the paper is silent, Vegas follows ns-2.",
             "A time-out acts as in Reno.",
         ],
-        memory: "when each segment in flight was sent",
+        memory: "the send time of each segment in flight",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -55,7 +55,8 @@ impl Parameters for Params {
             "Segments are paced one by one unless `pacing_burst` changes that.",
             "The time of the ACK selects the first phase of the cycle.",
         ],
-        memory: "filters of bandwidth (`bw_rounds`), round trip and aggregation",
+        memory: "filters of the bandwidth (`bw_rounds`), the round-trip time and the ACK \
+                 aggregation",
     };
 }
 

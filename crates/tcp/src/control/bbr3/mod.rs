@@ -50,7 +50,8 @@ impl Parameters for Params {
             "The branch's ECN for data centres is left out, so data is not ECN-capable.",
             "The time of the ACK replaces random numbers.",
         ],
-        memory: "filters of bandwidth, round trip and aggregation; bounds of the data in flight",
+        memory: "filters of the bandwidth, the round-trip time and the ACK aggregation, and bounds \
+                 of the data in flight",
     };
 }
 

@@ -35,8 +35,8 @@ pub struct Params {
     /// does not shape.
     #[param(least = "64 kbit/s")]
     pub bandwidth: Option<Rate>,
-    /// Longest common round-trip time. It is the interval of COBALT: with a larger value, COBALT
-    /// signals later.
+    /// Round-trip time that most flows do not exceed. It is the interval of COBALT: with a larger
+    /// value, COBALT signals later.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub rtt: Time,
     /// Acceptable standing queueing delay of a flow. With a larger value, queues are longer and
@@ -57,8 +57,8 @@ pub struct Params {
     /// reduces the size. Not given: the value that `link_layer` sets.
     #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
-    /// Minimum packet size in bytes, including `overhead`. The shaper counts smaller packets with
-    /// this size. Not given: the value that `link_layer` sets.
+    /// Minimum packet size in bytes, including `overhead`. The shaper counts a smaller packet as
+    /// `mpu` bytes. Not given: the value that `link_layer` sets.
     #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
     /// How the link splits packets into cells. Not given: the value that `link_layer` sets.
@@ -71,15 +71,15 @@ pub struct Params {
     /// 10240 x `mtu`. Without `bandwidth`, the value is 10240 x `mtu`.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
-    /// If true, the shaper also counts packets that CAKE drops. Set `true` if packets cross the
-    /// real bottleneck before CAKE.
+    /// If true, the shaper also counts dropped packets, except ACKs that the ACK filter drops. Set
+    /// `true` if packets cross the real bottleneck before CAKE.
     #[param(default, changeable)]
     pub ingress: bool,
     /// Number of queues in each tin. It must be a multiple of 8.
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
-    /// Largest packet. It is the maximum of a flow's quantum. If a tin needs more than `target` to
-    /// send 1.5 such packets, this time replaces `target`.
+    /// Largest packet. It is the maximum of a flow's quantum. With a shaper, the target of a tin is
+    /// at least the time that the tin needs to send 1.5 packets of this size.
     #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -182,8 +182,9 @@ impl Parameters for Params {
         title: "CAKE",
         paper: "T. Hoeiland-Joergensen, D. Taht, J. Morton, Piece of CAKE: A Comprehensive Queue \
                 Management Solution for Home Gateways, IEEE LANMAN 2018",
-        purpose: "Manages the queue of a home gateway. CAKE combines a shaper, fair shares for \
-                  hosts, flows and traffic classes, and COBALT for the delay of each flow.",
+        purpose: "Manages the queue of a home gateway. CAKE can shape the traffic, divides the \
+                  rate among traffic classes, and gives fair shares to hosts and flows. COBALT \
+                  controls the delay of each queue.",
         departures: &[
             "CAKE follows Linux's sch_cake. These features are left out: NAT lookup, firewall \
              marks, DSCP washing, the estimate of the incoming rate and the split of large \

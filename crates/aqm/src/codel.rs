@@ -57,8 +57,8 @@ pub enum Root {
     #[default]
     Exact,
     /// As in Linux. CoDel approximates 1 / sqrt(count) by one 16-bit Newton step per signal. In
-    /// COBALT this value is 0 until the count first changes, so the first signal can come one
-    /// interval earlier.
+    /// COBALT, only the first signal of a queue differs: it can come one interval earlier than with
+    /// `exact`.
     Linux,
 }
 

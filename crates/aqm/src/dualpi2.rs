@@ -70,8 +70,8 @@ pub struct Params {
     /// Threshold in packets. An L4S packet that leaves is marked if more packets than this remain
     /// in the L4S queue. Not given: `step` is the threshold.
     pub step_packets: Option<u32>,
-    /// If an arriving packet finds fewer packets than this in the L4S queue, the L4S queue does not
-    /// mark this packet for its delay.
+    /// Minimum length of the L4S queue, in packets, for marks by its delay. A packet that finds
+    /// fewer packets in the L4S queue when it arrives gets no such mark.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay of an L4S packet at which the marking probability of the ramp starts to rise.
@@ -95,12 +95,12 @@ pub struct Params {
     /// delays of the two queues, it subtracts this time from the delay of the classic queue. Not
     /// given: 2 x `target`.
     pub time_shift: Option<Time>,
-    /// What happens to L4S packets in overload, when the coupled probability k p' exceeds 1.
+    /// What happens to L4S packets in overload, when the coupled probability k p' would exceed 1.
     #[param(default)]
     pub overload: Overload,
-    /// If true, DualPI2 decides by the base probability when a packet arrives. If false, it decides
-    /// when the packet leaves. Marks for the delay of the L4S queue are always set when the packet
-    /// leaves. `true` needs `rules = "linux"`.
+    /// If true, DualPI2 uses the base probability to drop or mark packets when they arrive. If
+    /// false, it does so when packets leave. Marks for the delay of the L4S queue are always set
+    /// when the packet leaves. `true` needs `rules = "linux"`.
     #[param(default, changeable)]
     pub drop_early: bool,
     /// Buffer size for both queues together. A packet that does not fit is dropped.
@@ -134,9 +134,10 @@ pub enum L4sPackets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
-    /// As in Linux. Each decision is a random draw. DualPI2 decides separately about marks by the
-    /// coupled probability k p' and marks for the delay of the L4S queue. While less than 2 x `mtu`
-    /// bytes wait, the base probability causes no drops and no marks.
+    /// As in Linux. Each decision is a random draw. DualPI2 makes two separate decisions about
+    /// marking an L4S packet: one by the coupled probability k p', one by the delay of the L4S
+    /// queue. While less than 2 x `mtu` bytes wait, the base probability causes no drops and no
+    /// marks.
     #[default]
     Linux,
     /// As in RFC 9332. Each queue adds up the probabilities of its packets and drops or marks a
@@ -166,7 +167,8 @@ pub enum Overload {
     /// L4S packets.
     #[default]
     Drop,
-    /// DualPI2 only marks L4S packets. p' does not rise above 1/k, so the buffer can overflow.
+    /// DualPI2 limits p' to 1/k. At this limit it marks every L4S packet and drops none, so the
+    /// buffer can overflow.
     Overflow,
 }
 

@@ -23,13 +23,13 @@ pub use scheduler::Htb;
 /// Parameters of HTB.
 #[parameters]
 pub struct Params {
-    /// Discipline of the queue of each subscriber: a preset, a kind, or a table of parameters. A
-    /// plan can set another discipline.
+    /// Queue discipline of each subscriber. The value is the name of a preset, the name of a kind,
+    /// or a table of parameters. A plan can set another discipline.
     pub leaf: Leaf,
-    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". "linux": assured rate x
-    /// 0.1 s, at least 1000 and at most 200000 bytes. "plan": in proportion to the ceiling, at
-    /// least 1522 bytes. If the ceiling is the rate of the link, the quantum is at most 60000
-    /// bytes.
+    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". With "linux", it is
+    /// assured rate x 0.1 s, at least 1000 and at most 200000 bytes. With "plan", it is the smaller
+    /// of ceiling x 0.1 s and 60000 bytes x ceiling / rate of the link, but at least 1522 bytes.
+    /// The ceiling is the `ceil` of the plan.
     #[param(default)]
     pub quantum: Quantum,
     /// Size of a token bucket. Each node and each leaf has two buckets: one for its rate and one
@@ -39,20 +39,21 @@ pub struct Params {
     /// Framing of each packet in bytes. HTB adds `overhead` to the IP size of the packet.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
-    /// What HTB does with packets of hosts without a plan. "pass": they leave before all other
-    /// packets and use no tokens. "drop": HTB drops them. The name of a plan: these hosts share one
-    /// additional leaf of this plan.
+    /// What HTB does with packets of hosts without a plan. With "pass", these packets leave before
+    /// all other packets and use no tokens. With "drop", HTB drops them. If the value is the name
+    /// of a plan, these hosts share one additional leaf of this plan.
     #[param(default = "pass".to_owned())]
     pub unknown: String,
     /// If true, aqmlab refuses a tree in which the assured rates of children add up to more than
     /// the assured rate of their parent.
     #[param(default)]
     pub strict: bool,
-    /// Nodes between the link and the subscribers: one table per name.
+    /// Nodes between the link and the subscribers. Each table `nodes.NAME` describes one node or
+    /// several equal nodes. Default: no nodes.
     #[param(default)]
     pub nodes: Named<Node>,
-    /// Plans of the subscribers: one table per name. At least one plan is needed. aqmlab assigns
-    /// client hosts to subscribers in the order of the plans.
+    /// Plans of the subscribers. Each table `plans.NAME` describes one plan. aqmlab assigns client
+    /// hosts to subscribers in the order of the plans. Default: none; at least one plan is needed.
     #[param(default)]
     pub plans: Named<Plan>,
 }
@@ -66,7 +67,7 @@ impl Parameters for Params {
                   queue, an assured rate and a maximum rate (ceiling), and can borrow spare \
                   capacity.",
         departures: &[
-            "aqmlab does not model hysteresis, offload and timer latency. It never splits packets.",
+            "aqmlab does not model hysteresis, offload or timer latency. It never splits packets.",
             "HTB creates the queue of a subscriber at the first packet and removes it after 10 s \
              without packets.",
             "With `unknown = \"pass\"`, at most 1000 packets of hosts without a plan can wait.",

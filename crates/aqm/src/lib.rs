@@ -129,7 +129,7 @@ registry::disciplines! {
         RedPd(red_pd),
         /// Drops or marks every arrival with the same probability.
         Bernoulli(bernoulli),
-        /// Drops what exceeds a token bucket, without a queue.
+        /// Drops packets for which a token bucket has too few tokens.
         #[cfg(feature = "shapers")]
         Policer(policer),
     }

@@ -77,15 +77,15 @@ impl Parameters for Params {
         title: "A policer",
         paper: "T. Flach et al., An Internet-Wide Analysis of Traffic Policing, ACM SIGCOMM 2016, \
                 section 2; the rules follow Linux's act_police",
-        purpose: "Limits traffic to a rate without a queue. The policer drops a packet if the \
-                  token bucket has too few tokens for this packet.",
+        purpose: "Limits traffic to a rate. Packets do not wait for tokens: the policer drops a \
+                  packet if the token bucket has too few tokens for this packet.",
         departures: &[
             "A FIFO of the link follows the bucket. Packets that pass the bucket wait in the FIFO \
              if the link is slower.",
             "`peakrate`, `mtu` and the actions of act_police other than drop and mark are left \
              out.",
-            "As in Linux, `burst` is stored as a time at `rate` and rounded up to a multiple of 64 \
-             ns.",
+            "As in Linux, aqmlab stores `burst` as the time `burst` / `rate`, rounded up to a \
+             multiple of 64 ns.",
             "A marked packet uses no tokens.",
         ],
         memory: "one token bucket",

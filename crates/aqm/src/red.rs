@@ -97,9 +97,10 @@ impl Parameters for Params {
         departures: &[
             "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
              ALTQ.",
-            "At an average of `max_th` or more, RED drops ECN-capable packets instead of marking \
-             them, also with `gentle`. RFC 3168, section 7, and ns-3 do the same. The paper marks \
-             these packets. Linux also marks them, unless `harddrop` is set.",
+            "At an average of `max_th` or more, RED never marks packets; it drops ECN-capable \
+             packets, too. With `gentle`, this limit is also `max_th`, not twice `max_th`. RFC \
+             3168, section 7, and ns-3 do the same. The paper marks these packets. Linux also \
+             marks them, unless `harddrop` is set.",
         ],
         memory: "a few numbers",
     };

@@ -44,8 +44,8 @@ impl Parameters for Params {
         purpose: "Shapes the packets of any discipline to a rate: a packet leaves when the token \
                   bucket has enough for it.",
         departures: &[
-            "As in Linux, `burst` is stored as a time at `rate` and rounded up to a multiple of 64 \
-             ns.",
+            "As in Linux, aqmlab stores `burst` as the time `burst` / `rate`, rounded up to a \
+             multiple of 64 ns.",
             "Packets are never split.",
             "The reasons of a leaf to drop or mark count as early or forced.",
             "A leaf that is a scheduler hands its packet over early, as in Linux, and it waits \

@@ -510,7 +510,7 @@ def test_a_gain_is_said_of_the_queues_that_have_it() -> None:
     assert "Pages open in 1.0 s instead of 2.0 s (with FQ-CoDel)." in said
     # Where nobody but a transfer gains, the transfer is said.
     poor = words(group("droptail", pages=9.0, upload=2.0), group("cake", pages=9.0, upload=4.0))
-    assert "Pages stay poor with all 2. The upload gets 4.0 instead of 2.0 Mbit/s." in poor
+    assert "Pages stay poor with both. The upload gets 4.0 instead of 2.0 Mbit/s." in poor
 
 
 def test_every_pair_of_the_answer_counts_for_how_far_it_is_apart() -> None:
@@ -539,7 +539,7 @@ def test_no_class_is_named_twice_and_none_that_gains_nothing() -> None:
     for run in (run for one in pair for run in one.runs):
         run.summary["quality"]["more"] = run.summary["quality"]["calls"]
     said = words(*pair)
-    assert "Calls stay poor with all 2." in said
+    assert "Calls stay poor with both." in said
     assert "0.0" not in said
     first = group("droptail", mos=4.05, upload=8.0)
     wide = group("pie", mos=4.3, upload=8.0)

@@ -103,11 +103,13 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
-        sealed: select other sealed settings (links that the author of a queue cannot choose). By
-            default, a hash of the queue selects them.
+        sealed: draw other sealed settings (links that the author of a queue cannot choose) from
+            this word and a hash of the queue. The default uses the hash alone.
         measures: score the tests by your own numbers: a CSV file with the columns
-            test,measure,letter,unit,formula. A formula is the name of a metric, or an expression as
-            in --metric.
+            test,measure,letter,unit,formula. The measure is your name of the number. The letter
+            selects the rule of the score: D (delay), T (time), R (RPM), F (fairness), U (opinion
+            score) or G (goodput). A formula is the name of a metric, or an expression as in
+            --metric.
         keep_going: continue even if the first three runs fail with the same message.
         say: called with a line about the work ahead.
 

@@ -35,20 +35,21 @@ _HEAD = """# The command line
 Commands print results to standard output. They print progress, warnings and errors to standard
 error.
 
-On a terminal, tables fit the width of the window, and numbers are always complete. In a pipe,
-tables are plain text of any width. `--json` prints all values. `--tsv` prints a row for each run,
-or for each point of a sweep. Its column heads are keys of [`summary.json`](metrics.md), and its
-numbers are not rounded. `KEY.low` and `KEY.high` are the ends of 95 % intervals. `--format` prints
-[tables for a paper](figures.md#tables-for-a-paper). If the environment variable `NO_COLOR` is set,
-commands print no bold text and no colours. Control characters in titles and labels appear as text,
-such as `\\u001b`.
+On a terminal, tables fit the width of the window. The command can shorten long names, but never
+numbers. In a pipe, tables are plain text of any width. `--json` prints all values. `--tsv` prints a
+row for each run, or for each point of a sweep. Its column heads are keys of
+[`summary.json`](metrics.md), and its numbers are not rounded. `KEY.low` and `KEY.high` are the ends
+of 95 % intervals. `--format` prints [tables for a paper](figures.md#tables-for-a-paper). If the
+environment variable `NO_COLOR` is set, commands print no bold text and no colours. Control
+characters in titles and labels appear as text, such as `\\u001b`.
 
 ## Short paths of fields
 
 You can leave out `topology.bottleneck.` before a field of the bottleneck: `--set rate=20Mbit/s`,
 `--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. The short
 path begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or `reverse`.
-You can use short paths in options, sweep files, the `tables.toml` of a paper, and Python.
+You can use short paths in options, sweep files, Python, and the file `tables.toml` of a paper
+([reproduce](reproduce.md#adding-a-paper)).
 
 | topology | meaning of `discipline` |
 | --- | --- |

@@ -30,7 +30,8 @@ class LinkOptions:
 
     Options:
         scenario (FILE): Use the bottleneck of this scenario, instead of options for rates, traces
-            and losses. --queue replaces its queue. --beside FILE adds its users.
+            and losses. --queue replaces the queue of the scenario. The program runs without the
+            users of the scenario; add them with --beside FILE.
         rate (DOWN/UP): Download and upload rate in Mbit/s. A single number sets both. Default:
             20/2.
         down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each line of a trace is
@@ -48,8 +49,9 @@ class LinkOptions:
         loss (SHARE): Probability of a random loss in each direction: 0.01 is 1 %.
         jitter (TIME): Add a random delay of at most TIME to each packet in each direction. Packets
             keep their order.
-        mm (--mm): Read the arguments of mm-delay and mm-link (mahimahi), then the program: --mm
-            up.trace down.trace --downlink-queue=codel -- PROGRAM.
+        mm (--mm): Accept the arguments of mahimahi's mm-delay and mm-link before the program, such
+            as: --mm mm-delay 20 mm-link up.trace down.trace --downlink-queue=codel -- PROGRAM. You
+            can leave out mm-delay 20 and the word mm-link.
         wifi (--wifi): Add Wi-Fi (802.11n, 20 MHz) after the link. The program is a device near the
             access point. The users of --beside have three other devices. The default of --rate is
             then 1000/1000, so that the Wi-Fi is the bottleneck.

@@ -365,7 +365,7 @@ class Answer:
         if not names:
             return "Each of them leaves somebody poor."
         text = listing(names, "and")
-        return f"{capital(text)} {_verb('stay', text)} poor with all {len(choice.groups)}."
+        return f"{capital(text)} {_verb('stay', text)} poor with {_all(len(choice.groups))}."
 
     def _gain_fragments(self) -> list[str]:
         """What the answer makes better, for the classes that gain most; transfers come last."""
@@ -748,6 +748,12 @@ class Answer:
                     if isinstance(count, int):
                         return counted(count, key.removesuffix("s"))
         return ""
+
+
+def _all(number: int) -> str:
+    """Several things together, small numbers in words: both, all three."""
+    names = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
+    return "both" if number == 2 else f"all {names.get(number, number)}"
 
 
 def _verb(stem: str, subject: str) -> str:

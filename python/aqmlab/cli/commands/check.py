@@ -34,15 +34,15 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check your own queue or control, or TCP by packet scripts.
+    """Test your own queue or control, or the TCP of aqmlab.
 
     In small simulations, a plug-in must keep its limit, obey ECN and account for every packet. Two
     runs with the same seed must give the same bytes. With --trace, the plug-in must also make the
     decisions in the trace.
 
-    Packet scripts use the format of packetdrill. For each script the command prints PASS, FAIL, or
-    the reason why it cannot check the script. With FAIL it also prints the line, the expected
-    packet and the packet that it found.
+    Packet scripts test TCP. They use the format of packetdrill. For each script the command prints
+    PASS, FAIL, or the reason why it cannot check the script. With FAIL it also prints the line, the
+    expected packet and the packet that it found.
 
     Options:
         files (FILE...): The plug-in (.py or .so), or packet scripts (.pkt or .script).

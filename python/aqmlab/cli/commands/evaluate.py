@@ -99,15 +99,15 @@ def command(
 
     The command runs a fixed set of tests. It compares the candidate (the queue or control under
     test) with baselines, which are queues or controls in use today. The card grades areas such as
-    delay, users and fairness. It also lists gates (checks for serious faults) that fail, and
-    findings about single kinds of packets. The command does not repeat finished runs, so the same
-    command continues an interrupted evaluation.
+    delay, users and fairness. It also lists the gates and findings that fail. A gate is a
+    check for a serious fault. A finding says how a queue treats one kind of packets. The command
+    does not repeat finished runs, so the same command continues an interrupted evaluation.
 
     The suites bbr-draft and control-cases have no card. Each of their cases passes or fails.
 
-    The exit status is 1 if a run of the candidate, a gate, a finding or a case fails. With
-    --against it is 1 if a run of the candidate fails or a result is clearly worse than in the other
-    card.
+    The exit status is 1 if a run of the candidate fails, or if a gate, a finding or a case
+    fails. With --against it is 1 if a run of the candidate fails, or if a result is clearly worse
+    than in the other card.
 
     Options:
         everything (--all): Make a card of every shipped discipline, and a table of all grades.
@@ -124,8 +124,8 @@ def command(
             exit status.
         write (FOLDER): Write the scenario file of each test to FOLDER, and run nothing.
         directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, or runs/worst/QUEUE
-            for `evaluate worst`. A suite of cases writes cases.csv and its scenarios only if you
-            give FOLDER.
+            for `evaluate worst`. The suites bbr-draft and control-cases write cases.csv and
+            their scenarios only if you state FOLDER.
         against (CARD): Compare the new card with this card.json. The exit status is 1 if a result
             is clearly worse.
         update (--update): Replace the file of --against by the new card.

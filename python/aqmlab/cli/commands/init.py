@@ -78,8 +78,8 @@ def command(
         network (FILE): With --kind isp: network.json of LibreQoS.
         circuits (FILE): With --kind isp: ShapedDevices.csv of LibreQoS.
         names (--names): Keep the names of nodes in network.json. By default, numbers replace them.
-        fit (--fit): Choose assured rates that the tree of nodes can keep. By default, the files
-            state the assured rates.
+        fit (--fit): With --network and --circuits: compute assured rates that all nodes can keep
+            at the same time. By default, the assured rates come from these two files.
         wifi (N): With --kind home or office: number of devices on Wi-Fi. One of them is far from
             the access point.
         call (--call/--no-call): Add a voice call.

@@ -26,11 +26,11 @@ def command(
 
     The command prints the address of the page. Only this machine can reach this address. Ctrl-C
     ends the command. --link replaces the bottleneck of the scenario and the round-trip times of its
-    classes. Without SCENARIO, the page shows its own users over the link of --link.
+    classes. With --link and without SCENARIO, the page shows this link with its usual users.
 
     Options:
-        scenario (SCENARIO): Scenario file (TOML) or run directory to begin with; default: the first
-            story of the page.
+        scenario (SCENARIO): Scenario file (TOML) or run directory to begin with; default: the story
+            about bufferbloat.
         browser (--browser/--no-browser): Open the browser, or only print the address.
     """
     import webbrowser

@@ -33,7 +33,8 @@ def command(
         Opt(
             "A,B,...",
             "Queues to compare: presets, TOML tables, or droptail and red. The command adapts the "
-            "buffers of droptail and red to the link. It compares a single queue with droptail.",
+            "buffers of droptail and red to the link. If you name one queue, the command compares "
+            "it with droptail.",
             complete=disciplines,
         ),
     ] = "droptail,fq-codel",
@@ -77,9 +78,10 @@ def command(
     the results differ much from the capture, an assumption is wrong, and the command ends with an
     error.
 
-    --predict infers more from the capture. For each queue it prints the ratio of the new value to
-    the old value, with a range of likely ratios (a band). If it cannot predict, it prints the
-    reason.
+    --predict estimates how much response times and delays change with each queue. It prints the
+    ratio of the new value to the old value, with a range of likely ratios (a band). From the
+    capture, it also infers the present queue, rates that vary, and the pauses of servers and
+    people. If it cannot predict, it prints the reason.
 
     Options:
         capture (FILE): Capture file: pcap or pcapng.

@@ -86,7 +86,7 @@ def _prune(
     *,
     other_engines: bool = False,
 ) -> None:
-    """Remove damaged runs, and files that killed processes left.
+    """Remove damaged runs, and the files of interrupted runs.
 
     Options:
         other_engines (--other-engines): Also remove the runs of other versions of the engine.

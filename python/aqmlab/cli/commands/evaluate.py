@@ -115,7 +115,7 @@ def command(
             of all grades.
         suite (SUITE): Name of the suite: rfc7928, rfc9743, tcpeval, rfc8867, responsiveness,
             access, bbr-draft, control-cases, card or card-controls.
-        listed (--list): Print the tests and their cost, and run nothing.
+        listed (--list): Print the tests, with the number and length of their runs, and run nothing.
         weights (AREA=WEIGHT,...): Print an overall grade with these weights, such as
             users=2,delay=1.
         worst (--worst): Search for the scenario in which the candidate is worst, compared with the

@@ -29,8 +29,8 @@ def _opened(folder: Path) -> Store:
 def _check(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Check every byte of every run.
 
-    The command changes nothing. The exit status is 1 if a run is damaged. A sweep that needs a
-    damaged run moves it to another place and makes the run again.
+    The command changes nothing. The exit status is 1 if a run is damaged. If a sweep needs
+    a damaged run, it moves this run to another place and makes a new run.
     """
     found = _opened(store)
     paths = list(found.runs())
@@ -89,7 +89,7 @@ def _prune(
     """Remove damaged runs, and the files of interrupted runs.
 
     Options:
-        other_engines (--other-engines): Also remove the runs of other versions of the engine.
+        other_engines (--other-engines): Also remove the runs of other versions of the simulator.
     """
     from aqmlab import _native
 

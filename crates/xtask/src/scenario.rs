@@ -46,16 +46,16 @@ pub(crate) fn page() -> String {
              `[topology.bottleneck.reverse]` replace single keys in one direction. A `discipline` in \
              these tables replaces the whole discipline. [Topologies](topologies.md) shows examples.\n";
     table::<Wifi>(&mut page, "`[topology.wifi]`");
-    table::<Stations>(&mut page, "Each entry of `stations`");
+    table::<Stations>(&mut page, "`stations`: each entry");
     table::<Ampdu>(&mut page, "`ampdu`");
     table::<Input>(&mut page, "`input`");
     table::<Reordering>(&mut page, "`reordering`");
-    table::<RateChange>(&mut page, "Each entry of `rate_changes`");
+    table::<RateChange>(&mut page, "`rate_changes`: each entry");
     page += "\nAn entry of `delay_changes` has the key `delay` in place of `rate`. \
              An entry of `loss_changes` has the key `loss`.\n";
     table::<When>(&mut page, "`when`");
     page += "\n[Changes at a phase](topologies.md#changes-at-a-phase) lists the phases and shows an example.\n";
-    table::<Change>(&mut page, "Each entry of `changes`");
+    table::<Change>(&mut page, "`changes`: each entry");
     page += "\n## `discipline`\n\nEach kind has a page with its keys and its presets. \
              [Choose a queue](choose.md#disciplines-by-purpose) groups the kinds by purpose.\n\n";
     linked::<Discipline>(&mut page, "disciplines");

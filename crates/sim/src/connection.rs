@@ -3,9 +3,7 @@
 use aqmlab_net::{Role, Time};
 use aqmlab_record::RetransmittedKinds;
 use aqmlab_stacks::{End, HAS_STACKS};
-use aqmlab_tcp::{
-    ControlMetrics, Endpoint, Events, Probe, Profile, RecoveryState, Retransmissions,
-};
+use aqmlab_tcp::{ControlMetrics, Endpoint, Events, Probe, RecoveryState, Retransmissions};
 use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
 use crate::sockets::Held;
@@ -34,8 +32,6 @@ pub(crate) struct Connection {
     pub(crate) last_event: Time,
     /// Which sockets it has, where hosts may have only so many.
     pub(crate) sockets: Held,
-    /// What it has of its own, if anything.
-    pub(crate) overrides: Option<Box<Overrides>>,
     pub(crate) app: Application,
 }
 
@@ -43,9 +39,7 @@ pub(crate) struct Connection {
 pub(crate) struct Opening {
     pub(crate) class: u16,
     pub(crate) is_traced: bool,
-    pub(crate) overrides: Option<Box<Overrides>>,
-    /// The ends of a connection over datagrams. Without them it is one of TCP.
-    pub(crate) stacks: Option<[End; 2]>,
+    pub(crate) own: Own,
     pub(crate) connect: Connect,
 }
 
@@ -53,15 +47,13 @@ impl Connection {
     /// Ends of TCP wait for a SYN.
     #[inline(always)]
     pub(crate) fn new(opening: Opening, stack: &Stack, now: Time) -> Self {
-        let overrides = opening.overrides;
-        let listen = |role| Endpoint::listen(stack.profile(overrides.as_deref(), role));
+        let own = opening.own;
+        let listen = |role| Endpoint::listen(stack.profile(own.overrides(), role));
         Self {
-            is_special: opening.is_traced || overrides.is_some() || opening.stacks.is_some(),
+            is_special: opening.is_traced || own.0.is_some(),
             ends: Ends {
                 tcp: [listen(Role::Client), listen(Role::Server)],
-                stacks: opening
-                    .stacks
-                    .map(|ends| Box::new(Stacks { ends, lost: 0 })),
+                own,
             },
             timer_at: [Time::NEVER; 2],
             in_network: 0,
@@ -71,7 +63,6 @@ impl Connection {
             is_traced: opening.is_traced,
             last_event: now,
             sockets: Held::default(),
-            overrides,
             app: Application::new(opening.connect, now),
         }
     }
@@ -107,13 +98,17 @@ impl Connection {
     }
 }
 
-/// The ends of a connection, client first.
+/// What few connections have, in the room of one pointer.
+#[derive(Debug, Default)]
+pub(crate) struct Own(Option<Box<Special>>);
+
+/// What makes a connection special.
 #[derive(Debug)]
-pub(crate) struct Ends {
-    /// Those of TCP. Nearly all connections have them, and a connection over datagrams leaves them
-    /// idle: no packet has to ask what its connection is.
-    pub(crate) tcp: [Endpoint; 2],
-    stacks: Option<Box<Stacks>>,
+enum Special {
+    /// Profiles and losses of its own.
+    Overrides(Overrides),
+    /// Ends over datagrams.
+    Stacks(Stacks),
 }
 
 /// Ends over datagrams, such as QUIC.
@@ -124,35 +119,82 @@ struct Stacks {
     lost: u32,
 }
 
-impl Ends {
-    /// A build without stacks knows that there are none, and has no code for them.
+impl From<Overrides> for Own {
+    fn from(overrides: Overrides) -> Self {
+        Self(Some(Box::new(Special::Overrides(overrides))))
+    }
+}
+
+impl From<[End; 2]> for Own {
+    fn from(ends: [End; 2]) -> Self {
+        Self(Some(Box::new(Special::Stacks(Stacks { ends, lost: 0 }))))
+    }
+}
+
+impl Own {
+    /// What it has instead of what its class has.
+    #[inline(always)]
+    pub(crate) fn overrides(&self) -> Option<&Overrides> {
+        match self.0.as_deref()? {
+            Special::Overrides(overrides) => Some(overrides),
+            Special::Stacks(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn overrides_mut(&mut self) -> Option<&mut Overrides> {
+        match self.0.as_deref_mut()? {
+            Special::Overrides(overrides) => Some(overrides),
+            Special::Stacks(_) => None,
+        }
+    }
+
+    // A build without stacks knows that there are none, and has no code for them.
+
     #[inline]
     fn stacks(&self) -> Option<&Stacks> {
-        self.stacks.as_deref().filter(|_| HAS_STACKS)
+        match self.0.as_deref()? {
+            Special::Stacks(stacks) if HAS_STACKS => Some(stacks),
+            _ => None,
+        }
     }
 
     #[inline]
     fn stacks_mut(&mut self) -> Option<&mut Stacks> {
-        self.stacks.as_deref_mut().filter(|_| HAS_STACKS)
+        match self.0.as_deref_mut()? {
+            Special::Stacks(stacks) if HAS_STACKS => Some(stacks),
+            _ => None,
+        }
     }
+}
 
+/// The ends of a connection, client first.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// Those of TCP. Nearly all connections have them, and a connection over datagrams leaves them
+    /// idle: no packet has to ask what its connection is.
+    pub(crate) tcp: [Endpoint; 2],
+    pub(crate) own: Own,
+}
+
+impl Ends {
     /// Whether they are stacks over datagrams.
     #[inline]
     pub(crate) fn are_stacks(&self) -> bool {
-        self.stacks().is_some()
+        self.own.stacks().is_some()
     }
 
     /// An end over datagrams.
     #[inline]
     pub(crate) fn stack_mut(&mut self, role: Role) -> Option<&mut End> {
-        Some(&mut self.stacks_mut()?.ends[role as usize])
+        Some(&mut self.own.stacks_mut()?.ends[role as usize])
     }
 
     /// Whether neither end has anything left to do. A stack's client has closed then, and its server
     /// either knows or has nothing left.
     #[inline]
     fn are_done(&self) -> bool {
-        match self.stacks() {
+        match self.own.stacks() {
             None => self.tcp.iter().all(Endpoint::is_finished),
             Some(Stacks { ends, .. }) => {
                 let [client, server] = ends;
@@ -172,7 +214,7 @@ impl Ends {
 
     /// The congestion window of an end.
     pub(crate) fn cwnd(&self, role: Role) -> u64 {
-        match self.stacks() {
+        match self.own.stacks() {
             None => self.tcp[role as usize].cwnd(),
             Some(stacks) => stacks.ends[role as usize].state().cwnd,
         }
@@ -181,7 +223,7 @@ impl Ends {
     /// What both ends sent again. A stack counts packets that were lost: what they carried went again
     /// in others.
     pub(crate) fn retransmissions(&self) -> Retransmissions {
-        if let Some(stacks) = self.stacks() {
+        if let Some(stacks) = self.own.stacks() {
             return Retransmissions {
                 data: stacks.lost,
                 ..Retransmissions::default()
@@ -198,7 +240,7 @@ impl Ends {
 
     /// Whether one of the ends has repaired a loss without waiting for its timer.
     pub(crate) fn has_fast_retransmit(&self) -> bool {
-        match self.stacks() {
+        match self.own.stacks() {
             None => self.tcp.iter().any(|end| end.fast_retransmits() > 0),
             Some(stacks) => stacks.lost > 0,
         }
@@ -206,7 +248,7 @@ impl Ends {
 
     /// How many packets a stack has declared lost since the last call.
     pub(crate) fn losses(&mut self, role: Role) -> u32 {
-        let Some(stacks) = self.stacks_mut() else {
+        let Some(stacks) = self.own.stacks_mut() else {
             return 0;
         };
         let new = stacks.ends[role as usize].losses();
@@ -216,8 +258,9 @@ impl Ends {
 
     /// The state of an end's sender at `now`. A stack's is what can be seen of it: its time-out is how
     /// long its next timer is off, whatever that is for.
-    pub(crate) fn probe(&mut self, role: Role, profile: &Profile, now: Time) -> Probe {
+    pub(crate) fn probe(&mut self, role: Role, stack: &Stack, now: Time) -> Probe {
         let Some(end) = self.stack_mut(role) else {
+            let profile = stack.profile(self.own.overrides(), role);
             return self.tcp[role as usize].probe(profile);
         };
         let timeout = end.deadline().saturating_sub(now);

@@ -100,7 +100,7 @@ impl Connections {
             .iter_mut()
             .filter_map(|slot| slot.connection.as_mut());
         let open = open.filter(|connection| usize::from(connection.class) == class);
-        for overrides in open.filter_map(|connection| connection.overrides.as_deref_mut()) {
+        for overrides in open.filter_map(|connection| connection.ends.own.overrides_mut()) {
             self.stacks[class].renew(overrides);
         }
     }
@@ -137,7 +137,7 @@ impl Connections {
         }
         let cx = Context {
             now,
-            profile: stack.profile(connection.overrides.as_deref(), Role::Client),
+            profile: stack.profile(connection.ends.own.overrides(), Role::Client),
             host: &self.clocks[network.host_of(index, Role::Client)],
         };
         let end = &mut connection.ends.tcp[Role::Client as usize];
@@ -166,7 +166,7 @@ impl Connections {
         let stack = &self.stacks[usize::from(connection.class)];
         for role in Role::BOTH {
             let number = (draws.uniform() * 2_f64.powi(32)) as u32;
-            let profile = stack.profile(connection.overrides.as_deref(), role);
+            let profile = stack.profile(connection.ends.own.overrides(), role);
             if profile.initial_recover == InitialRecover::Zero {
                 connection.ends.tcp[role as usize].set_initial_sequence_number(number);
             }
@@ -226,18 +226,16 @@ impl Connections {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
         connection.in_network -= 1;
-        if connection.aborted || connection.overrides.is_some() {
-            let overrides = connection.overrides.as_mut();
-            if connection.aborted || overrides.is_some_and(|overrides| overrides.loses(sender)) {
-                return None;
-            }
+        let overrides = connection.ends.own.overrides_mut();
+        if connection.aborted || overrides.is_some_and(|overrides| overrides.loses(sender)) {
+            return None;
         }
         network.count_delivered();
         connection.last_event = now;
         let stack = &self.stacks[usize::from(connection.class)];
         let cx = Context {
             now,
-            profile: stack.profile(connection.overrides.as_deref(), receiver),
+            profile: stack.profile(connection.ends.own.overrides(), receiver),
             host: &self.clocks[host],
         };
         let end = &mut connection.ends.tcp[receiver as usize];
@@ -312,7 +310,7 @@ impl Connections {
         connection.last_event = now;
         let cx = Context {
             now,
-            profile: self.stacks[class].profile(connection.overrides.as_deref(), role),
+            profile: self.stacks[class].profile(connection.ends.own.overrides(), role),
             host: &self.clocks[host],
         };
         let paced = cx.profile.random_send_delay == Time::ZERO;
@@ -383,7 +381,7 @@ impl Connections {
         let stack = &self.stacks[usize::from(connection.class)];
         let cx = Context {
             now,
-            profile: stack.profile(connection.overrides.as_deref(), role),
+            profile: stack.profile(connection.ends.own.overrides(), role),
             host: &self.clocks[network.host_of(index, role)],
         };
         let end = &mut connection.ends.tcp[role as usize];
@@ -432,7 +430,7 @@ impl Connections {
         let hosts = Role::BOTH.map(|role| network.host_of(index, role));
         let stack = &self.stacks[usize::from(connection.class)];
         for role in Role::BOTH {
-            let profile = stack.profile(connection.overrides.as_deref(), role);
+            let profile = stack.profile(connection.ends.own.overrides(), role);
             self.peers
                 .learn(hosts, role, &connection.ends.tcp[role as usize], profile);
         }
@@ -450,8 +448,8 @@ impl Connections {
     pub(crate) fn probe(&mut self, index: u32, role: Role, now: Time) -> Option<(usize, Probe)> {
         let connection = self.slots[index as usize].connection.as_mut()?;
         let class = usize::from(connection.class);
-        let profile = self.stacks[class].profile(connection.overrides.as_deref(), role);
-        Some((class, connection.ends.probe(role, profile, now)))
+        let probe = connection.ends.probe(role, &self.stacks[class], now);
+        Some((class, probe))
     }
 
     /// The connections that go on, with their slots. Records list those over TCP first.

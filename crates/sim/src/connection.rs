@@ -3,9 +3,7 @@
 use aqmlab_net::{Role, Time};
 use aqmlab_record::RetransmittedKinds;
 use aqmlab_stacks::{End, HAS_STACKS};
-use aqmlab_tcp::{
-    ControlMetrics, Endpoint, Events, Probe, Profile, RecoveryState, Retransmissions,
-};
+use aqmlab_tcp::{ControlMetrics, Endpoint, Events, Probe, RecoveryState, Retransmissions};
 use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
 use crate::sockets::Held;
@@ -23,7 +21,7 @@ pub(crate) struct Connection {
     pub(crate) class: u16,
     /// What still arrives is ignored.
     pub(crate) aborted: bool,
-    /// It has overrides, or is traced: nothing is taken for granted.
+    /// It has overrides, is traced, or is over datagrams: nothing is taken for granted.
     pub(crate) is_special: bool,
     /// Aborted because its class stopped, not because the network failed it.
     pub(crate) stopped: bool,
@@ -34,8 +32,6 @@ pub(crate) struct Connection {
     pub(crate) last_event: Time,
     /// Which sockets it has, where hosts may have only so many.
     pub(crate) sockets: Held,
-    /// What it has of its own, if anything.
-    pub(crate) overrides: Option<Box<Overrides>>,
     pub(crate) app: Application,
 }
 
@@ -43,9 +39,7 @@ pub(crate) struct Connection {
 pub(crate) struct Opening {
     pub(crate) class: u16,
     pub(crate) is_traced: bool,
-    pub(crate) overrides: Option<Box<Overrides>>,
-    /// The ends of a connection over datagrams. Without them it is one of TCP.
-    pub(crate) stacks: Option<[End; 2]>,
+    pub(crate) own: Own,
     pub(crate) connect: Connect,
 }
 
@@ -53,23 +47,22 @@ impl Connection {
     /// Ends of TCP wait for a SYN.
     #[inline(always)]
     pub(crate) fn new(opening: Opening, stack: &Stack, now: Time) -> Self {
-        let overrides = opening.overrides;
-        let listen = |role| Endpoint::listen(stack.profile(overrides.as_deref(), role));
+        let own = opening.own;
+        let listen = |role| Endpoint::listen(stack.profile(own.overrides(), role));
         Self {
-            ends: match opening.stacks {
-                Some(ends) if HAS_STACKS => Ends::Stack { ends, lost: 0 },
-                _ => Ends::Tcp([listen(Role::Client), listen(Role::Server)]),
+            is_special: opening.is_traced || own.0.is_some(),
+            ends: Ends {
+                tcp: [listen(Role::Client), listen(Role::Server)],
+                own,
             },
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: opening.class,
             aborted: false,
-            is_special: opening.is_traced || overrides.is_some(),
             stopped: false,
             is_traced: opening.is_traced,
             last_event: now,
             sockets: Held::default(),
-            overrides,
             app: Application::new(opening.connect, now),
         }
     }
@@ -86,11 +79,10 @@ impl Connection {
         self.last_event = now;
     }
 
-    /// When an event is to wake this end, if none that is pending does so in time. The caller
-    /// pushes it.
+    /// When an event is to wake this end by `wake`, if none that is pending does so in time. The
+    /// caller pushes it.
     #[inline(always)]
-    pub(crate) fn schedule(&mut self, role: Role, now: Time) -> Option<Time> {
-        let wake = self.ends.wake_at(role, now);
+    pub(crate) fn schedule(&mut self, role: Role, wake: Time) -> Option<Time> {
         let pending = &mut self.timer_at[role as usize];
         let is_sooner = wake < *pending;
         is_sooner.then(|| {
@@ -98,121 +90,184 @@ impl Connection {
             wake
         })
     }
+
+    /// When an end of TCP is to be woken.
+    #[inline(always)]
+    pub(crate) fn schedule_tcp(&mut self, role: Role) -> Option<Time> {
+        self.schedule(role, self.ends.tcp[role as usize].wake_at())
+    }
+}
+
+/// What few connections have, in the room of one pointer.
+#[derive(Debug, Default)]
+pub(crate) struct Own(Option<Box<Special>>);
+
+/// What makes a connection special.
+#[derive(Debug)]
+enum Special {
+    /// Profiles and losses of its own.
+    Overrides(Overrides),
+    /// Ends over datagrams.
+    Stacks(Stacks),
+}
+
+/// Ends over datagrams, such as QUIC.
+#[derive(Debug)]
+struct Stacks {
+    ends: [End; 2],
+    /// Packets that both declared lost.
+    lost: u32,
+}
+
+impl From<Overrides> for Own {
+    fn from(overrides: Overrides) -> Self {
+        Self(Some(Box::new(Special::Overrides(overrides))))
+    }
+}
+
+impl From<[End; 2]> for Own {
+    fn from(ends: [End; 2]) -> Self {
+        Self(Some(Box::new(Special::Stacks(Stacks { ends, lost: 0 }))))
+    }
+}
+
+impl Own {
+    /// What it has instead of what its class has.
+    #[inline(always)]
+    pub(crate) fn overrides(&self) -> Option<&Overrides> {
+        match self.0.as_deref()? {
+            Special::Overrides(overrides) => Some(overrides),
+            Special::Stacks(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn overrides_mut(&mut self) -> Option<&mut Overrides> {
+        match self.0.as_deref_mut()? {
+            Special::Overrides(overrides) => Some(overrides),
+            Special::Stacks(_) => None,
+        }
+    }
+
+    // A build without stacks knows that there are none, and has no code for them.
+
+    #[inline]
+    fn stacks(&self) -> Option<&Stacks> {
+        match self.0.as_deref()? {
+            Special::Stacks(stacks) if HAS_STACKS => Some(stacks),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn stacks_mut(&mut self) -> Option<&mut Stacks> {
+        match self.0.as_deref_mut()? {
+            Special::Stacks(stacks) if HAS_STACKS => Some(stacks),
+            _ => None,
+        }
+    }
 }
 
 /// The ends of a connection, client first.
-#[expect(clippy::large_enum_variant, reason = "nearly all are those of TCP")]
 #[derive(Debug)]
-pub(crate) enum Ends {
-    Tcp([Endpoint; 2]),
-    /// Stacks over datagrams, such as QUIC. A build without stacks has none of them, and no code for
-    /// what [`stack_mut`](Self::stack_mut) gives.
-    Stack {
-        ends: [End; 2],
-        /// Packets that both declared lost.
-        lost: u32,
-    },
+pub(crate) struct Ends {
+    /// Those of TCP. Nearly all connections have them, and a connection over datagrams leaves them
+    /// idle: no packet has to ask what its connection is.
+    pub(crate) tcp: [Endpoint; 2],
+    pub(crate) own: Own,
 }
 
 impl Ends {
     /// Whether they are stacks over datagrams.
     #[inline]
     pub(crate) fn are_stacks(&self) -> bool {
-        HAS_STACKS && matches!(self, Self::Stack { .. })
+        self.own.stacks().is_some()
     }
 
     /// An end over datagrams.
     #[inline]
     pub(crate) fn stack_mut(&mut self, role: Role) -> Option<&mut End> {
-        match self {
-            Self::Stack { ends, .. } if HAS_STACKS => Some(&mut ends[role as usize]),
-            _ => None,
-        }
+        Some(&mut self.own.stacks_mut()?.ends[role as usize])
     }
 
     /// Whether neither end has anything left to do. A stack's client has closed then, and its server
     /// either knows or has nothing left.
     #[inline]
     fn are_done(&self) -> bool {
-        match self {
-            Self::Tcp(ends) => ends.iter().all(Endpoint::is_finished),
-            Self::Stack {
-                ends: [client, server],
-                ..
-            } => client.is_silent() && (server.is_silent() || server.is_complete()),
+        match self.own.stacks() {
+            None => self.tcp.iter().all(Endpoint::is_finished),
+            Some(Stacks { ends, .. }) => {
+                let [client, server] = ends;
+                client.is_silent() && (server.is_silent() || server.is_complete())
+            }
         }
     }
 
     /// When an end wants to be woken. A stack's time that is over is now: once the handshake is
     /// confirmed, the probe time-out of what left before may be.
-    #[inline(always)]
-    fn wake_at(&mut self, role: Role, now: Time) -> Time {
-        match self {
-            Self::Tcp(ends) => ends[role as usize].wake_at(),
-            Self::Stack { ends, .. } => ends[role as usize].deadline().max(now),
+    pub(crate) fn wake_at(&mut self, role: Role, now: Time) -> Time {
+        match self.stack_mut(role) {
+            None => self.tcp[role as usize].wake_at(),
+            Some(end) => end.deadline().max(now),
         }
     }
 
     /// The congestion window of an end.
     pub(crate) fn cwnd(&self, role: Role) -> u64 {
-        match self {
-            Self::Tcp(ends) => ends[role as usize].cwnd(),
-            Self::Stack { ends, .. } => ends[role as usize].state().cwnd,
+        match self.own.stacks() {
+            None => self.tcp[role as usize].cwnd(),
+            Some(stacks) => stacks.ends[role as usize].state().cwnd,
         }
     }
 
     /// What both ends sent again. A stack counts packets that were lost: what they carried went again
     /// in others.
     pub(crate) fn retransmissions(&self) -> Retransmissions {
-        match self {
-            Self::Tcp(ends) => {
-                let [client, server] = [ends[0].retransmissions(), ends[1].retransmissions()];
-                Retransmissions {
-                    syn: client.syn + server.syn,
-                    fin: client.fin + server.fin,
-                    data: client.data + server.data,
-                    timeouts: client.timeouts + server.timeouts,
-                }
-            }
-            Self::Stack { lost, .. } => Retransmissions {
-                data: *lost,
+        if let Some(stacks) = self.own.stacks() {
+            return Retransmissions {
+                data: stacks.lost,
                 ..Retransmissions::default()
-            },
+            };
+        }
+        let [client, server] = [self.tcp[0].retransmissions(), self.tcp[1].retransmissions()];
+        Retransmissions {
+            syn: client.syn + server.syn,
+            fin: client.fin + server.fin,
+            data: client.data + server.data,
+            timeouts: client.timeouts + server.timeouts,
         }
     }
 
     /// Whether one of the ends has repaired a loss without waiting for its timer.
     pub(crate) fn has_fast_retransmit(&self) -> bool {
-        match self {
-            Self::Tcp(ends) => ends.iter().any(|end| end.fast_retransmits() > 0),
-            Self::Stack { lost, .. } => *lost > 0,
+        match self.own.stacks() {
+            None => self.tcp.iter().any(|end| end.fast_retransmits() > 0),
+            Some(stacks) => stacks.lost > 0,
         }
     }
 
     /// How many packets a stack has declared lost since the last call.
     pub(crate) fn losses(&mut self, role: Role) -> u32 {
-        match self {
-            Self::Stack { ends, lost } if HAS_STACKS => {
-                let new = ends[role as usize].losses();
-                *lost += new;
-                new
-            }
-            _ => 0,
-        }
+        let Some(stacks) = self.own.stacks_mut() else {
+            return 0;
+        };
+        let new = stacks.ends[role as usize].losses();
+        stacks.lost += new;
+        new
     }
 
     /// The state of an end's sender at `now`. A stack's is what can be seen of it: its time-out is how
     /// long its next timer is off, whatever that is for.
-    pub(crate) fn probe(&mut self, role: Role, profile: &Profile, now: Time) -> Probe {
-        let end = match self {
-            Self::Tcp(ends) => return ends[role as usize].probe(profile),
-            Self::Stack { ends, .. } => &mut ends[role as usize],
+    pub(crate) fn probe(&mut self, role: Role, stack: &Stack, now: Time) -> Probe {
+        let Some(end) = self.stack_mut(role) else {
+            let profile = stack.profile(self.own.overrides(), role);
+            return self.tcp[role as usize].probe(profile);
         };
         let timeout = end.deadline().saturating_sub(now);
         let state = end.state();
-        let inside = end.inside().filter(|_| HAS_STACKS);
-        let (control_state, recovers) =
-            inside.map_or((None, false), |it| (Some(it.control()), it.is_recovering()));
+        let (control_state, recovers) = end
+            .inside()
+            .map_or((None, false), |it| (Some(it.control()), it.is_recovering()));
         Probe {
             cwnd: state.cwnd,
             ssthresh: state.ssthresh.unwrap_or(u64::MAX),

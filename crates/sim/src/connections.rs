@@ -7,7 +7,7 @@ use aqmlab_tcp::{
 };
 
 use crate::breakdown::Causes;
-use crate::connection::{Connection, Ends, Opening};
+use crate::connection::{Connection, Opening};
 use crate::engine::Engine;
 use crate::event::{Event, Kind};
 use crate::hints;
@@ -100,7 +100,7 @@ impl Connections {
             .iter_mut()
             .filter_map(|slot| slot.connection.as_mut());
         let open = open.filter(|connection| usize::from(connection.class) == class);
-        for overrides in open.filter_map(|connection| connection.overrides.as_deref_mut()) {
+        for overrides in open.filter_map(|connection| connection.ends.own.overrides_mut()) {
             self.stacks[class].renew(overrides);
         }
     }
@@ -132,14 +132,15 @@ impl Connections {
             let flow = network.routes(index).flow();
             network.causes_mut().opens(index, now, flow);
         }
-        let Ends::Tcp([end, _]) = &mut connection.ends else {
+        if connection.ends.are_stacks() {
             return;
-        };
+        }
         let cx = Context {
             now,
-            profile: stack.profile(connection.overrides.as_deref(), Role::Client),
+            profile: stack.profile(connection.ends.own.overrides(), Role::Client),
             host: &self.clocks[network.host_of(index, Role::Client)],
         };
+        let end = &mut connection.ends.tcp[Role::Client as usize];
         let mut out = Outgoing::new(network, now, index, Role::Client);
         end.ask(cx, &mut out);
         connection.in_network = out.sent();
@@ -148,10 +149,10 @@ impl Connections {
 
     /// Gives the ends of a connection the seeds of their random send delays.
     pub(crate) fn seed(&mut self, index: u32, seeds: [u64; 2]) {
-        if let Some(Ends::Tcp(ends)) = self.get_mut(index).map(|it| &mut it.ends) {
-            for (end, seed) in ends.iter_mut().zip(seeds) {
-                end.seed(seed);
-            }
+        let connection = self.get_mut(index);
+        let ends = connection.into_iter().flat_map(|it| &mut it.ends.tcp);
+        for (end, seed) in ends.zip(seeds) {
+            end.seed(seed);
         }
     }
 
@@ -162,15 +163,12 @@ impl Connections {
         let Some(connection) = self.slots[index as usize].connection.as_mut() else {
             return;
         };
-        let Ends::Tcp(ends) = &mut connection.ends else {
-            return;
-        };
         let stack = &self.stacks[usize::from(connection.class)];
         for role in Role::BOTH {
             let number = (draws.uniform() * 2_f64.powi(32)) as u32;
-            let profile = stack.profile(connection.overrides.as_deref(), role);
+            let profile = stack.profile(connection.ends.own.overrides(), role);
             if profile.initial_recover == InitialRecover::Zero {
-                ends[role as usize].set_initial_sequence_number(number);
+                connection.ends.tcp[role as usize].set_initial_sequence_number(number);
             }
         }
     }
@@ -192,16 +190,13 @@ impl Connections {
         if (connection.aborted | connection.is_special) || Network::<E>::has_options(event) {
             return None;
         }
-        let Ends::Tcp(ends) = &mut connection.ends else {
-            return None;
-        };
         let (host, now) = network.at_host(time, event.conn, receiver);
         let cx = Context {
             now,
             profile: self.stacks[usize::from(connection.class)].profile(None, receiver),
             host: &self.clocks[host],
         };
-        let end = &mut ends[receiver as usize];
+        let end = &mut connection.ends.tcp[receiver as usize];
         if E::Causes::ON {
             let limit = || end.limit(cx.profile);
             network.causes_mut().arrives(event, now, limit);
@@ -231,24 +226,19 @@ impl Connections {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
         connection.in_network -= 1;
-        if connection.aborted || connection.overrides.is_some() {
-            let overrides = connection.overrides.as_mut();
-            if connection.aborted || overrides.is_some_and(|overrides| overrides.loses(sender)) {
-                return None;
-            }
-        }
-        let Ends::Tcp(ends) = &mut connection.ends else {
+        let overrides = connection.ends.own.overrides_mut();
+        if connection.aborted || overrides.is_some_and(|overrides| overrides.loses(sender)) {
             return None;
-        };
+        }
         network.count_delivered();
         connection.last_event = now;
         let stack = &self.stacks[usize::from(connection.class)];
         let cx = Context {
             now,
-            profile: stack.profile(connection.overrides.as_deref(), receiver),
+            profile: stack.profile(connection.ends.own.overrides(), receiver),
             host: &self.clocks[host],
         };
-        let end = &mut ends[receiver as usize];
+        let end = &mut connection.ends.tcp[receiver as usize];
         if E::Causes::ON {
             let limit = || end.limit(cx.profile);
             network.causes_mut().arrives(event, now, limit);
@@ -309,18 +299,18 @@ impl Connections {
         network: &mut Network<E>,
     ) -> Option<(usize, Events, u32)> {
         let connection = self.slots[index as usize].connection.as_mut()?;
-        let Ends::Tcp(ends) = &mut connection.ends else {
+        if connection.ends.are_stacks() {
             return None;
-        };
+        }
         let class = usize::from(connection.class);
-        let end = &mut ends[role as usize];
+        let end = &mut connection.ends.tcp[role as usize];
         if end.wake_at() > now {
             return Some((class, Events::default(), 0));
         }
         connection.last_event = now;
         let cx = Context {
             now,
-            profile: self.stacks[class].profile(connection.overrides.as_deref(), role),
+            profile: self.stacks[class].profile(connection.ends.own.overrides(), role),
             host: &self.clocks[host],
         };
         let paced = cx.profile.random_send_delay == Time::ZERO;
@@ -364,8 +354,10 @@ impl Connections {
     /// An application takes back what it has written and what was never sent: from a stack over
     /// datagrams, nothing.
     pub(crate) fn withdraw(&mut self, index: u32, role: Role) {
-        if let Some(Ends::Tcp(ends)) = self.get_mut(index).map(|it| &mut it.ends) {
-            ends[role as usize].withdraw();
+        if let Some(connection) = self.get_mut(index)
+            && !connection.ends.are_stacks()
+        {
+            connection.ends.tcp[role as usize].withdraw();
         }
     }
 
@@ -382,20 +374,17 @@ impl Connections {
     ) -> bool {
         let connection = self.slots[index as usize].connection.as_mut();
         let connection = connection.expect("an application outlives its writes");
-        let ends = match &mut connection.ends {
-            Ends::Tcp(ends) => ends,
-            Ends::Stack { ends, .. } => {
-                ends[role as usize].write(now, bytes, close);
-                return false;
-            }
-        };
+        if let Some(end) = connection.ends.stack_mut(role) {
+            end.write(now, bytes, close);
+            return false;
+        }
         let stack = &self.stacks[usize::from(connection.class)];
         let cx = Context {
             now,
-            profile: stack.profile(connection.overrides.as_deref(), role),
+            profile: stack.profile(connection.ends.own.overrides(), role),
             host: &self.clocks[network.host_of(index, role)],
         };
-        let end = &mut ends[role as usize];
+        let end = &mut connection.ends.tcp[role as usize];
         let mut out = Outgoing::new(network, now, index, role);
         let mut bytes = bytes;
         // Behind a full segment that waits, further writes change nothing: they are one.
@@ -434,17 +423,16 @@ impl Connections {
     /// Hosts remember what a connection that is over has learnt of its peer.
     #[cold]
     pub(crate) fn remember<E: Engine>(&mut self, index: u32, network: &Network<E>) {
-        let Some(connection) = &self.slots[index as usize].connection else {
-            return;
-        };
-        let Ends::Tcp(ends) = &connection.ends else {
+        let connection = self.slots[index as usize].connection.as_ref();
+        let Some(connection) = connection.filter(|it| !it.ends.are_stacks()) else {
             return;
         };
         let hosts = Role::BOTH.map(|role| network.host_of(index, role));
         let stack = &self.stacks[usize::from(connection.class)];
         for role in Role::BOTH {
-            let profile = stack.profile(connection.overrides.as_deref(), role);
-            self.peers.learn(hosts, role, &ends[role as usize], profile);
+            let profile = stack.profile(connection.ends.own.overrides(), role);
+            self.peers
+                .learn(hosts, role, &connection.ends.tcp[role as usize], profile);
         }
     }
 
@@ -460,8 +448,8 @@ impl Connections {
     pub(crate) fn probe(&mut self, index: u32, role: Role, now: Time) -> Option<(usize, Probe)> {
         let connection = self.slots[index as usize].connection.as_mut()?;
         let class = usize::from(connection.class);
-        let profile = self.stacks[class].profile(connection.overrides.as_deref(), role);
-        Some((class, connection.ends.probe(role, profile, now)))
+        let probe = connection.ends.probe(role, &self.stacks[class], now);
+        Some((class, probe))
     }
 
     /// The connections that go on, with their slots. Records list those over TCP first.

@@ -466,7 +466,7 @@ impl<E: Engine> World<E> {
                 return self.after_app_events(event.conn, receiver, events.into(), true);
             }
         }
-        let wake = connection.schedule(receiver, now);
+        let wake = connection.schedule_tcp(receiver);
         if wake.is_some() || connection.is_over() {
             self.rearm_or_release(event.conn, receiver, wake);
         }
@@ -572,7 +572,7 @@ impl<E: Engine> World<E> {
         if ready | events.eof | events.failed {
             return self.after_app_events(index, role, events, ready);
         }
-        let wake = connection.schedule(role, self.now);
+        let wake = connection.schedule_tcp(role);
         let may_be_over = connection.in_network == 0;
         if wake.is_some() | may_be_over | connection.is_special {
             self.rearm_or_release(index, role, wake);
@@ -594,7 +594,7 @@ impl<E: Engine> World<E> {
     fn after_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
         self.on_app_events(index, role, events, ready);
         if let Some(connection) = self.connections.get_mut(index) {
-            let wake = connection.schedule(role, self.now);
+            let wake = connection.schedule_tcp(role);
             if wake.is_some() | (connection.in_network == 0) | connection.is_special {
                 self.rearm_or_release(index, role, wake);
             }
@@ -633,8 +633,11 @@ impl<E: Engine> World<E> {
 
     /// Makes sure that an event wakes this end in time.
     fn schedule(&mut self, index: u32, role: Role) {
-        let connection = self.connections.get_mut(index);
-        if let Some(wake) = connection.and_then(|it| it.schedule(role, self.now)) {
+        let Some(connection) = self.connections.get_mut(index) else {
+            return;
+        };
+        let wake = connection.ends.wake_at(role, self.now);
+        if let Some(wake) = connection.schedule(role, wake) {
             self.push_timer(index, role, wake);
         }
     }

@@ -5,7 +5,6 @@ use aqmlab_tcp::Events;
 use aqmlab_traffic::Connect;
 
 use super::World;
-use crate::connection::Ends;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::hosts::Pair;
@@ -120,8 +119,7 @@ impl<E: Engine> World<E> {
         let connection = self.connections.get_mut(index);
         if let Some(connection) = connection
             && connection.sockets.at_server == AtServer::Accepted
-            && let Ends::Tcp([_, server]) = &connection.ends
-            && server.is_all_sent()
+            && connection.ends.tcp[Role::Server as usize].is_all_sent()
         {
             connection.sockets.at_server = AtServer::Nothing;
             self.close_server(index);

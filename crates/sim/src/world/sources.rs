@@ -6,7 +6,7 @@ use aqmlab_tcp::{Events, InitialRecover};
 use aqmlab_traffic::{Action, Connect, Exchange, OpenDatagrams, Script};
 
 use super::World;
-use crate::connection::Opening;
+use crate::connection::{Opening, Own};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::hosts::{Headers, Pair};
@@ -112,8 +112,7 @@ impl<E: Engine> World<E> {
             let opening = Opening {
                 class: class as u16,
                 is_traced,
-                overrides: None,
-                stacks: Some(stacks),
+                own: Own::from(stacks),
                 connect,
             };
             let network = &mut self.network;
@@ -156,8 +155,9 @@ impl<E: Engine> World<E> {
         let flow = self.flows_opened;
         let stack = self.connections.stack_mut(class);
         let limits = connect.limits.take();
-        let overrides = limits.map(|limits| Box::new(stack.overrides(&limits, self.seed, flow)));
-        let profiles = Role::BOTH.map(|role| stack.profile(overrides.as_deref(), role));
+        let overrides = limits.map(|limits| stack.overrides(&limits, self.seed, flow));
+        let own = overrides.map_or_else(Own::default, Own::from);
+        let profiles = Role::BOTH.map(|role| stack.profile(own.overrides(), role));
         let headers = profiles.map(|it| [it.header.0 as u32, it.syn_header.0 as u32]);
         let [clients, servers] = profiles;
         let sizes = [headers[1][0] + servers.mss.0 as u32, headers[0][0]];
@@ -168,8 +168,7 @@ impl<E: Engine> World<E> {
         let opening = Opening {
             class: class as u16,
             is_traced,
-            overrides,
-            stacks: None,
+            own,
             connect,
         };
         let network = &mut self.network;

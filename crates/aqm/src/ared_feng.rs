@@ -46,7 +46,8 @@ pub struct Params {
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the rate of the link. So it falls
+    /// more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -56,9 +56,9 @@ pub enum Root {
     /// Exact arithmetic, as in RFC 8289.
     #[default]
     Exact,
-    /// As in Linux. CoDel approximates 1 / sqrt(count) by one 16-bit Newton step per signal. In
-    /// COBALT, only the first signal of a queue differs: it can come one interval earlier than with
-    /// `exact`.
+    /// As in Linux. In the kinds `codel` and `fq-codel`, one 16-bit Newton step per signal
+    /// approximates 1 / sqrt(count). In the kinds `cobalt` and `cake`, only the first signal of a
+    /// queue differs: it can come one interval earlier than with `exact`.
     Linux,
 }
 

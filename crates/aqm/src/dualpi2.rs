@@ -67,8 +67,8 @@ pub struct Params {
     /// Threshold of `native = "step"`. L4S packets that waited longer are marked.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// Threshold in packets. An L4S packet that leaves is marked if more packets than this remain
-    /// in the L4S queue. Not given: `step` is the threshold.
+    /// Threshold of `native = "step"` in packets. It replaces `step`. An L4S packet that leaves is
+    /// marked if more packets than this remain in the L4S queue.
     pub step_packets: Option<u32>,
     /// Minimum length of the L4S queue, in packets, for marks by its delay. A packet that finds
     /// fewer packets in the L4S queue when it arrives gets no such mark.

@@ -27,9 +27,8 @@ pub struct Params {
     /// or a table of parameters. A plan can set another discipline.
     pub leaf: Leaf,
     /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". With "linux", it is
-    /// assured rate x 0.1 s, at least 1000 and at most 200000 bytes. With "plan", it is the smaller
-    /// of ceiling x 0.1 s and 60000 bytes x ceiling / rate of the link, but at least 1522 bytes.
-    /// The ceiling is the `ceil` of the plan.
+    /// assured rate x 0.1 s, at least 1000 and at most 200000 bytes. With "plan", it is max(1522
+    /// bytes, min(`ceil` x 0.1 s, 60000 bytes x `ceil` / link rate)), with the `ceil` of the plan.
     #[param(default)]
     pub quantum: Quantum,
     /// Size of a token bucket. Each node and each leaf has two buckets: one for its rate and one
@@ -72,8 +71,8 @@ impl Parameters for Params {
              without packets.",
             "With `unknown = \"pass\"`, at most 1000 packets of hosts without a plan can wait.",
         ],
-        memory: "about 250 bytes for each node and each subscriber, and the queues that had \
-                 packets in the last 10 s",
+        memory: "about 250 bytes for each node and each subscriber. It also stores the queue of \
+                 each subscriber that had packets in the last 10 s",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

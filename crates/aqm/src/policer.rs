@@ -88,7 +88,7 @@ impl Parameters for Params {
              multiple of 64 ns.",
             "A marked packet uses no tokens.",
         ],
-        memory: "one token bucket",
+        memory: "one token bucket. Packets wait only in the FIFO of the link, after the bucket",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

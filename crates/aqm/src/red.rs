@@ -48,7 +48,8 @@ pub struct Params {
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the rate of the link. So it falls
+    /// more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -97,10 +98,10 @@ impl Parameters for Params {
         departures: &[
             "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
              ALTQ.",
-            "At an average of `max_th` or more, RED never marks packets; it drops ECN-capable \
-             packets, too. With `gentle`, this limit is also `max_th`, not twice `max_th`. RFC \
-             3168, section 7, and ns-3 do the same. The paper marks these packets. Linux also \
-             marks them, unless `harddrop` is set.",
+            "RED marks packets only while the average is below `max_th`. Otherwise, it drops \
+             ECN-capable packets, too. `gentle` doubles the limit above which RED drops every \
+             packet, but not the limit for marks. RFC 3168, section 7, and ns-3 do the same. The \
+             paper marks these packets. Linux also marks them, unless `harddrop` is set.",
         ],
         memory: "a few numbers",
     };

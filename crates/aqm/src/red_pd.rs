@@ -53,7 +53,8 @@ pub struct Params {
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the rate of the link. So it falls
+    /// more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Target round-trip time, R in the paper. A flow is high-bandwidth if it is faster than TCP:

@@ -30,8 +30,8 @@ pub struct Link {
     #[param(default)]
     pub device_ring: Packets,
     /// Number of ring entries that must be free before the driver moves packets from the queue into
-    /// the ring. With a larger value, the driver moves more packets at once. The value must not be
-    /// larger than `device_ring`. If `device_ring` is 0, only 1 packet is allowed.
+    /// the ring. With a larger value, the driver moves more packets at once. The value must be at
+    /// most `device_ring`. Without a ring, it must be 1 packet.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
     /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM

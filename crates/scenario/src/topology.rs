@@ -21,8 +21,9 @@ aqmlab_declare::tagged! {
         Dumbbell(Dumbbell),
         /// A chain of routers (Weigle et al. 2003, figure 3). The path `through` crosses all
         /// routers. Its links are `in`, `core-1`, `core-2` and so on, and `out`. The path `cross-1`
-        /// crosses `cross-1-in`, the first congested link `core-1`, and `cross-1-out`. The path
-        /// `cross-2` crosses the second congested link in the same way.
+        /// crosses `cross-1-in`, the first congested link `core-1`, and `cross-1-out`. With
+        /// `bottlenecks` of 2 or more, the path `cross-2` crosses `core-2` in the same way, and so
+        /// on.
         ParkingLot(ParkingLot),
         /// Links and paths of your choice.
         Network(Network),

@@ -92,8 +92,8 @@ pub struct Stations {
         words = "expected a probability from 0 to 1"
     )]
     pub frame_error: f64,
-    /// Traffic class that uses these stations. Default: all classes that no entry of `stations`
-    /// names.
+    /// Traffic class that uses these stations. Default: all classes that are not the `class` of
+    /// another entry.
     #[param(unwritten)]
     pub class: Option<String>,
 }

@@ -82,8 +82,9 @@ impl Parameters for Packmime {
              and half of the rate.",
             "The parameters come from ns-2 and are not verified against the paper.",
         ],
-        memory: "44 numbers for each quantity with long-range dependence. This amount does not \
-                 depend on the rate",
+        memory: "44 numbers for each quantity with long-range dependence: the times between \
+                 connections, the request sizes and the two parts of the round-trip time. This \
+                 amount does not depend on the rate",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

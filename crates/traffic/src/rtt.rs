@@ -91,8 +91,9 @@ aqmlab_declare::tagged! {
             /// Distribution of the round-trip times.
             #[serde(default)]
             table: PackmimeRtt,
-            /// aqmlab adds this time to each round-trip time. It represents the propagation delay
-            /// of the topology.
+            /// aqmlab adds this time to each value of the distribution, for example for the
+            /// propagation delay of the links. The sum is the whole round-trip time, so the `delay`
+            /// of the links does not count twice.
             #[serde(default)]
             extra: Time,
         },
@@ -111,7 +112,7 @@ pub enum GeneralFit {
     /// ms.
     #[default]
     Body,
-    /// The published median of the response times without congestion. 60 % of the round-trip times
+    /// Response times without congestion have the published median. 60 % of the round-trip times
     /// are below 115 ms.
     Median,
 }

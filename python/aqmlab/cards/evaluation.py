@@ -103,8 +103,8 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
-        sealed: draw other sealed settings (links that the author of a queue cannot choose) from
-            this word and a hash of the queue. The default uses the hash alone.
+        sealed: draw the sealed settings (hidden test links) at random from this word and a hash of
+            the queue. Without a word, the links depend on the hash alone.
         measures: score the tests by your own numbers: a CSV file with the columns
             test,measure,letter,unit,formula. The measure is your name of the number. The letter
             selects the rule of the score: D (delay), T (time), R (RPM), F (fairness), U (opinion

@@ -71,7 +71,7 @@ def chosen(found: Sequence[Configuration], name: str) -> str:
 
 
 def default_axis(found: Sequence[Configuration], *, but: Sequence[str] = ()) -> str:
-    """The parameter with the most numeric values; without one the first of them."""
+    """The numeric parameter with the most values; if none is numeric, the first parameter."""
     names = [name for name in named(found) if name not in but]
     if not names:
         raise AqmlabError(

@@ -74,7 +74,8 @@ pub enum TargetRtt {
     /// Minimum measured round-trip time, as in Linux.
     #[default]
     Min,
-    /// Smoothed round-trip time (RFC 9438, section 4.2). Only with `recovery = "rack-tlp"`.
+    /// Smoothed round-trip time (RFC 9438, section 4.2). It needs `recovery = "rack-tlp"` in the
+    /// TCP stack.
     Smoothed,
 }
 
@@ -89,13 +90,13 @@ impl Parameters for Params {
         departures: &[
             "The defaults follow Linux. The values `rtt = \"smoothed\"`, `counts_unused_time = \
              false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
-            "HyStart follows Linux. HyStart ends only one slow start. A retransmission timeout \
-             enables HyStart again.",
+            "HyStart follows Linux. After HyStart has ended a slow start, it is disabled until the \
+             next retransmission timeout.",
             "The key `multiplicative_decrease_base` of the TCP stack selects the quantity that a \
              congestion event reduces. RFC 9438 (section 4.6) reduces FlightSize.",
-            "The profile `linux` of the TCP stack has `rack_rules = \"linux\"`. With this value, \
-             the window is a whole number of segments, and CUBIC measures time in units of 4 ms. \
-             The reactions to a timeout and to a spurious congestion event then also follow Linux.",
+            "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC also follows \
+             Linux in the units of window and time, in the reactions to a timeout and to a spurious \
+             congestion event, and in the update of the minimum round-trip time.",
         ],
         memory: "the send time of each segment in flight",
     };

@@ -99,9 +99,9 @@ def command(
 
     The command runs a fixed set of tests. It compares the candidate (the queue or control under
     test) with baselines, which are queues or controls in use today. The card grades areas such as
-    delay, users and fairness. It also lists the gates and findings that fail. A gate is a
-    check for a serious fault. A finding says how a queue treats one kind of packets. The command
-    does not repeat finished runs, so the same command continues an interrupted evaluation.
+    delay, users and fairness. A gate is a check for a serious fault. A finding is a check of how a
+    queue treats one kind of packets. The card also lists the gates and findings that fail. The
+    command does not repeat finished runs, so the same command continues an interrupted evaluation.
 
     The suites bbr-draft and control-cases have no card. Each of their cases passes or fails.
 

@@ -72,11 +72,11 @@ def command(
     """Replay a capture with several queues and compare them.
 
     The command sends the data of the applications again. It does not send the captured packets,
-    because their times depend on the present queue. You can change the scenario and its connection
-    vectors in the folder `replay` of --out. Standard error lists the assumptions, and the traffic
-    that the command leaves out. The command first replays the capture with the present queue. If
-    the results differ much from the capture, an assumption is wrong, and the command ends with an
-    error.
+    because their times depend on the queue of the captured link (the present queue). You can change
+    the scenario and its connection vectors in the folder `replay` of --out. Standard error lists
+    the assumptions, and the traffic that the command leaves out. The command first replays the
+    capture with the present queue. If the results differ much from the capture, an assumption is
+    wrong, and the command ends with an error.
 
     --predict estimates how much response times and delays change with each queue. It prints the
     ratio of the new value to the old value, with a range of likely ratios (a band). From the

@@ -39,8 +39,8 @@ def heat_map(
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric, such as p95, delay or loss, or a key of summary.json. Default: the median
             response time, or the mean queueing delay if there are no responses.
-        x: Parameter on the horizontal axis; default: the parameter with the most numeric values.
-        y: Parameter on the vertical axis; default: the other parameter with the most numeric
+        x: Parameter on the horizontal axis; default: the numeric parameter with the most values.
+        y: Parameter on the vertical axis; default: the other numeric parameter with the most
             values.
         link: Link, if the metric describes a link; default: the busiest link.
         look: Width and theme.

@@ -83,7 +83,7 @@ def parameter(
             response time, or the mean queueing delay if there are no responses. With --series
             class, the metric describes a class; default: goodput.
         x: Parameter on the horizontal axis, or "subscribers" for the number of subscribers of an
-            access network; default: the parameter with the most numeric values.
+            access network; default: the numeric parameter with the most values.
         series: Draw a curve for each value of this parameter. "class" draws a curve for each class
             of traffic. Default: all other parameters, if they make at most eight curves.
         facet: Draw a plot for each value of this parameter. All plots have the same axes.

@@ -101,7 +101,8 @@ impl Parameters for Params {
             "RED marks packets only while the average is below `max_th`. Otherwise, it drops \
              ECN-capable packets, too. `gentle` doubles the limit above which RED drops every \
              packet, but not the limit for marks. RFC 3168, section 7, and ns-3 do the same. The \
-             paper marks these packets. Linux also marks them, unless `harddrop` is set.",
+             paper marks ECN-capable packets in this case. Linux also marks them, unless `harddrop` \
+             is set.",
         ],
         memory: "a few numbers",
     };

@@ -90,8 +90,8 @@ impl Parameters for Params {
         departures: &[
             "The defaults follow Linux. The values `rtt = \"smoothed\"`, `counts_unused_time = \
              false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
-            "HyStart follows Linux. After HyStart has ended a slow start, it is disabled until the \
-             next retransmission timeout.",
+            "HyStart follows Linux. After HyStart has ended a slow start, HyStart stays off until \
+             the next retransmission timeout.",
             "The key `multiplicative_decrease_base` of the TCP stack selects the quantity that a \
              congestion event reduces. RFC 9438 (section 4.6) reduces FlightSize.",
             "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC also follows \

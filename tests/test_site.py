@@ -106,7 +106,7 @@ def test_every_table_of_the_scenario_has_its_place(site: Path) -> None:
 
 def test_options_stay_what_a_reader_types(site: Path) -> None:
     page = (site / "cli.html").read_text()
-    assert "--trace adds a list" in page
+    assert "With --trace, the plug-in" in page
     assert "\N{EN DASH}" not in page
 
 

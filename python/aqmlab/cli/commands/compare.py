@@ -94,8 +94,9 @@ def command(
     """Compare runs: the same users under different queues.
 
     The command prints the main numbers and an answer. The answer says which queue to take, which
-    users gain, and which users lose. A star marks a clear difference: its 95 % interval does not
-    contain zero. `aqmlab explain needs` prints the limits of good and poor.
+    users gain, and which users lose. A star marks a number that clearly differs: the 95 %
+    interval of the difference does not contain zero. `aqmlab explain needs` prints the limits of
+    good and poor.
 
     The command first makes the missing runs of scenario files. Runs that differ only in their seed
     form a group. A table shows the mean of each group. Each difference is the mean of the

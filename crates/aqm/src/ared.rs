@@ -18,11 +18,11 @@ use aqmlab_declare::{About, Parameters, parameters};
 #[parameters]
 pub struct Params {
     /// Minimum threshold of the average queue length. Below it, there are no early drops and no
-    /// marks. Not given: the number of packets that the link sends in half of `target_delay`, at
+    /// marks. Default: the number of packets that the link sends in half of `target_delay`, at
     /// least 5.
     #[param(changeable)]
     pub min_th: Option<QueueSize>,
-    /// Maximum threshold. The probability is `max_p` at this average and 1 at twice it. Not given:
+    /// Maximum threshold. The probability is `max_p` at this average and 1 at twice it. Default:
     /// 3 x `min_th`.
     #[param(changeable)]
     pub max_th: Option<QueueSize>,
@@ -32,7 +32,7 @@ pub struct Params {
     /// Buffer size. A packet that does not fit is dropped.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average. Not given: 1 - exp(-1 / C), where C is the link
+    /// Weight of the newest sample in the average. Default: 1 - exp(-1 / C), where C is the link
     /// rate in packets per second. The average then follows the queue within a second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,

@@ -31,7 +31,7 @@ pub use tins::Tins;
 /// Parameters of CAKE.
 #[parameters]
 pub struct Params {
-    /// Rate of the shaper. `link_layer` defines the bytes that the shaper counts. Not given: CAKE
+    /// Rate of the shaper. `link_layer` defines the bytes that the shaper counts. Default: CAKE
     /// does not shape.
     #[param(least = "64 kbit/s")]
     pub bandwidth: Option<Rate>,
@@ -40,7 +40,7 @@ pub struct Params {
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub rtt: Time,
     /// Acceptable standing queueing delay of a flow. With a larger value, queues are longer and
-    /// signals are fewer. Not given: `rtt` / 20.
+    /// signals are fewer. Default: `rtt` / 20.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// Traffic classes (tins). The DSCP of a packet selects its tin.
@@ -54,20 +54,20 @@ pub struct Params {
     #[param(default)]
     pub link_layer: LinkLayer,
     /// Framing of each packet in bytes. The shaper adds `overhead` to the IP size; a negative value
-    /// reduces the size. Not given: the value that `link_layer` sets.
+    /// reduces the size. Default: the value that `link_layer` sets.
     #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
     /// Minimum packet size in bytes, including `overhead`. The shaper counts a smaller packet as
-    /// `mpu` bytes. Not given: the value that `link_layer` sets.
+    /// `mpu` bytes. Default: the value that `link_layer` sets.
     #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
-    /// How the link splits packets into cells. Not given: the value that `link_layer` sets.
+    /// How the link splits packets into cells. Default: the value that `link_layer` sets.
     pub cells: Option<Cells>,
     /// Whether CAKE drops waiting ACKs that a later packet of the same flow makes redundant.
     #[param(default)]
     pub ack_filter: AckFilter,
     /// Buffer size in IP bytes. If the buffer is full, CAKE drops the oldest packet of the queue
-    /// with the most bytes. Not given: 4 x `bandwidth` x `rtt`, but at least 4 MiB and at most
+    /// with the most bytes. Default: 4 x `bandwidth` x `rtt`, but at least 4 MiB and at most
     /// 10240 x `mtu`. Without `bandwidth`, the value is 10240 x `mtu`.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,

@@ -17,7 +17,7 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 #[parameters]
 pub struct Params {
     /// Acceptable standing delay, 5 to 10 % of `interval`. A smaller target means shorter queues
-    /// and more signals. Not given: 5 ms, or the time of 1.5 packets of `mtu` bytes if longer.
+    /// and more signals. Default: 5 ms, or the time of 1.5 packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must stay above `target` before CoDel acts. Use the longest common
@@ -34,7 +34,7 @@ pub struct Params {
     #[param(default, changeable)]
     pub ecn: bool,
     /// A packet that waited longer is marked when it leaves, whatever CoDel decides. This step
-    /// never drops. Only with `ecn`. Not given: no step.
+    /// never drops. Only with `ecn`. Default: no step.
     pub ce_threshold: Option<Time>,
     /// The step of `ce_threshold` marks only packets with this value in the bits
     /// `ce_threshold_mask` of the DS byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1)

@@ -49,7 +49,7 @@ pub struct Params {
     /// Entries in the table of heavy flows (HB).
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
-    /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Not given: 1 % of
+    /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Default: 1 % of
     /// the packets that the link carries in this time.
     #[param(least = LEAST_SHARE)]
     pub p_max: Option<f64>,

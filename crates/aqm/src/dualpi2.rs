@@ -26,18 +26,18 @@ use controller::{Controller, Gains, recurs};
 /// Parameters of DualPI2.
 #[parameters]
 pub struct Params {
-    /// Target delay of the classic queue. Not given: 15 ms.
+    /// Target delay of the classic queue. Default: 15 ms.
     #[param(changeable)]
     pub target: Option<Time>,
-    /// Time between two updates of the base probability p'. Not given: 16 ms.
+    /// Time between two updates of the base probability p'. Default: 16 ms.
     #[param(changeable)]
     pub t_update: Option<Time>,
     /// Integral gain in 1/s. Each update adds `alpha` x (q - `target`) to the base probability. q
-    /// is the longer delay of the two queues, in seconds. Not given: 41/256.
+    /// is the longer delay of the two queues, in seconds. Default: 41/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain in 1/s. Each update also adds `beta` x (q - q at the previous update). Not
-    /// given: 819/256.
+    /// Proportional gain in 1/s. Each update also adds `beta` x (q - q at the previous update).
+    /// Default: 819/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
     /// Longest round-trip time for which the controller must be stable. If you set `max_rtt` or
@@ -92,8 +92,8 @@ pub struct Params {
     #[param(default = 10, most = 100, changeable)]
     pub classic_protection: u32,
     /// Advantage of the L4S queue with `service = "time-shifted"`. Before DualPI2 compares the
-    /// delays of the two queues, it subtracts this time from the delay of the classic queue. Not
-    /// given: 2 x `target`.
+    /// delays of the two queues, it subtracts this time from the delay of the classic queue.
+    /// Default: 2 x `target`.
     pub time_shift: Option<Time>,
     /// What happens to L4S packets in overload, when the coupled probability k p' would exceed 1.
     #[param(default)]
@@ -106,7 +106,7 @@ pub struct Params {
     /// Buffer size for both queues together. A packet that does not fit is dropped.
     #[param(default = "10000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Second limit for both queues together, in IP bytes. Not given: 2 x `mtu` x `limit`. If
+    /// Second limit for both queues together, in IP bytes. Default: 2 x `mtu` x `limit`. If
     /// `limit` is in bytes, there is no second limit.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,

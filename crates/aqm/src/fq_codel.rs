@@ -22,7 +22,7 @@ pub struct Params {
     /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that each turn adds to the credit of a flow. Not given: 1514, or 300 on a link
+    /// IP bytes that each turn adds to the credit of a flow. Default: 1514, or 300 on a link
     /// below 100 Mbit/s.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Option<Bytes>,
@@ -37,7 +37,7 @@ pub struct Params {
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
     /// Acceptable standing delay of a flow, 5 to 10 % of `interval`. A smaller target means shorter
-    /// queues and more signals. Not given: 5 ms, or the time of 1.5 packets of `mtu` bytes if
+    /// queues and more signals. Default: 5 ms, or the time of 1.5 packets of `mtu` bytes if
     /// longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
@@ -52,7 +52,7 @@ pub struct Params {
     #[param(default = true, changeable)]
     pub ecn: bool,
     /// A packet that waited longer is marked when it leaves, whatever CoDel decides. This step
-    /// never drops. Only with `ecn`. Not given: no step.
+    /// never drops. Only with `ecn`. Default: no step.
     pub ce_threshold: Option<Time>,
     /// The step of `ce_threshold` marks only packets with this value in the bits
     /// `ce_threshold_mask` of the DS byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1)

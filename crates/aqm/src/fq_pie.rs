@@ -35,11 +35,11 @@ pub struct Params {
     #[param(default = pie::PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
     /// Integral gain: each update adds this probability for each second by which the delay exceeds
-    /// `qdelay_ref`. Not given: 0.125 x `t_update` / 15 ms.
+    /// `qdelay_ref`. Default: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
     /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the drop
-    /// probability, with the delays in seconds. Not given: 1.25, plus half of the amount by which a
+    /// probability, with the delays in seconds. Default: 1.25, plus half of the amount by which a
     /// shorter `t_update` lowers the default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
@@ -52,7 +52,7 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, the signals of a flow are spaced more evenly. Not given: true with `rules =
+    /// If true, the signals of a flow are spaced more evenly. Default: true with `rules =
     /// "linux"`, else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -65,7 +65,7 @@ pub struct Params {
     #[param(default = Rules::Linux)]
     pub rules: Rules,
     /// Upper bound of the probability. With a bound above 1, the probability can grow above 1 and
-    /// then takes longer to fall. Not given: 1, or 256 with `rules = "linux"`.
+    /// then takes longer to fall. Default: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = 256.0, changeable)]
     pub p_max: Option<f64>,
 }

@@ -18,10 +18,10 @@ use aqmlab_declare::{About, Parameters, parameters};
 #[parameters]
 pub struct Params {
     /// Minimum threshold, at least 1 packet. Below this average queue length only flows above their
-    /// share lose packets. It is also the maximum number of waiting packets of a flow. Not given:
+    /// share lose packets. It is also the maximum number of waiting packets of a flow. Default:
     /// `limit` / 4, or the packets that the link carries in `rtt` if they are fewer.
     pub min_th: Option<QueueSize>,
-    /// Maximum threshold. From this average queue length on every arrival is dropped. Not given: 2
+    /// Maximum threshold. From this average queue length on every arrival is dropped. Default: 2
     /// x `min_th`.
     pub max_th: Option<QueueSize>,
     /// Buffer size. A packet that does not fit is dropped.

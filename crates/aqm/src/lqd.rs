@@ -33,7 +33,7 @@ pub struct Params {
     /// interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Time over which the loss rate is measured, at least `interval`. Not given: each `interval`.
+    /// Time over which the loss rate is measured, at least `interval`. Default: each `interval`.
     #[param(least = check::SHORTEST_TICK)]
     pub loss_interval: Option<Time>,
     /// If true, marked packets count as lost.

@@ -28,7 +28,7 @@ pub struct Params {
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
     /// Framing of each packet in bytes. The policer adds `overhead` to the IP size of the packet.
-    /// Not given: the framing of the link.
+    /// Default: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Size of the FIFO after the policer. A packet that does not fit is dropped.

@@ -23,7 +23,7 @@ pub struct Params {
     /// flows has only full bins and is punished, too. More bins punish fewer innocent flows.
     #[param(default = 23, least = 1, most = MOST_BINS)]
     pub bins: u32,
-    /// A bin is full when this many packets wait in it. Not given: 1.5 x `limit` / `bins`.
+    /// A bin is full when this many packets wait in it. Default: 1.5 x `limit` / `bins`.
     #[param(least = 1)]
     pub bin_size: Option<u32>,
     /// Buffer size. A packet that does not fit is dropped.
@@ -41,7 +41,7 @@ pub struct Params {
     /// How often the hash functions change, at least 10 us. 0 s: never.
     #[param(default = "20 s")]
     pub rehash: Time,
-    /// Rate that all flows in the penalty box (all bins at probability 1) share. Not given: 0.16/45
+    /// Rate that all flows in the penalty box (all bins at probability 1) share. Default: 0.16/45
     /// of the link rate.
     pub penalty_rate: Option<Rate>,
     /// Bytes that the penalty box may send at once. Packets larger than this do not pass.

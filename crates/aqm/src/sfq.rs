@@ -24,10 +24,10 @@ pub struct Params {
     #[param(default = 127, least = 1)]
     pub depth: u32,
     /// IP bytes that a bucket sends in one turn. If a packet exceeds them, the next turn is
-    /// shorter. Not given: one packet.
+    /// shorter. Default: one packet.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
-    /// How often the hash changes, so that two flows in one bucket separate again. Not given:
+    /// How often the hash changes, so that two flows in one bucket separate again. Default:
     /// never.
     #[param(least = check::SHORTEST_TICK)]
     pub perturb: Option<Time>,

@@ -22,7 +22,7 @@ pub struct Params {
     /// Size of the bucket: the most bytes that are sent at once.
     #[param(default = "15000 bytes", changeable)]
     pub burst: Bytes,
-    /// Maximum rate within a burst. A second bucket of `mtu` bytes limits it. Not given: the link's
+    /// Maximum rate within a burst. A second bucket of `mtu` bytes limits it. Default: the link's
     /// rate.
     #[param(least = "8 kbit/s")]
     pub peak: Option<Rate>,
@@ -30,7 +30,7 @@ pub struct Params {
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
     /// Framing of each packet in bytes. The shaper adds `overhead` to the IP size of the packet.
-    /// Not given: the framing of the link.
+    /// Default: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.

@@ -27,7 +27,7 @@ pub struct Params {
     /// Probability that a miss replaces the zombie (p_o).
     #[param(default = 0.25, above = 0.0, most = 1.0)]
     pub overwrite: f64,
-    /// Weight of the newest arrival in the hit frequency. Not given: `overwrite` / `zombies`. The
+    /// Weight of the newest arrival in the hit frequency. Default: `overwrite` / `zombies`. The
     /// frequency then forgets as fast as the list does.
     #[param(above = 0.0, most = 1.0)]
     pub alpha: Option<f64>,

@@ -5,23 +5,13 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 
 use aqmlab_aqm::{Discipline, FifoQueue, LinkFacts, Outcome};
+use aqmlab_benches::{SIZE, arrivals};
 use aqmlab_declare::tagged;
-use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
+use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Rate, Time};
 use criterion::{Criterion, criterion_group, criterion_main};
 use toml::Table;
 
-const SIZE: u32 = 1500;
-const LOAD: f64 = 1.05;
 const FLOWS: usize = 100;
-
-fn packet(flow: u64) -> Packet {
-    Packet {
-        size: SIZE,
-        ecn: Ecn::Ect0,
-        dscp: 0,
-        flow: FlowKey(flow),
-    }
-}
 
 /// The AQMs, by kind, as a scenario states them. Controllers aim at a queue of 60 packets.
 const LAWS: &[(&str, &str)] = &[
@@ -142,22 +132,15 @@ impl Link {
     }
 }
 
-fn arrivals(criterion: &mut Criterion) {
+fn laws(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fifo");
     for &(name, aqm) in LAWS {
         let mut link = Link::new(&discipline(aqm));
-        let mean_gap = link.transmission.as_secs_f64() / LOAD;
-        let mut draws = RandomStream::new(1, "arrivals", 0);
-        let arrivals: Vec<_> = (0..1 << 16)
-            .map(|_| {
-                let gap = Time::from_secs_f64(draws.exponential(mean_gap));
-                (gap, packet(draws.below(FLOWS) as u64))
-            })
-            .collect();
-        let mut arrivals = arrivals.iter().cycle();
+        let packets = arrivals(link.transmission, FLOWS, Ecn::Ect0);
+        let mut packets = packets.iter().cycle();
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                let (gap, packet) = arrivals.next().expect("a cycle has no end");
+                let (gap, packet) = packets.next().expect("a cycle has no end");
                 link.arrive(*gap, black_box(packet))
             });
         });
@@ -165,5 +148,5 @@ fn arrivals(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, arrivals);
+criterion_group!(benches, laws);
 criterion_main!(benches);

@@ -5,13 +5,12 @@
 use std::hint::black_box;
 
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
+use aqmlab_benches::{SIZE, arrivals};
 use aqmlab_declare::tagged;
-use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
+use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Rate, Time};
 use criterion::{Criterion, criterion_group, criterion_main};
 use toml::{Table, Value};
 
-const SIZE: u32 = 1500;
-const LOAD: f64 = 1.05;
 const FLOWS: usize = 64;
 
 /// Disciplines by the names under which they are measured.
@@ -85,31 +84,17 @@ impl Link {
     }
 }
 
-fn arrivals(criterion: &mut Criterion) {
+fn disciplines(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("queue");
     for (name, text) in DISCIPLINES {
         let table: Table = text.parse().expect("TOML");
         let discipline: Discipline = tagged::from_value(Value::Table(table)).expect("legal");
         let mut link = Link::new(&discipline);
-        let mean_gap = link.transmission.as_secs_f64() / LOAD;
-        let mut draws = RandomStream::new(1, "arrivals", 0);
-        let arrivals: Vec<_> = (0..1 << 16)
-            .map(|_| {
-                let gap = Time::from_secs_f64(draws.exponential(mean_gap));
-                let flow = FlowKey(draws.below(FLOWS) as u64);
-                let packet = Packet {
-                    size: SIZE,
-                    ecn: Ecn::NotEct,
-                    dscp: 0,
-                    flow,
-                };
-                (gap, packet)
-            })
-            .collect();
-        let mut arrivals = arrivals.iter().cycle();
+        let packets = arrivals(link.transmission, FLOWS, Ecn::NotEct);
+        let mut packets = packets.iter().cycle();
         group.bench_function(*name, |bencher| {
             bencher.iter(|| {
-                let (gap, packet) = *arrivals.next().expect("a cycle has no end");
+                let (gap, packet) = *packets.next().expect("a cycle has no end");
                 link.arrive(gap, black_box(packet));
             });
         });
@@ -117,5 +102,5 @@ fn arrivals(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, arrivals);
+criterion_group!(benches, disciplines);
 criterion_main!(benches);

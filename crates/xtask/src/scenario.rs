@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 const COLUMNS: &str = "value | default | meaning |\n| --- | --- | --- | --- |\n";
 
 /// What precedes a default in words, in the last sentence of a description.
-const DEFAULTS: [&str; 2] = ["Default: ", "Not given: "];
+const DEFAULT: &str = "Default: ";
 
 static QUANTITIES: LazyLock<Vec<Word>> = LazyLock::new(|| Described::of::<Scenario>().quantities());
 
@@ -159,8 +159,7 @@ fn row(parameter: &Parameter, more: &str) -> String {
 
 /// A description without the sentence that states the default, and this default.
 fn meaning(description: &str) -> (String, Option<String>) {
-    let stated = DEFAULTS.iter().find_map(|it| description.split_once(it));
-    let Some((before, stated)) = stated else {
+    let Some((before, stated)) = description.split_once(DEFAULT) else {
         return (description.to_owned(), None);
     };
     let (default, after) = stated.split_once(". ").unwrap_or((stated, ""));

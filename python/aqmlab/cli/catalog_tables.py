@@ -38,7 +38,7 @@ def explanation(entry: CatalogEntry) -> list[str | TableModel]:
         table.add_row(parameter["name"], _given(parameter), _meaning(parameter))
     departures = [f"- {text}" for text in (entry.about or {}).get("departures", [])]
     if departures:
-        return [head, "", table, "", strong("departures from the source"), *departures]
+        return [head, "", table, "", strong("differences from the source"), *departures]
     return [head, "", table]
 
 

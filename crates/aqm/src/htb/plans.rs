@@ -73,7 +73,7 @@ impl<V: JsonSchema> JsonSchema for Named<V> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Parent node. Not given: the link.
+    /// Parent node. Default: the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// Number of nodes, named NAME-1, NAME-2 and so on. aqmlab assigns them to the parents in turn.
@@ -94,7 +94,7 @@ pub struct Node {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Parent node, or several nodes over which the subscribers are spread in turn. Not given: the
+    /// Parent node, or several nodes over which the subscribers are spread in turn. Default: the
     /// link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,

@@ -95,8 +95,8 @@ impl Parameters for Params {
             "The key `multiplicative_decrease_base` of the TCP stack selects the quantity that a \
              congestion event reduces. RFC 9438 (section 4.6) reduces FlightSize.",
             "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC also follows \
-             Linux in the units of window and time, in the reactions to a timeout and to a spurious \
-             congestion event, and in the update of the minimum round-trip time.",
+             Linux in five rules: the unit of the window, the unit of time, timeouts, spurious \
+             congestion events, and the minimum round-trip time.",
         ],
         memory: "the send time of each segment in flight",
     };

@@ -23,6 +23,8 @@ from aqmlab.cli.options import (
     check_format,
 )
 from aqmlab.errors import AqmlabError, RunError
+from aqmlab.results.metric_groups import listed
+from aqmlab.results.metrics import GROUPED
 from aqmlab.scenario import vary
 
 if TYPE_CHECKING:
@@ -42,8 +44,7 @@ def _derived(texts: list[str]) -> dict[str, str]:
 _GOAL = (
     '"minimize METRIC" or "maximize METRIC". Commas separate several goals: "minimize '
     'responses.all.p90_s, maximize links.bottleneck.utilization". A metric of an application needs '
-    "a class: mos.calls. Short names of metrics are, for example, loss, delay_p95, page_load_p75, "
-    'p90, mos, stall_ratio, goodput, fairness and rtt. "minimize ?" prints all of them.'
+    f"a class: mos.calls. Short names of metrics, by what they measure: {listed(GROUPED)}."
 )
 
 

@@ -15,13 +15,16 @@ use crate::bypass::Bypass;
 use crate::gate::Gate;
 use crate::wire::{Dropped, Transmission, Wire};
 
-/// What the discipline keeps with a packet.
+/// What a discipline keeps with a packet, on a wire and on the air: one type, so that the compiler
+/// makes each discipline once.
 #[derive(Debug)]
 pub(crate) struct Item<T> {
-    /// What the packet is to the port's owner.
-    item: T,
+    /// What the packet is to the owner of the port or of the air.
+    pub(crate) item: T,
     /// Number of its class of traffic.
-    class: u16,
+    pub(crate) class: u16,
+    /// Its station on the air; 0 on a wire.
+    pub(crate) station: u16,
 }
 
 /// A discipline with its packets, the device ring, and the state of the wire.
@@ -274,7 +277,11 @@ impl<T> QueueService<T> {
         if self.has_bypassed {
             self.set_bypassed(now);
         }
-        let item = Item { item, class };
+        let item = Item {
+            item,
+            class,
+            station: 0,
+        };
         self.came_first = self.waiting == 0;
         self.queue
             .enqueue(now, packet, item, context, |queued, reason| {

@@ -25,6 +25,8 @@ use crate::tap::{Fate, Tap};
 #[derive(Debug)]
 struct Frame {
     bytes: Box<[u8]>,
+    /// The side that has sent it.
+    from: Side,
     /// The connection of the scenario that it belongs to; nothing if a program sent it.
     route: Option<Arc<Route>>,
     /// The number of its class of traffic.
@@ -332,6 +334,7 @@ impl Path {
         let mut packet = ip::packet(bytes)?;
         let mut frame = Frame {
             bytes: bytes.into(),
+            from: self.from,
             route: None,
             class: 0,
             flow: packet.flow,
@@ -395,6 +398,7 @@ impl Path {
         let reaches = leaves + route.access_delays[sender as usize];
         let frame = Frame {
             bytes: bytes.into(),
+            from: self.from,
             class: route.class as u16,
             flow: packet.flow,
             receiver,

@@ -8,16 +8,10 @@ use aqmlab_net::{Packet, Time};
 
 use super::contention::Timing;
 use super::phy::{Nanos, PhyRate};
+use crate::queue_service::Item;
 
 /// The numbers of the packets in an aggregate lie within so many.
 const WINDOW: u64 = 64;
-
-/// What the discipline keeps with a packet.
-#[derive(Debug)]
-pub(super) struct Item<T> {
-    pub(super) item: T,
-    pub(super) class: u16,
-}
 
 /// A packet that has left its queue.
 #[derive(Debug)]

@@ -1,10 +1,9 @@
 //! From the queues into the hardware of each contender.
 
-use aqmlab_aqm::Queued;
 use aqmlab_net::Time;
 
+use super::Air;
 use super::aggregate::Aggregate;
-use super::{Addressed, Air};
 use crate::wire::{Dropped, Way};
 
 /// Aggregates that are handed over and not sent yet, of each contender: what ath9k has.
@@ -54,25 +53,14 @@ impl<T> Air<T> {
             let next = side.dequeue(&mut fifo.queue, now, |queued, reason| {
                 dropped.push(Dropped {
                     at: now,
-                    item: queued.item.item.item,
+                    item: queued.item.item,
                     reason: Some(reason),
                 });
             });
-            let Some(Queued {
-                packet,
-                arrived,
-                item,
-            }) = next
-            else {
-                return;
-            };
-            let Addressed { item, station } = item;
+            let Some(queued) = next else { return };
+            let station = usize::from(queued.item.station);
             fifo.driver += 1;
-            self.lines[Way::Down as usize][station * categories + category].push(Queued {
-                packet,
-                arrived,
-                item,
-            });
+            self.lines[Way::Down as usize][station * categories + category].push(queued);
             self.turns[category].wake(station);
         }
     }

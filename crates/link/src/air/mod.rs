@@ -16,9 +16,10 @@ use aqmlab_record::{AirTally, LinkDirection, LinkStats, MeasuredSpan, RunError, 
 use aqmlab_scenario::{AccessPointQueue, Edca, Measure, Wifi};
 
 use crate::port::Arrival;
+use crate::queue_service::Item;
 use crate::wire::{Dropped, Served, Transmission, Way};
 use access_point::Turns;
-use aggregate::{Aggregate, Item, Limits, Line, Mpdu, Retry};
+use aggregate::{Aggregate, Limits, Line, Mpdu, Retry};
 use category::Categories;
 use contention::{Contention, Timing};
 use draws::Draws;
@@ -69,16 +70,9 @@ struct Exchange {
 /// A queue of `queue = "fifo"`, with packets of all stations.
 #[derive(Debug)]
 struct Fifo<T> {
-    queue: Queue<Addressed<T>>,
+    queue: Queue<Item<T>>,
     /// Packets in the driver.
     driver: usize,
-}
-
-/// A packet and its station.
-#[derive(Debug)]
-struct Addressed<T> {
-    item: Item<T>,
-    station: usize,
 }
 
 /// The shared medium, with the queues of all who send. `T` is what a packet is to its owner.
@@ -265,15 +259,18 @@ impl<T> Air<T> {
             draws: &mut side.law_draws,
             details,
         };
-        let item = Item { item, class };
+        let item = Item {
+            item,
+            class,
+            station: station as u16,
+        };
         let fifo = self.fifos.get_mut(category);
         if let (Way::Down, Some(Fifo { queue, .. })) = (way, fifo) {
-            let item = Addressed { item, station };
             let before = queue.backlog().packets;
             queue.enqueue(now, packet, item, &mut arrival, |queued, reason| {
                 dropped.push(Dropped {
                     at: now,
-                    item: queued.item.item.item,
+                    item: queued.item.item,
                     reason: Some(reason),
                 });
             });

@@ -23,14 +23,14 @@ const PROGRAM: usize = 0;
 #[derive(Debug)]
 pub(crate) struct OnAir {
     paths: [Path; 2],
-    air: Air<(Frame, Way)>,
+    air: Air<Frame>,
     stations: Stations,
     /// What the air has delivered to the clients, and when it goes out.
     leaving: EventQueue<Frame>,
     /// Of packets to the clients, behind the air.
     jitter: Option<Jitter>,
     /// What the air has dropped; empty between calls.
-    dropped: Vec<Dropped<(Frame, Way)>>,
+    dropped: Vec<Dropped<Frame>>,
     /// Up to where everything is done.
     now: Time,
 }
@@ -103,30 +103,31 @@ impl OnAir {
         } else if up.port.next_departure() == at {
             up.depart(at);
         } else if self.air.next_departure() == at {
-            if let Some(((frame, way), Transmission::Arrives(at, ecn))) =
+            if let Some((frame, Transmission::Arrives(at, ecn))) =
                 self.air.depart(at, &mut self.dropped)
             {
-                self.come_through(at, frame, way, ecn);
+                self.come_through(at, frame, ecn);
             }
             self.count_drops();
         } else if let Some((at, (packet, frame))) = down.delayed.pop(at) {
             down.arrive(at, packet, frame);
         } else if let Some((at, frame)) = down.exit.leaving.pop(at) {
-            self.go_through(at, frame, Way::Down);
+            self.go_through(at, frame);
         } else if let Some((at, (_, frame))) = up.delayed.pop(at) {
-            self.go_through(at, frame, Way::Up);
+            self.go_through(at, frame);
         }
         Some(at)
     }
 
     /// A packet reaches the air.
-    fn go_through(&mut self, at: Time, frame: Frame, way: Way) {
+    fn go_through(&mut self, at: Time, frame: Frame) {
+        let way = way_of(frame.from);
         let station = self.station(&frame, way);
         let (details, class) = (ip::details(&frame.bytes), frame.class);
         self.air.take_in(
             at,
             (frame.packet(), class),
-            (frame, way),
+            frame,
             (station, way),
             || details.clone(),
             &mut self.dropped,
@@ -149,13 +150,13 @@ impl OnAir {
     }
 
     /// A packet has crossed the air.
-    fn come_through(&mut self, at: Time, mut frame: Frame, way: Way, ecn: Ecn) {
+    fn come_through(&mut self, at: Time, mut frame: Frame, ecn: Ecn) {
         if ecn == Ecn::Ce {
             ip::set_ce(&mut frame.bytes);
         }
-        match way {
-            Way::Up => self.paths[Side::Clients as usize].arrive(at, frame.packet(), frame),
-            Way::Down => {
+        match frame.from {
+            Side::Clients => self.paths[Side::Clients as usize].arrive(at, frame.packet(), frame),
+            Side::Servers => {
                 let out = match &mut self.jitter {
                     Some(jitter) => jitter.out(at),
                     None => at,
@@ -168,7 +169,7 @@ impl OnAir {
     /// Datagrams that the air has dropped count as those of a link.
     fn count_drops(&mut self) {
         for Dropped { at, item, .. } in self.dropped.drain(..) {
-            self.paths[0].exit.count_loss(at, &item.0);
+            self.paths[0].exit.count_loss(at, &item);
         }
     }
 
@@ -187,10 +188,7 @@ impl OnAir {
     /// What a way is doing at `now`: its link, and its queues on the air. The rate is at most that at
     /// which the program's station sends.
     pub(crate) fn observe(&mut self, from: Side, now: Time) -> PortState {
-        let way = match from {
-            Side::Servers => Way::Down,
-            Side::Clients => Way::Up,
-        };
+        let way = way_of(from);
         let state = self.paths[from as usize].observe(now);
         let rate = self.air.rate(self.stations.of(0, PROGRAM));
         let (waiting, counters) = (self.air.backlog(way), self.air.counters(way));
@@ -223,6 +221,14 @@ impl OnAir {
         let (of_air, tallies) = self.air.into_stats();
         let links = self.paths.into_iter().flat_map(|path| path.end(end));
         (links.chain(of_air).collect(), self.stations.sums(&tallies))
+    }
+}
+
+/// The way on the air of packets that a side sends.
+const fn way_of(from: Side) -> Way {
+    match from {
+        Side::Servers => Way::Down,
+        Side::Clients => Way::Up,
     }
 }
 

@@ -3,8 +3,8 @@
 //! region ("new gentle") of L. Le, dissertation, University of North Carolina, 2005, sections 4.6
 //! and 4.7. Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};

@@ -3,8 +3,8 @@
 //! Algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. Departures:
 //! [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};

@@ -10,8 +10,8 @@ mod scheduler;
 mod tests;
 mod tins;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Rate, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};

@@ -1,8 +1,8 @@
 //! CoDel: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue
 //! Management", RFC 8289, 2018, sections 5.3 to 5.6. Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Ecn, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bypass::{Bypass, Room};

@@ -1,8 +1,8 @@
 //! Deficit round robin: M. Shreedhar, G. Varghese, "Efficient Fair Queuing using Deficit Round
 //! Robin", ACM SIGCOMM, 1995, figure 3. Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check;

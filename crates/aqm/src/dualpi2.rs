@@ -8,8 +8,8 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Ecn, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Decision, happens};

@@ -2,8 +2,8 @@
 //! CoDel Packet Scheduler and Active Queue Management Algorithm", RFC 8290, 2018, section 4.
 //! Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};

@@ -111,6 +111,7 @@ impl JsonSchema for Leaf {
         true
     }
 
+    #[inline]
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "A discipline: the name of a preset or of a kind, or a table.",

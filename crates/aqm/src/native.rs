@@ -1,8 +1,8 @@
 //! How a queue for L4S traffic marks by its own delay: a step or a ramp. RFC 9332, appendix A;
 //! Linux's sch_dualpi2.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::Time;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a queue marks by its own delay.

@@ -5,8 +5,8 @@
 #[cfg(test)]
 mod tests;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, happens};

@@ -75,6 +75,7 @@ impl JsonSchema for Params {
         true
     }
 
+    #[inline]
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let size = generator.subschema_for::<QueueSize>();
         let limit = json_schema!({

@@ -1,8 +1,8 @@
 //! A policer: a token bucket without a queue, as Linux's `act_police` keeps it. Departures:
 //! [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Packet, QueueSize, Rate, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks};

@@ -2,8 +2,8 @@
 //! IEEE/ACM Transactions on Networking 1(4), 1993, figure 2; and its gentle variant: S. Floyd,
 //! "Recommendation on using the gentle variant of RED", 2000. Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, for_size, happens};

@@ -1,8 +1,8 @@
 //! SRED: T. Ott, T. Lakshman, L. Wong, "SRED: Stabilized RED", IEEE INFOCOM 1999. Departures:
 //! [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{FlowKey, Packet, QueueSize, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, happens};

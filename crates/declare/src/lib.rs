@@ -20,7 +20,7 @@ pub mod schema;
 pub mod tagged;
 
 pub use about::{About, Declared, Parameters};
-pub use aqmlab_declare_macros::parameters;
+pub use aqmlab_declare_macros::{JsonSchema, parameters};
 pub use bounds::{Bounds, Extremes, Measure, Refused, extremes, refusals};
 pub use check::Problem;
 

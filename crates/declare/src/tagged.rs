@@ -162,7 +162,7 @@ impl<'de> VariantAccess<'de> for VariantFields {
 macro_rules! tagged {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($variants:tt)* }) => {
         $(#[$meta])*
-        #[derive(::serde::Serialize, ::schemars::JsonSchema)]
+        #[derive(::serde::Serialize, $crate::JsonSchema)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         $vis enum $name { $($variants)* }
 

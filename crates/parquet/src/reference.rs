@@ -8,6 +8,7 @@ use crate::tables::TABLES;
 /// What results hold: `version`; `summary`, the JSON Schema of `summary.json`; `sections`, its
 /// metrics as lists; `tables`, the Parquet files with their columns; `renamed`, the new name of
 /// each key that has been renamed.
+#[inline]
 pub fn result_schema() -> Value {
     let renamed = RENAMED.map(|(old, new)| (old.to_owned(), json!(new)));
     json!({

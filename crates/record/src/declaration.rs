@@ -98,7 +98,7 @@ macro_rules! results {
         }
     )+) => { pastey::paste! {$(
         $(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, aqmlab_declare::JsonSchema)]
         pub struct $part {
             $(
                 $(#[doc = $meaning])+

@@ -44,6 +44,7 @@ pub struct Metric {
 
 /// JSON Schema (2020-12) of `summary.json`. Beside its description a field has `x-label`, `x-unit`
 /// (of the value), `x-shown-unit` and `x-scale` (from the value to what is shown).
+#[inline]
 pub fn summary_schema() -> Value {
     let mut schema = schema_with_looks();
     leave_out_looks(&mut schema);
@@ -51,6 +52,7 @@ pub fn summary_schema() -> Value {
 }
 
 /// The schema, in whose fields `x-look` is how tables show them.
+#[inline] // with what calls it: compiled where the schema is asked for
 fn schema_with_looks() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<Summary>().to_value();
@@ -112,6 +114,7 @@ const OF_THEIR_OWN: [&str; 10] = [
 ];
 
 /// The parts of the summary with their metrics, in their order.
+#[inline]
 pub fn sections() -> Vec<Section> {
     let schema = schema_with_looks();
     let part = |key: &str, of: &str, name: &str| {

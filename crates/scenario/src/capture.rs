@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::{self, Located, quoted, shown};
 use aqmlab_net::{Bytes, Time};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
@@ -98,7 +99,7 @@ pub(crate) fn check(measure: &Measure, network: &Network) -> Result<(), Scenario
 /// The schema of what can be read.
 pub(crate) struct Readable;
 
-impl JsonSchema for Readable {
+impl schemars::JsonSchema for Readable {
     fn schema_name() -> Cow<'static, str> {
         "LinkOrCapture".into()
     }

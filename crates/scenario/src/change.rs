@@ -1,10 +1,10 @@
 //! A change, as a scenario states it.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::shown;
 use aqmlab_net::Time;
 use aqmlab_traffic::When;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use toml::Value;
 

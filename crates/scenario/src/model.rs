@@ -1,9 +1,9 @@
 //! What a scenario is, with every default spelled out.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::Problem;
 use aqmlab_declare::parameters;
 use aqmlab_net::{Bytes, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Capture, Change, Topology, Traffic, limits};

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_tcp::{EcnEcho, Profile, Recovery};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 use toml::Value;
@@ -195,7 +196,7 @@ impl<'de> Deserialize<'de> for Stacks {
 /// The schema of one stack: a profile's name, or a table of values.
 struct Stack;
 
-impl JsonSchema for Stack {
+impl schemars::JsonSchema for Stack {
     fn schema_name() -> Cow<'static, str> {
         "Stack".into()
     }
@@ -211,7 +212,7 @@ impl JsonSchema for Stack {
     }
 }
 
-impl JsonSchema for Stacks {
+impl schemars::JsonSchema for Stacks {
     fn schema_name() -> Cow<'static, str> {
         "Tcp".into()
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use aqmlab_aqm::Discipline;
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::tagged::Located;
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{Rate, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "air")]

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_stacks::{HAS_QUIC, HAS_QUINN, HAS_STACKS};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 use toml::{Table, Value};
@@ -187,7 +188,7 @@ struct Shares {
     quinn: Option<f64>,
 }
 
-impl JsonSchema for Transport {
+impl schemars::JsonSchema for Transport {
     fn schema_name() -> Cow<'static, str> {
         "Transport".into()
     }

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use aqmlab_aqm::{Discipline, droptail, fq_codel};
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, problem, within};
 use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{Bytes, QueueSize, Rate, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::{self, WordOrTable};
 use aqmlab_net::{Bytes, Time};
 use aqmlab_quic::{Config, Early, Limits};
 use aqmlab_tcp::{CongestionControlKind, Law, SlowStartExit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// aqmlab's own QUIC, at both ends of a connection.

@@ -1,9 +1,9 @@
 //! What a scenario says of a stack.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::parameters;
 use aqmlab_net::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether this build has quinn.

@@ -8,10 +8,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Rate, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SourceError;

@@ -1,9 +1,9 @@
 //! Datagrams at a constant rate that nothing slows down.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, at_least_one};
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::datagrams::{self, Flows};

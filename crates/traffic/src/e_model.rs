@@ -1,7 +1,7 @@
 //! The E-model: what people think of a call, from its delay and its loss (ITU-T G.107).
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::Time;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The transmission rating of a path without delay or loss: G.107 with all defaults.

@@ -42,6 +42,7 @@ impl JsonSchema for Http3Web {
         "Http3Web".into()
     }
 
+    #[inline]
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Http2Web::json_schema(generator)
     }

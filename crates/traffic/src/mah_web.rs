@@ -11,9 +11,9 @@
 
 mod tables;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SourceError;

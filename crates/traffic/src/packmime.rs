@@ -18,10 +18,10 @@
 mod marginals;
 mod persistent;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::Problem;
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Frequency, RandomStream, Role, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::{RandomStream, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::packmime::RttCurves;

@@ -1,7 +1,7 @@
 //! Where the connections of a class go, and what its random numbers are called.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::RandomStream;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rtt::{Rank, Rtt};

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, positive, problem};
 use aqmlab_declare::tagged::{self, Located, shown};
 use aqmlab_net::Time;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
@@ -149,11 +150,12 @@ fn read_every(table: Table) -> Result<Starts, Located> {
     Ok(Starts::Every { first, every })
 }
 
-impl JsonSchema for Starts {
+impl schemars::JsonSchema for Starts {
     fn schema_name() -> Cow<'static, str> {
         "Starts".into()
     }
 
+    #[inline]
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let time = generator.subschema_for::<Time>();
         let every = generator.subschema_for::<Every>();

@@ -1,8 +1,8 @@
 //! Subsets of the connections of a class.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::RandomStream;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A subset of the connections that a class would open: those whose draw, uniform from 0 to 1, lies

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::datagrams;

@@ -1,6 +1,6 @@
 //! Which of a flow's waiting ACKs a new one makes superfluous.
 
-use schemars::JsonSchema;
+use aqmlab_declare::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Ack;

@@ -1,6 +1,6 @@
 //! What a packet costs on the link behind the shaper: overhead, least length, cells.
 
-use schemars::JsonSchema;
+use aqmlab_declare::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Framing of the link after the shaper, by the keywords of Linux's tc.

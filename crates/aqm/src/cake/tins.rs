@@ -1,7 +1,7 @@
 //! Tins: classes of traffic by code point, and what follows from the rate of each.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::Time;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Traffic classes (tins). The DSCP of a packet selects its tin.

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::{Bytes, Rate};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -54,7 +55,7 @@ impl<V: Serialize> Serialize for Named<V> {
     }
 }
 
-impl<V: JsonSchema> JsonSchema for Named<V> {
+impl<V: schemars::JsonSchema> schemars::JsonSchema for Named<V> {
     fn schema_name() -> Cow<'static, str> {
         format!("{}s", V::schema_name()).into()
     }
@@ -63,6 +64,7 @@ impl<V: JsonSchema> JsonSchema for Named<V> {
         true
     }
 
+    #[inline]
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<V>();
         json_schema!({ "type": "object", "additionalProperties": value })
@@ -158,7 +160,7 @@ macro_rules! word_or {
             }
         }
 
-        impl JsonSchema for $name {
+        impl schemars::JsonSchema for $name {
             fn schema_name() -> Cow<'static, str> {
                 stringify!($name).into()
             }
@@ -167,6 +169,7 @@ macro_rules! word_or {
                 true
             }
 
+            #[inline]
             fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
                 json_schema!({ "type": "string", "description": $schema })
             }

@@ -1,11 +1,12 @@
 //! `#[parameters]`: one declaration of a parameter, from which everything else about it follows.
+//! `derive(JsonSchema)`: schemars' own, compiled where a schema is asked for.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, GenericArgument, Ident, Lit,
-    LitStr, Path, PathArguments, Result, Token, Type, parse_quote,
+    LitStr, Path, PathArguments, Result, Token, Type, Visibility, parse_quote,
 };
 
 /// Makes a struct the table of parameters that a scenario states.
@@ -32,6 +33,79 @@ pub fn parameters(
     let input = syn::parse_macro_input!(item as DeriveInput);
     let made = expand(input);
     made.unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Derives `JsonSchema` of schemars: what its own derive makes, with the same attributes.
+///
+/// The functions of schemars' derive are long, and few runs call them. So they are made for a copy of
+/// the type that is generic, and the type's own ones hand over to it: the compiler makes them in the
+/// crate that asks for the schema, not in each crate that declares a type, which it optimises for
+/// packets.
+#[proc_macro_derive(JsonSchema, attributes(serde, schemars))]
+pub fn json_schema(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(item as DeriveInput);
+    let made = expand_schema(input);
+    made.unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand_schema(mut copy: DeriveInput) -> Result<TokenStream> {
+    let name = copy.ident.clone();
+    if !copy.generics.params.is_empty() {
+        return Err(Error::new_spanned(
+            name,
+            "JsonSchema of a generic type: derive schemars' own",
+        ));
+    }
+    let text = name.to_string();
+    copy.ident = format_ident!("{name}Schema");
+    copy.vis = Visibility::Inherited;
+    copy.generics.params.push(parse_quote!(const ASKED: bool));
+    fn keep(attributes: &mut Vec<Attribute>) {
+        let kept = ["doc", "serde", "schemars"];
+        attributes.retain(|it| kept.iter().any(|kept| it.path().is_ident(kept)));
+    }
+    keep(&mut copy.attrs);
+    match &mut copy.data {
+        Data::Struct(it) => it.fields.iter_mut().for_each(|it| keep(&mut it.attrs)),
+        Data::Enum(it) => {
+            for variant in &mut it.variants {
+                keep(&mut variant.attrs);
+                variant.fields.iter_mut().for_each(|it| keep(&mut it.attrs));
+            }
+        }
+        Data::Union(it) => return Err(Error::new_spanned(it.union_token, "a union has no schema")),
+    }
+    let ident = &copy.ident;
+    Ok(quote! {
+        const _: () = {
+            #[derive(::schemars::JsonSchema)]
+            #[schemars(rename = #text)]
+            #[allow(dead_code, unused_qualifications)]
+            #copy
+
+            impl ::schemars::JsonSchema for #name {
+                #[inline]
+                fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                    <#ident<true> as ::schemars::JsonSchema>::schema_name()
+                }
+
+                #[inline]
+                fn schema_id() -> ::std::borrow::Cow<'static, str> {
+                    <#ident<true> as ::schemars::JsonSchema>::schema_id()
+                }
+
+                #[inline]
+                fn json_schema(generator: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                    <#ident<true> as ::schemars::JsonSchema>::json_schema(generator)
+                }
+
+                #[inline]
+                fn inline_schema() -> bool {
+                    <#ident<true> as ::schemars::JsonSchema>::inline_schema()
+                }
+            }
+        };
+    })
 }
 
 /// What `#[param(...)]` says of a field.
@@ -247,7 +321,7 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
     });
     Ok(quote! {
         #[derive(Clone, Debug, PartialEq)]
-        #[derive(::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[derive(::serde::Serialize, ::serde::Deserialize, ::aqmlab_declare::JsonSchema)]
         #[serde(deny_unknown_fields)]
         #input
 

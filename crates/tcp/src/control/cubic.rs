@@ -3,9 +3,9 @@
 
 mod whole;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{

@@ -51,6 +51,7 @@ impl JsonSchema for Params {
         true
     }
 
+    #[inline]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         Settings::schema([])
     }

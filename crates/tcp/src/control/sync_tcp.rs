@@ -6,9 +6,9 @@
 //! the ninth ACK on and then at every third. Before that, and for losses, it is Reno. Departures:
 //! [`Parameters::ABOUT`].
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{

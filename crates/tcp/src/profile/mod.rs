@@ -8,10 +8,10 @@ mod written;
 
 use std::sync::OnceLock;
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_declare::check::{self, Problem, problem};
 use aqmlab_declare::tagged::{self, Located, Reader, WordOrTable};
 use aqmlab_net::{Bytes, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 

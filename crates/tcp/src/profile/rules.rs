@@ -1,7 +1,7 @@
 //! The rules in which stacks differ: the words that a profile's keys take.
 
+use aqmlab_declare::JsonSchema;
 use aqmlab_net::Time;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How losses are repaired.

@@ -1,6 +1,6 @@
 //! The constants of BBR, version 3, where its two sources differ.
 
-use schemars::JsonSchema;
+use aqmlab_declare::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which constants and rules BBR uses.

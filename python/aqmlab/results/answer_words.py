@@ -567,7 +567,7 @@ class Answer:
         base = choice.baseline
         if base is not None and base not in choice.taken:
             parts = [
-                f"{text} {_verb('stay', text)} {_between(words)}"
+                f"{text} {_verb('stay', text)} {words}"
                 for words, nouns in self._states(base)
                 if (text := listing(nouns, "and"))
             ]
@@ -608,7 +608,8 @@ class Answer:
     def _costs(self, group: Group) -> str:
         """What the second choice leaves less than good."""
         return " ".join(
-            f"{capital(text)} {'is' if _verb('', text) else 'are'} {_between(words)}."
+            f"{capital(text)} {'is' if _verb('', text) else 'are'} "
+            f"{'at best fair' if words in ('fair or poor', 'poor or fair') else words}."
             for words, nouns in self._states(group, self._top)
             if (text := listing(nouns, "and"))
         )
@@ -753,12 +754,6 @@ def _all(number: int) -> str:
     """Several things together, small numbers in words: both, all three."""
     names = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
     return "both" if number == 2 else f"all {names.get(number, number)}"
-
-
-def _between(words: str) -> str:
-    """Levels such as "fair or poor" as a range: "between poor and fair"."""
-    found = sorted(words.replace(", ", " or ").split(" or "), key=LEVELS.index, reverse=True)
-    return words if len(found) == 1 else f"between {found[0]} and {found[-1]}"
 
 
 def _verb(stem: str, subject: str) -> str:

@@ -44,8 +44,7 @@ impl Parameters for Telnet {
         purpose: "Interactive sessions: a keystroke, its echo, a pause. The response time is the \
                   delay that a typist notices.",
         departures: &[
-            "tcplib's times lie between the typist's packets. Here they start at the echo, so a \
-             session makes one keystroke per pause and round trip.",
+            "tcplib's times lie between the typist's packets. Here a pause starts at the echo.",
         ],
         memory: "one entry for each session, and the keystrokes of its connection",
     };

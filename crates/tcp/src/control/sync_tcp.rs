@@ -59,7 +59,6 @@ impl Parameters for Params {
         purpose: "Reno that reacts to the trend of the one-way queueing delay before the queue is \
                   full. Both ends take part: time stamps report the delay.",
         departures: &[
-            "Two readings of the text are parameters: `decrease` and `slow_start`.",
             "The paper leaves points open; records/congestion-controls.md has the choices.",
             "The minimum never expires, as in the text: with a receiver's clock 500 us/s too fast \
              a transfer of a minute starves.",

@@ -14,22 +14,20 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of AVQ.
 #[parameters]
 pub struct Params {
-    /// Size of the virtual buffer. An arrival that does not fit is dropped or marked. With a
-    /// smaller buffer the queue is shorter.
+    /// Size of the virtual buffer. An arrival that does not fit is dropped or marked.
     #[param(default = "240 packets", check = check::buffer, changeable)]
     pub virtual_buffer: QueueSize,
-    /// Size of the real buffer. A packet that does not fit is dropped.
+    /// Size of the real buffer.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Target utilization, as a share of the link capacity.
     #[param(default = 0.98, above = 0.0, most = 1.0, changeable)]
     pub gamma: f64,
-    /// Adaptation rate of the virtual capacity, per second. With a larger value it follows the load
-    /// faster.
+    /// Adaptation rate of the virtual capacity, per second.
     #[param(default = 0.15, above = 0.0, changeable)]
     pub alpha: f64,
-    /// If true, dropped and marked packets also lower the virtual capacity: it matches the offered
-    /// rate. If false, it matches the accepted rate.
+    /// If true, AVQ adapts to the rate of all arrivals. If false, it adapts to the rate of arrivals
+    /// without a drop or mark.
     #[param(default = true)]
     pub count_signalled: bool,
     /// Unit of the virtual queue: bytes, or packets of equal weight.

@@ -16,7 +16,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of BLUE.
 #[parameters]
 pub struct Params {
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Increase of the probability at an overflow. The authors also used 0.0025.
@@ -70,8 +70,6 @@ impl Parameters for Params {
         purpose: "Learns how often to signal from events instead of the queue length: more after \
                   an overflow, less when the link is idle.",
         departures: &[
-            "The link counts as idle when a dequeue finds no packet, once per `freeze_time` at \
-             most.",
             "The preset blue-altq drops the arrival at an overflow. ALTQ drops a random packet \
              from the buffer.",
         ],

@@ -16,15 +16,15 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of CoDel.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing delay, 5 to 10 % of `interval`. A smaller target means shorter queues
-    /// and more signals. Default: 5 ms, or the time of 1.5 packets of `mtu` bytes if longer.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the time of 1.5
+    /// packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must stay above `target` before CoDel acts. Use the longest common
     /// round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Largest packet. CoDel does nothing while at most this many bytes wait.
@@ -56,9 +56,8 @@ pub enum Root {
     /// Exact arithmetic, as in RFC 8289.
     #[default]
     Exact,
-    /// As in Linux. In the kinds `codel` and `fq-codel`, one 16-bit Newton step per signal
-    /// approximates 1 / sqrt(count). In the kinds `cobalt` and `cake`, only the first signal of a
-    /// queue differs: it can come one interval earlier than with `exact`.
+    /// As in Linux. `codel` and `fq-codel` approximate 1 / sqrt(count) with one Newton step per
+    /// signal. In `cobalt` and `cake`, the first signal of a queue can come one interval earlier.
     Linux,
 }
 
@@ -75,11 +74,10 @@ impl Parameters for Params {
                 Management, RFC 8289, 2018, sections 5.3 to 5.6",
         purpose: "Keeps the standing queueing delay below a target at any link rate.",
         departures: &[
-            "Linux does otherwise: it approximates the root, so the second gap is 50 ms instead of \
-             70.7 ms. `root = \"linux\"` does the same.",
-            "Without a given `target`, a slow link raises it to 1.5 packet times.",
-            "`ce_threshold` follows Linux. A packet that arrived with CE does not count as marked \
-             by it.",
+            "Linux approximates the root with one step of Newton's method per signal: the second \
+             gap is 50 ms instead of 70.7 ms, and later gaps differ by at most 1.5 ms. `root = \
+             \"linux\"` does the same.",
+            "`ce_threshold` follows Linux.",
         ],
         memory: "a few numbers",
     };

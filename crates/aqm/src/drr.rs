@@ -53,7 +53,6 @@ impl Parameters for Params {
         departures: &[
             "A hash of the 5-tuple identifies a flow (ns-2: the source address).",
             "The default limit, 25000 bytes, is ns-2's.",
-            "DRR never signals, so it ignores ECN.",
         ],
         memory: "about 50 bytes for each queue",
     };

@@ -30,15 +30,14 @@ pub struct Params {
     /// packets.
     #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Second limit, in IP bytes. It applies whatever the unit of `limit` is.
+    /// Second limit, in IP bytes.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Maximum number of packets that one overflow drops. It stops at half of the flow's bytes.
+    /// Maximum number of packets that one overflow drops.
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
-    /// Acceptable standing delay of a flow, 5 to 10 % of `interval`. A smaller target means shorter
-    /// queues and more signals. Default: 5 ms, or the time of 1.5 packets of `mtu` bytes if
-    /// longer.
+    /// Acceptable standing delay of a flow, 5 to 10 % of `interval`. Default: 5 ms, or the time of
+    /// 1.5 packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must stay above `target` before CoDel acts. Use the longest common

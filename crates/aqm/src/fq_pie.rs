@@ -25,7 +25,7 @@ pub struct Params {
     /// Buffer size for all flows together. A packet that does not fit is dropped.
     #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Second limit, in IP bytes. It applies whatever the unit of `limit` is.
+    /// Second limit, in IP bytes.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
     /// Target queueing delay of each flow (QDELAY_REF).
@@ -38,9 +38,9 @@ pub struct Params {
     /// `qdelay_ref`. Default: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the drop
-    /// probability, with the delays in seconds. Default: 1.25, plus half of the amount by which a
-    /// shorter `t_update` lowers the default `alpha`.
+    /// Proportional gain: each update adds this probability for each second by which the delay grew
+    /// since the last update. Default: 1.25, plus half of the amount by which a shorter `t_update`
+    /// lowers the default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// Burst allowance: PIE signals nothing for this long when an idle flow starts (MAX_BURST).
@@ -58,7 +58,7 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability at which ECN-capable packets are dropped instead of marked.
+    /// From this probability on, ECN-capable packets are dropped instead of marked.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
     /// Which rules apply where Linux and RFC 8033 differ.

@@ -34,7 +34,7 @@ pub struct Params {
     /// If true, only ECT(1) packets are marked. Other packets pass.
     #[param(default, changeable)]
     pub only_ect1: bool,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -51,7 +51,8 @@ impl Parameters for Params {
         purpose: "Marks by the delay of a single queue, at a step or along a ramp of about one \
                   millisecond, as L4S senders expect.",
         departures: &[
-            "One queue holds all packets. In the RFC this law is the inner half of `dualpi2`.",
+            "One queue holds all packets. In the RFC, only the L4S queue of `dualpi2` follows this \
+             law.",
             "Packets that are not ECN-capable are dropped instead of marked, unless `only_ect1` is \
              set.",
         ],

@@ -16,7 +16,7 @@ pub struct Params {
     /// Target queue length.
     #[param(default = "50 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Gain on the newest sample, per packet. Must be above `b`. Without `a`, `b` and `design`: the
@@ -34,7 +34,7 @@ pub struct Params {
     /// Sampling interval, at least 10 us. The gains hold for this interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Unit of the queue length. Bytes are converted to packets of `mean_packet`.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.

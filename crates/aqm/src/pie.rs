@@ -29,9 +29,9 @@ pub struct Params {
     /// `qdelay_ref`. Default: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the drop
-    /// probability, with the delays in seconds. Default: 1.25, plus half of the amount by which a
-    /// shorter `t_update` lowers the default `alpha`.
+    /// Proportional gain: each update adds this probability for each second by which the delay grew
+    /// since the last update. Default: 1.25, plus half of the amount by which a shorter `t_update`
+    /// lowers the default `alpha`.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// Burst allowance: PIE signals nothing for this long when an idle queue fills (MAX_BURST).
@@ -40,7 +40,7 @@ pub struct Params {
     /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// How the queueing delay is measured.
@@ -55,7 +55,7 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability at which ECN-capable packets are dropped instead of marked.
+    /// From this probability on, ECN-capable packets are dropped instead of marked.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
     /// Which rules apply where Linux and RFC 8033 differ.
@@ -110,13 +110,8 @@ impl Parameters for Params {
         departures: &[
             "The delay is the waiting time of the last departed packet; `delay = \"rate\"` takes \
              the RFC's estimate.",
-            "At or above `mark_ecnth` ECN-capable packets are dropped too.",
-            "Linux does otherwise: the page of `pie` has a table. `rules = \"linux\"` does the same, \
-             except that a mark beyond a sum of 8.5 resets the sum too.",
-            "De-randomization is off by default. The 2 % cap on growth from a probability of 10 % \
-             on is always on (section 5.5). PIE is never inactive (section 5.3).",
-            "Default gains follow `t_update`: at half of 15 ms alpha is halved and beta grows by a \
-             quarter of alpha.",
+            "PIE is never inactive (section 5.3). From a probability of 0.1 on, each update adds \
+             at most 0.02 (section 5.5).",
         ],
         memory: "a few numbers",
     };

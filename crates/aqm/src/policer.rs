@@ -31,7 +31,7 @@ pub struct Params {
     /// Default: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
-    /// Size of the FIFO after the policer. A packet that does not fit is dropped.
+    /// Size of the FIFO after the policer.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Set `excess = "mark"` instead.
@@ -80,15 +80,11 @@ impl Parameters for Params {
         purpose: "Limits traffic to a rate. Packets do not wait for tokens: the policer drops a \
                   packet if the token bucket has too few tokens for this packet.",
         departures: &[
-            "A FIFO of the link follows the bucket. Packets that pass the bucket wait in the FIFO \
-             if the link is slower.",
+            "Packets that pass the bucket wait in a FIFO if the link is slower.",
             "`peakrate`, `mtu` and the actions of act_police other than drop and mark are left \
              out.",
-            "As in Linux, aqmlab stores `burst` as the time `burst` / `rate`, rounded up to a \
-             multiple of 64 ns.",
-            "A marked packet uses no tokens.",
         ],
-        memory: "one token bucket. Packets wait only in the FIFO of the link, after the bucket",
+        memory: "one token bucket",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

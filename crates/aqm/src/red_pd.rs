@@ -28,7 +28,7 @@ pub struct Params {
     /// Maximum threshold of the average queue length. At or above it, every arriving packet is
     /// dropped. With `gentle = true`, this limit is twice `max_th`.
     pub max_th: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average. With a larger weight, the average follows the
@@ -39,22 +39,19 @@ pub struct Params {
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
-    /// If false, the probability jumps from `max_p` to 1 at `max_th`.
     #[param(default)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks, and how the filter spaces drops and marks of each flow.
-    /// p_b is the probability, count the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
     #[param(default)]
     pub gap: Gap,
-    /// Unit in which RED measures the queue length.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
-    /// If true, RED's probability is multiplied by packet size / `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls as if packets of this size arrived at the rate of the link. So it falls
-    /// more slowly with a larger value.
+    /// the average falls more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Target round-trip time, R in the paper. A flow is high-bandwidth if it is faster than TCP:
@@ -112,7 +109,7 @@ pub struct Params {
     /// Factor on the filter increase of flows that failed the test.
     #[param(default = 2.0, least = 1.0)]
     pub unresponsive_step: f64,
-    /// If true, RED and the filter mark ECN-capable packets instead of dropping them.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -127,17 +124,13 @@ impl Parameters for Params {
         departures: &[
             "The filter acts while RED's average is at least `min_th` and more than one packet \
              waits. RED does not see what the filter drops or marks.",
-            "The values of `list_flows`, `identify_above`, `increase_lists`, `increase_time`, \
-             `decrease_lists` and of the test's keys come from the scripts. The paper leaves them \
-             open.",
+            "The paper leaves most values open: they come from the authors' scripts.",
             "`test_rise` is aqmlab's choice: at 1.5 and above, chance rarely hides the response of \
              a TCP flow.",
             "A list and the filter hold 4096 flows each. Further flows are ignored.",
         ],
-        memory: "at most 4096 flows of 40 bytes in the current list, at most 4096 flows of 112 \
-                 bytes in the filter, and `lists` times `list_flows` entries of 24 bytes. With \
-                 `unresponsive_test`, each flow in the filter has `test_periods` times 16 bytes \
-                 more",
+        memory: "at most 4096 flows of 40 bytes, 4096 filtered flows of 112 bytes, and `lists` x \
+                 `list_flows` entries of 24 bytes",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -16,7 +16,7 @@ pub struct Params {
     /// Target queue length.
     #[param(default = "20 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Increase of the price per packet of mismatch, at each update.
@@ -25,7 +25,7 @@ pub struct Params {
     /// Weight of the queue mismatch relative to the rate mismatch.
     #[param(default = 0.1, above = 0.0, changeable)]
     pub alpha: f64,
-    /// Base of the probability 1 - phi^(-price). A larger base signals more at the same price.
+    /// Base of the probability 1 - phi^(-price).
     #[param(default = 1.001, above = 1.0, changeable)]
     pub phi: f64,
     /// Time between two updates of the price, at least 10 us. `gamma` holds for this interval:
@@ -54,9 +54,8 @@ impl Parameters for Params {
         purpose: "Matches the arrival rate to the capacity and holds the queue at a target with a \
                   price. The marks of several links add up to their prices' sum.",
         departures: &[
-            "Arrivals and capacity are packets per update, as for the authors' constants. As rates \
-             they would make the price 500 times as sensitive.",
-            "The capacity excludes framing; arrivals could never reach the bare link rate.",
+            "Arrivals and capacity are packets per update, as for the authors' constants.",
+            "The capacity excludes framing.",
             "Every arrival counts, including arrivals that are dropped.",
             "Packets that are not ECN-capable are dropped. ns-2 never signals them.",
         ],

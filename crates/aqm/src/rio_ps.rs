@@ -15,37 +15,31 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of RIO-PS. The first `l_t` packets of a flow are Short, its later packets are Long.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold of Short packets. Below this average of waiting Short packets none is
-    /// signalled.
+    /// Below this average of waiting Short packets, no Short packet is signalled.
     #[param(default = "80 packets")]
     pub short_min_th: QueueSize,
-    /// Maximum threshold of Short packets. From this average of waiting Short packets on, every
-    /// Short arrival is dropped.
+    /// From this average of waiting Short packets on, every Short arrival is dropped.
     #[param(default = "840 packets")]
     pub short_max_th: QueueSize,
     /// Drop or mark probability of Short packets when their average reaches `short_max_th`.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub short_max_p: f64,
-    /// Minimum threshold of Long packets. Below this average of all packets no Long packet is
-    /// signalled.
+    /// Below this average of all packets, no Long packet is signalled.
     #[param(default = "80 packets")]
     pub long_min_th: QueueSize,
-    /// Maximum threshold of Long packets. From this average of all packets on, every Long arrival
-    /// is dropped.
+    /// From this average of all packets on, every Long arrival is dropped.
     #[param(default = "1200 packets")]
     pub long_max_th: QueueSize,
     /// Drop or mark probability of Long packets when the average reaches `long_max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub long_max_p: f64,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages. With a larger weight they follow the queue
-    /// faster.
+    /// Weight of the newest sample in both averages.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces drops and marks in each class. p_b is the probability that follows from the
-    /// average. count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
     #[param(default)]
     pub gap: Gap,
     /// Target number of active Short flows per active Long flow (SLR). RIO-PS adapts `l_t` to reach

@@ -20,7 +20,7 @@ pub struct Params {
     /// Buffer size for all buckets together. When it is full, the longest bucket loses packets.
     #[param(default = "127 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Maximum number of packets in one bucket. A packet that does not fit is dropped.
+    /// Maximum number of packets in one bucket.
     #[param(default = 127, least = 1)]
     pub depth: u32,
     /// IP bytes that a bucket sends in one turn. If a packet exceeds them, the next turn is
@@ -43,7 +43,6 @@ impl Parameters for Params {
             "Waiting packets keep their bucket at a new hash, so a flow can be reordered once per \
              perturbation.",
             "`quantum`, `depth` and defaults follow Linux.",
-            "SFQ never signals, so it ignores ECN.",
         ],
         memory: "about 50 bytes for each bucket",
     };

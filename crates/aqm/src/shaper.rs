@@ -44,12 +44,9 @@ impl Parameters for Params {
         purpose: "Shapes the packets of any discipline to a rate: a packet leaves when the token \
                   bucket has enough for it.",
         departures: &[
-            "As in Linux, aqmlab stores `burst` as the time `burst` / `rate`, rounded up to a \
-             multiple of 64 ns.",
             "Packets are never split.",
-            "The reasons of a leaf to drop or mark count as early or forced.",
-            "A leaf that is a scheduler hands its packet over early, as in Linux, and it waits \
-             outside the leaf. A FIFO keeps its packet.",
+            "As in Linux, a leaf that is a scheduler hands over its next packet early. This packet \
+             waits outside the leaf. A FIFO keeps its packet.",
         ],
         memory: "the state of the leaf and two token buckets",
     };

@@ -14,7 +14,10 @@ use aqmlab_declare::schema::{Described, Kind, Parameter};
 pub(crate) const BY_HAND: &str = "<!-- generated until here -->\n";
 
 /// The least number of shared parameters for which a page links to another page.
-const ENOUGH_SHARED: usize = 4;
+const ENOUGH_SHARED: usize = 3;
+
+/// Memory that pages do not mention.
+const LITTLE: [&str; 2] = ["nothing", "a few numbers"];
 
 /// A folder below docs, and the generated head of each page in it by the page's name.
 pub(crate) type Folder = (&'static str, Vec<(String, String)>);
@@ -27,7 +30,7 @@ pub(crate) fn all() -> [Folder; 3] {
             "disciplines",
             heads::<Discipline>(
                 Discipline::ABOUT,
-                "In addition to the waiting packets, the discipline stores",
+                "Besides the packets, the discipline stores",
                 &presets,
             ),
         ),
@@ -88,8 +91,10 @@ fn head(
         memory,
     } = about;
     let name = &kind.name;
-    let mut page =
-        format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\n{stores} {memory}.\n");
+    let mut page = format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n");
+    if !LITTLE.contains(memory) {
+        page += &format!("\n{stores} {memory}.\n");
+    }
     if !kind.parameters.is_empty() {
         page += "\n## Parameters\n\n";
         let home = home_of_most(earlier, &kind.parameters);

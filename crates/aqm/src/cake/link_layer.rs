@@ -10,7 +10,7 @@ pub enum LinkLayer {
     /// No framing: the shaper counts IP bytes.
     #[default]
     Raw,
-    /// 48 bytes of overhead, then ATM cells. This is more than any real link needs.
+    /// 48 bytes of overhead, then ATM cells: more than any real link needs.
     Conservative,
     /// Ethernet with preamble and interframe gap: 38 bytes of overhead, at least 84 bytes per
     /// packet.

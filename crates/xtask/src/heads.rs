@@ -36,11 +36,7 @@ pub(crate) fn all() -> [Folder; 3] {
         ),
         (
             "congestion-controls",
-            heads::<CongestionControlKind>(
-                CongestionControlKind::ABOUT,
-                "In addition to the window, each connection stores",
-                &[],
-            ),
+            heads::<CongestionControlKind>(CongestionControlKind::ABOUT, "", &[]),
         ),
         ("traffic", traffic_heads()),
     ]
@@ -68,15 +64,15 @@ fn traffic_heads() -> Vec<(String, String)> {
     let heads = described.zip(Model::examples());
     let heads = heads.map(|(((place, kind), about), example)| {
         let example = format!("\n## Example\n\n```toml\n{example}```\n\n{BY_HAND}");
-        let text = head(kind, (about, "Each class stores"), &[], &kinds[..place]);
+        let text = head(kind, (about, ""), &[], &kinds[..place]);
         let text = text.replace(&format!("\n{BY_HAND}"), &example);
         (kind.name.clone(), text)
     });
     heads.collect()
 }
 
-/// The head of a page. `stores` begins the sentence on memory. Words that a page of `earlier`
-/// explains have a link to it.
+/// The head of a page. `stores` begins the sentence on memory; without it a page has none. Words
+/// that a page of `earlier` explains have a link to it.
 fn head(
     kind: &Kind,
     (about, stores): (&About, &str),
@@ -92,7 +88,7 @@ fn head(
     } = about;
     let name = &kind.name;
     let mut page = format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n");
-    if !LITTLE.contains(memory) {
+    if !stores.is_empty() && !LITTLE.contains(memory) {
         page += &format!("\n{stores} {memory}.\n");
     }
     if !kind.parameters.is_empty() {

@@ -33,7 +33,8 @@ pub struct Params {
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average. Default: 1 - exp(-1 / C), where C is the link
-    /// rate in packets per second. The average then follows the queue within a second.
+    /// rate in packets of `mean_packet` per second. The average then follows the queue within a
+    /// second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
     /// Drop or mark probability at `max_th` when the run starts.
@@ -65,8 +66,8 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets C and the decay of the average on an
-    /// idle link.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

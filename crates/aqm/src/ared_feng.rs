@@ -64,7 +64,7 @@ impl Parameters for Params {
                   above the thresholds and shrinks when it falls below.",
         departures: &[
             "max_p never falls below 1e-6. The paper states no floor.",
-            "Everything else follows RED, with its departures. This variant has no gentle slope.",
+            "This variant has no gentle slope.",
         ],
         memory: "a few numbers",
     };

@@ -82,8 +82,7 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// How COBALT computes interval / sqrt(count), the time between two signals. The count is the
-    /// number of recent signals.
+    /// How interval / sqrt(count) is computed.
     #[param(default)]
     pub root: Root,
 }

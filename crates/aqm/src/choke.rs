@@ -42,8 +42,8 @@ pub struct Params {
     /// How RED spaces its drops and marks. The base probability p_b follows from the average.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
-    /// more slowly with a larger value.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped early.

@@ -49,39 +49,36 @@ pub struct Params {
     /// `max_rtt` / 6.
     #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
-    /// Coupling factor k. DualPI2 marks L4S packets with k times the base probability p'. It drops
-    /// or marks classic packets with probability p'^2. With a larger k, L4S flows get less of the
-    /// link.
+    /// Coupling factor k. With a larger k, L4S flows get less of the link.
     #[param(default = 2, least = 1, most = 255, changeable)]
     pub coupling: u32,
     /// Which packets go to the L4S queue.
     #[param(default)]
     pub l4s: L4sPackets,
-    /// How DualPI2 turns probabilities into marks and drops: as in Linux or as in RFC 9332.
+    /// How DualPI2 turns probabilities into marks and drops.
     #[param(default)]
     pub rules: Rules,
     /// How the L4S queue marks packets for its own delay (the native AQM of RFC 9332).
     #[param(default)]
     pub native: Native,
-    /// Threshold of `native = "step"`. L4S packets that waited longer are marked.
+    /// The step marks packets that waited longer than this.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// Threshold of `native = "step"` in packets instead of `step`. A leaving L4S packet is marked
-    /// if more than `step_packets` packets still wait in the L4S queue.
+    /// If set, it replaces `step`: the step marks a leaving L4S packet if more than `step_packets`
+    /// packets still wait in its queue.
     pub step_packets: Option<u32>,
     /// An L4S packet that arrives while fewer packets than this wait in the L4S queue is not marked
     /// for its delay.
     #[param(default)]
     pub min_qlen_step: u32,
-    /// Delay of an L4S packet at which the marking probability of the ramp starts to rise.
+    /// Delay at which the ramp starts.
     #[param(default = "800 us", changeable)]
     pub ramp_min: Time,
-    /// Width of the ramp. With a delay of `ramp_min` + `ramp_range` or more, every L4S packet is
-    /// marked.
+    /// Width of the ramp. At `ramp_min` + `ramp_range` every packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp marks a leaving L4S packet only if more than `ramp_packets` packets still wait in
-    /// the L4S queue.
+    /// The ramp marks a leaving packet only if more than `ramp_packets` packets still wait in its
+    /// queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// How the two queues share the link.

@@ -36,8 +36,8 @@ pub struct Params {
     /// Maximum number of packets that one overflow drops.
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
-    /// Acceptable standing delay of a flow, 5 to 10 % of `interval`. Default: 5 ms, or the time of
-    /// 1.5 packets of `mtu` bytes if longer.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the time of 1.5
+    /// packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must stay above `target` before CoDel acts. Use the longest common

@@ -28,10 +28,10 @@ pub struct Params {
     /// Second limit, in IP bytes.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Target queueing delay of each flow (QDELAY_REF).
+    /// Target queueing delay (QDELAY_REF).
     #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
-    /// Time between two updates of the probabilities (T_UPDATE).
+    /// Time between two updates of the probability (T_UPDATE).
     #[param(default = pie::PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
     /// Integral gain: each update adds this probability for each second by which the delay exceeds
@@ -43,17 +43,17 @@ pub struct Params {
     /// lowers the default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// Burst allowance: PIE signals nothing for this long when an idle flow starts (MAX_BURST).
+    /// Burst allowance: PIE signals nothing for this long when an idle queue fills (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
-    /// Mean packet size. PIE does nothing to a flow with at most two such packets waiting.
+    /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, the signals of a flow are spaced more evenly. Default: true with `rules =
-    /// "linux"`, else false.
+    /// If true, signals are spaced more evenly (section 5.4). Default: true with `rules = "linux"`,
+    /// else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]

@@ -32,7 +32,7 @@ pub struct Params {
     /// change them together.
     #[param(default = "2 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Unit of queue and arrivals. Bytes are converted to packets of `mean_packet`.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.

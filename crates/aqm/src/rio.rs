@@ -43,7 +43,8 @@ pub struct Params {
     /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages.
+    /// Weight of the newest sample in the average. With a larger weight, the average follows the
+    /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// How RED spaces its drops and marks. The base probability p_b follows from the average.
@@ -54,8 +55,8 @@ pub struct Params {
     #[schemars(inner(range(max = 63)))]
     #[param(default = vec![10, 18, 26, 34])]
     pub in_codepoints: Vec<u8>,
-    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
-    /// more slowly with a larger value.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls more slowly with a larger value.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -59,9 +59,8 @@ def command(
 ) -> None:
     """Write a first scenario of your own link, with comments.
 
-    --link uses the rates and delays of a named link. --kind selects the users. Without options, the
-    command asks a few questions on a terminal. The kinds office and home have a call and an upload.
-    --no-call and --no-upload remove these.
+    Without options, the command asks a few questions on a terminal. The kinds office and home have
+    a call and an upload; --no-call and --no-upload remove these.
 
     Options:
         file (FILE): Scenario file to write; default: KIND.toml, or LINK.toml with --link.
@@ -78,8 +77,8 @@ def command(
         network (FILE): With --kind isp: network.json of LibreQoS.
         circuits (FILE): With --kind isp: ShapedDevices.csv of LibreQoS.
         names (--names): Keep the names of nodes in network.json. By default, numbers replace them.
-        fit (--fit): With --network and --circuits: compute assured rates that all nodes can keep
-            at the same time. By default, the assured rates come from these two files.
+        fit (--fit): With --network and --circuits: compute assured rates that all nodes can keep at
+            the same time. By default, the assured rates come from these two files.
         wifi (N): With --kind home or office: number of devices on Wi-Fi. One of them is far from
             the access point.
         call (--call/--no-call): Add a voice call.

@@ -94,11 +94,6 @@ def command(
 
       aqmlab shell --net all -- firefox
 
-    A download beside a backup, first with the queue of a home router, then with FQ-CoDel:
-
-      aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
-        --beside upload -- curl -s -o /dev/null http://host.aqmlab:8000/250kB
-
     Browsers can load a test page with 34 objects and 1 MB, http://host.aqmlab:8000/page.
 
     The exit status is the status of the program, or 0 if --for ended the program. It is 2 if an

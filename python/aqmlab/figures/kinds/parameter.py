@@ -87,7 +87,7 @@ def parameter(
         series: Draw a curve for each value of this parameter. "class" draws a curve for each class
             of traffic. Default: all other parameters, if they make at most eight curves.
         facet: Draw a plot for each value of this parameter. All plots have the same axes.
-        link: Link, if the metric describes a link; default: the busiest link.
+        link: Link; default: the busiest link.
         look: Width and theme.
     """
     found = configurations(runs, look.names)

@@ -130,7 +130,7 @@ parts! {
     /// Time from the expiry of that timer until the retransmission.
     RecoveryBehindTimer, recovery_behind_timer, "behind the timer";
     /// Time from the first transmission to a retransmission that duplicate or selective ACKs
-    /// triggered, without a timer.
+    /// triggered.
     RecoveryFast, recovery_fast, "fast recovery";
     /// Waiting for the timer of a delayed ACK.
     DelayedAck, delayed_ack, "delayed ACK";

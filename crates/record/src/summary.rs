@@ -61,9 +61,9 @@ results! {
     pub struct LinkSummary {
         /// Packets that arrived at the queue.
         arrived_packets: u64 = "arrived", PACKETS, digits 0, head "arrived";
-        /// Packets that the discipline dropped, for any reason.
+        /// Packets that the discipline dropped.
         dropped_packets: u64 = "dropped", PACKETS;
-        /// Packets that the discipline marked (ECN congestion experienced) and admitted.
+        /// Packets that the discipline marked (ECN CE) and admitted.
         marked_packets: u64 = "marked", PACKETS;
         /// Packets sent completely on the wire.
         departed_packets: u64 = "departed", PACKETS;
@@ -98,13 +98,13 @@ results! {
             90, 95, 99 [digits 1, head "delay p99 ms"], 999
         )_s = (N " queueing delay"), MILLISECONDS, of " of the queueing delays, exact to 1/128",
             names "delay_p", each ();
-        /// Maximum queueing delay. It is exact.
+        /// Maximum queueing delay, exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS, digits 1, name "delay_max";
         /// Dropped packets by reason, such as `early` (a congestion signal), `forced` (a state in
         /// which the discipline only drops) and `overflow` (the buffer was full). Pages of
         /// disciplines list others.
         drops: BTreeMap<String, u64> = "drops", PACKETS;
-        /// Marked packets by reason, for the reasons with which the discipline can mark.
+        /// Marked packets by reason.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
         /// Throughput and queueing delays by class of traffic, for classes with packets on this
         /// link.
@@ -160,7 +160,7 @@ results! {
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS;
         percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " queueing delay"), MILLISECONDS,
             of " of these queueing delays, exact to 1/128", names "", each ();
-        /// Maximum queueing delay of these packets. It is exact.
+        /// Maximum queueing delay of these packets, exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS;
     }
 
@@ -253,11 +253,11 @@ results! {
             50 [digits 1, head "RTT p50 ms"], 95 [digits 1, head "RTT p95 ms"], 99
         )_s = (N " RTT"), MILLISECONDS, of " of the measured round-trip times, exact to 1/128",
             names "rtt_p", each ();
-        /// Mean of the sender's smoothed round-trip time over the samples (SRTT of RFC 6298 or the
-        /// stack's equivalent).
+        /// Mean of the sender's smoothed round-trip time (SRTT of RFC 6298 or the stack's
+        /// equivalent).
         srtt_mean_s: Option<f64> = "smoothed RTT", MILLISECONDS, name "srtt";
-        /// Mean over the samples of the idle path's round-trip time: propagation, plus a full
-        /// segment forth and an ACK back on every link at its initial rate.
+        /// Mean round-trip time of the idle path: propagation, plus a full segment forth and an ACK
+        /// back on every link at its initial rate.
         rtt_idle_s: Option<f64> = "idle RTT", MILLISECONDS, name "rtt_idle";
         percentiles rtt_increase_p(
             50 "Median increase of the measured round-trip time over the idle path, exact to 1/128. \
@@ -287,7 +287,7 @@ results! {
             50 [head "delay p50 ms"], 95 [head "delay p95 ms"], 99 [head "delay p99 ms"]
         )_s = (N " one-way delay"), MILLISECONDS, of " of the one-way delays, exact to 1/128",
             names "datagram_delay_p", each (digits 1);
-        /// Maximum one-way delay. It is exact.
+        /// Maximum one-way delay, exact.
         datagram_delay_max_s: Option<f64> = "longest one-way delay", MILLISECONDS;
         /// Interarrival jitter J of each flow (RFC 3550, section 6.4.1), mean over arrived
         /// datagrams.

@@ -128,7 +128,7 @@ fn column_rows(page: &mut String, columns: &[Column]) {
     }
 }
 
-/// Columns that mean the same in three tables or more, in the order in which they come.
+/// Columns that mean the same in two tables or more, in the order in which they come.
 fn shared() -> Vec<Column> {
     let mut found: Vec<Column> = Vec::new();
     for column in TABLES.iter().flat_map(|table| table.columns) {
@@ -136,7 +136,7 @@ fn shared() -> Vec<Column> {
             let mut columns = table.columns.iter();
             columns.any(|other| is_same(other, column))
         });
-        if holders.count() >= 3 && !found.iter().any(|other| is_same(other, column)) {
+        if holders.count() >= 2 && !found.iter().any(|other| is_same(other, column)) {
             found.push(*column);
         }
     }

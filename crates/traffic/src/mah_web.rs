@@ -70,8 +70,6 @@ impl Parameters for MahWeb {
         departures: &[
             "Mah's table has think times of up to a day. Without the cap users make 16 requests in \
              70 minutes. With the cap they make 139, as in the paper.",
-            "The published table does not separate replies of primary and embedded files. `replies \
-             = \"christiansen2000\"` gives each its own tail.",
             "The number of files includes the primary file. ns-2's script fetches one more.",
         ],
         memory: "one entry for each user, and the files of the page that the user fetches",

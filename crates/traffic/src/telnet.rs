@@ -22,10 +22,10 @@ pub struct Telnet {
     /// Bytes per keystroke.
     #[param(default = "1 bytes", least = Bytes(1))]
     pub keystroke: Bytes,
-    /// Bytes per echo. Echoes take the direction of responses.
+    /// Bytes per echo.
     #[param(default = "1 bytes", least = Bytes(1))]
     pub echo: Bytes,
-    /// Keystrokes per connection. Then the session opens a new connection.
+    /// Keystrokes per connection.
     #[param(default = 1000, least = 1, most = MOST_KEYSTROKES)]
     pub keystrokes: u32,
     /// Each session starts at a random time within this span.

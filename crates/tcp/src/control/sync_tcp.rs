@@ -24,7 +24,7 @@ pub struct Params {
     /// How often the window can decrease.
     #[param(default)]
     pub decrease: DecreaseRule,
-    /// How slow start continues after the ninth ACK.
+    /// Slow start after the ninth ACK.
     #[param(default)]
     pub slow_start: SlowStartRule,
 }
@@ -40,7 +40,7 @@ pub enum DecreaseRule {
     EveryResult,
 }
 
-/// How slow start continues after the ninth ACK.
+/// Slow start after the ninth ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartRule {

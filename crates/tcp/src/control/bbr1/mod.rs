@@ -50,7 +50,7 @@ impl Parameters for Params {
         purpose: "Paces at the largest recent delivery rate and keeps twice the bandwidth-delay \
                   product in flight, whatever is lost or marked. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
-            "The policer detector is off by default. It sees ACKs only; in Linux also time-outs.",
+            "The policer detector is off by default and sees ACKs only.",
             "Segments are paced one by one unless `pacing_burst` changes that.",
             "The time of the ACK selects the first phase of the cycle.",
         ],

@@ -65,7 +65,7 @@ Commands that take `RUNS` open runs from any of these places:
 """
 _FIGURE = "aqmlab plot "
 """How commands begin that draw."""
-_SHARED = 4
+_SHARED = 3
 """How many commands take an option in the same words before the page lists it once, for all."""
 _CARD = "aqmlab evaluate"
 """How commands begin that make report cards; what two of them take, the page lists once."""
@@ -82,9 +82,9 @@ _CARDS = "[Report cards](evaluate.md) explains gates, findings, tiers and baseli
 def page() -> str:
     """The page as Markdown: the options that many commands take first, then every command."""
     commands = [pair for name in names() for pair in _commands(load(name), f"aqmlab {name}")]
-    # A figure counts as a command, the commands of another group count together.
+    # The commands of a group count together.
     counted = {
-        (name if name.startswith(_FIGURE) else " ".join(name.split()[:2]), row)
+        (" ".join(name.split()[:2]), row)
         for name, command in commands
         for row in _rows(name, command)
     }

@@ -44,7 +44,7 @@ pub struct Params {
     /// Unit of the queue and of headers. In bytes, a header counts as packet size / `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// Mean packet size, used to convert between packets and bytes.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -62,8 +62,6 @@ impl Parameters for Params {
         purpose: "Limits every flow to a fair share of the link. The share moves so that the queue \
                   stays at a target length.",
         departures: &[
-            "A flow without a header in the shadow buffer is never signalled, unless \
-             `counts_arrival` is true.",
             "On another link, keep alpha and beta and change `shadow`. The paper gives no rule.",
             "With ECN, AFD does not limit flows that ignore marks.",
         ],

@@ -33,8 +33,7 @@ pub struct Params {
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average. Default: 1 - exp(-1 / C), where C is the link
-    /// rate in packets of `mean_packet` per second. The average then follows the queue within a
-    /// second.
+    /// rate in packets of `mean_packet` per second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
     /// Drop or mark probability at `max_th` when the run starts.

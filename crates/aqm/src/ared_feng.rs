@@ -62,10 +62,7 @@ impl Parameters for Params {
                 INFOCOM 1999",
         purpose: "RED that learns how often to signal: max_p grows when the average queue rises \
                   above the thresholds and shrinks when it falls below.",
-        departures: &[
-            "max_p never falls below 1e-6. The paper states no floor.",
-            "This variant has no gentle slope.",
-        ],
+        departures: &[],
         memory: "a few numbers",
     };
 

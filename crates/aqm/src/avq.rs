@@ -30,11 +30,10 @@ pub struct Params {
     /// without a drop or mark.
     #[param(default = true)]
     pub count_signalled: bool,
-    /// Unit of the virtual queue: bytes, or packets of equal weight.
+    /// Unit of the virtual queue.
     #[param(default = Unit::Bytes)]
     pub unit: Unit,
-    /// Mean packet size. It converts packets to bytes and sets the share of the link rate that
-    /// framing takes.
+    /// Mean packet size. It converts packets to bytes.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -52,7 +51,7 @@ impl Parameters for Params {
                   rate.",
         departures: &[
             "The virtual capacity starts at the link capacity (ns-2: 0.8 of it) and never exceeds \
-             it. It scales with a link that changes its rate.",
+             it.",
             "Packets that are not ECN-capable are dropped; ns-2 in marking mode admits them.",
             "alpha is the constant of the authors' program. The paper gives no default.",
         ],

@@ -19,18 +19,16 @@ pub struct Params {
     /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Increase of the probability at an overflow. The authors also used 0.0025.
+    /// Increase of the probability at an overflow.
     #[param(default = 0.02, above = 0.0, most = 1.0, changeable)]
     pub d1: f64,
-    /// Decrease of the probability when the link is idle. Keep it far below `d1`; the authors also
-    /// used 0.00025.
+    /// Decrease of the probability when the link is idle. Keep it far below `d1`.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub d2: f64,
-    /// Minimum time between two changes of the probability, about one round-trip time. The authors
-    /// also used 10 ms.
+    /// Minimum time between two changes of the probability, about one round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub freeze_time: Time,
-    /// If given, an arrival that finds a longer queue also counts as an overflow. It is admitted.
+    /// An arrival that finds a longer queue also counts as an overflow, but is admitted.
     #[param(changeable)]
     pub threshold: Option<QueueSize>,
     /// How idle time lowers the probability.

@@ -19,7 +19,7 @@ pub struct Params {
     /// Acceptable standing delay, 5 to 10 % of `interval`.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target: Time,
-    /// How long the delay must stay above `target` before COBALT acts. Use the longest common
+    /// How long the delay must exceed `target` before COBALT acts. Use the longest common
     /// round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,

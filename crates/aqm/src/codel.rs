@@ -20,8 +20,8 @@ pub struct Params {
     /// packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// How long the delay must stay above `target` before CoDel acts. Use the longest common
-    /// round-trip time.
+    /// How long the delay must exceed `target` before CoDel acts. Use the longest common round-trip
+    /// time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// Buffer size.
@@ -33,12 +33,11 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// A packet that waited longer is marked when it leaves, whatever CoDel decides. This step
-    /// never drops. Only with `ecn`. Default: no step.
+    /// A packet that waited longer is marked when it leaves, also if CoDel does not act. Only with
+    /// `ecn`. Default: no step.
     pub ce_threshold: Option<Time>,
-    /// The step of `ce_threshold` marks only packets with this value in the bits
-    /// `ce_threshold_mask` of the DS byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1)
-    /// (L4S).
+    /// `ce_threshold` marks only packets with this value in the bits `ce_threshold_mask` of the DS
+    /// byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1) (L4S).
     #[param(default)]
     pub ce_threshold_selector: u8,
     /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
@@ -77,7 +76,6 @@ impl Parameters for Params {
             "Linux approximates the root with one step of Newton's method per signal: the second \
              gap is 50 ms instead of 70.7 ms, and later gaps differ by at most 1.5 ms. `root = \
              \"linux\"` does the same.",
-            "`ce_threshold` follows Linux.",
         ],
         memory: "a few numbers",
     };

@@ -42,10 +42,10 @@ pub struct Params {
     /// A flow becomes heavy when it has sent more packets than this without a silence.
     #[param(default = 70, least = 1, most = 1_000_000)]
     pub sb_threshold: u32,
-    /// Slots in the scoreboard (SB), the table of light flows.
+    /// Slots in the table of light flows (scoreboard).
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub sb_slots: u32,
-    /// Entries in the table of heavy flows (HB).
+    /// Entries in the table of heavy flows.
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
     /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Default: 1 % of
@@ -92,7 +92,6 @@ impl Parameters for Params {
         departures: &[
             "The samples have the order of AFD. With the order that equation 4.2 prints, a growing \
              queue raises the fair share.",
-            "The text of the dissertation supports both values of `counts`.",
             "The text gives only `q_ref`. aqmlab takes a, b and T from AFD, 1 s for aging and \
              clearing, and 70 packets (100 kB) as large.",
         ],

@@ -201,7 +201,6 @@ impl Parameters for Params {
         departures: &[
             "The defaults, the step, the weighted round robin and `memory` follow Linux. `rules = \
              \"rfc\"` and `native = \"ramp\"` select the decisions of RFC 9332.",
-            "RFC 9332 has no mode such as `ecn = false`.",
         ],
         memory: "a few numbers",
     };

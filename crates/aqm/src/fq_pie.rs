@@ -64,8 +64,8 @@ pub struct Params {
     /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default = Rules::Linux)]
     pub rules: Rules,
-    /// Upper bound of the probability. With a bound above 1, the probability can grow above 1 and
-    /// then takes longer to fall. Default: 1, or 256 with `rules = "linux"`.
+    /// Upper bound of the probability. From a value above 1, the probability takes longer to fall.
+    /// Default: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = 256.0, changeable)]
     pub p_max: Option<f64>,
 }

@@ -17,9 +17,9 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of FRED.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold, at least 1 packet. Below this average queue length only flows above their
-    /// share lose packets. It is also the maximum number of waiting packets of a flow. Default:
-    /// `limit` / 4, or the packets that the link carries in `rtt` if they are fewer.
+    /// Minimum threshold. Below this average queue length, only flows above their share lose
+    /// packets. It is also the maximum number of waiting packets of a flow. Default: `limit` / 4,
+    /// or the packets that the link carries in `rtt` if they are fewer.
     pub min_th: Option<QueueSize>,
     /// Maximum threshold. From this average queue length on every arrival is dropped. Default: 2
     /// x `min_th`.

@@ -35,7 +35,7 @@ pub struct Params {
     /// Size of each token bucket. With a larger size, a node can send more bytes at once.
     #[param(default = "1600 bytes", least = Bytes(1), changeable)]
     pub burst: Bytes,
-    /// Framing of each packet in bytes. HTB adds `overhead` to the IP size of the packet.
+    /// Bytes that HTB adds to the IP size of each packet.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
     /// What HTB does with packets of hosts without a plan. With "pass", these packets leave before

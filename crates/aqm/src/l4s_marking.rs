@@ -46,9 +46,7 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "L4S marking",
-        paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
-                (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
-                appendix A.1: the native AQM of the L4S queue",
+        paper: "RFC 9332, 2023, appendix A.1: the native AQM of the L4S queue",
         purpose: "Marks by the delay of a single queue, at a step or along a ramp of about one \
                   millisecond, as L4S senders expect.",
         departures: &[

@@ -33,7 +33,7 @@ pub struct Params {
     /// interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Time over which the loss rate is measured, at least `interval`. Default: each `interval`.
+    /// Time over which the loss rate is measured. Default: each `interval`.
     #[param(least = check::SHORTEST_TICK)]
     pub loss_interval: Option<Time>,
     /// If true, marked packets count as lost.
@@ -45,7 +45,7 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size, used to convert bytes to packets.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -62,7 +62,6 @@ impl Parameters for Params {
                   p_ref).",
         departures: &[
             "The paper does not state the sampling interval. aqmlab uses 160 Hz, as for PI.",
-            "The loss rate is drops for any reason / arrivals since the last update.",
             "Marks are no losses unless `count_marks` is true, so with ECN the loss term is mostly \
              0.",
         ],

@@ -28,7 +28,7 @@ pub struct Params {
     #[param(changeable)]
     #[param(above = 0.0)]
     pub b: Option<f64>,
-    /// Load for which the authors' rule computes the gains. The rule also uses the link rate.
+    /// Load for which the authors' rule computes the gains.
     #[param(table)]
     pub design: Option<Design>,
     /// Sampling interval, at least 10 us. The gains hold for this interval: change them together.
@@ -40,7 +40,7 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size, used to convert bytes to packets.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -80,8 +80,8 @@ impl Parameters for Params {
                 AQM Routers Supporting TCP Flows, IEEE INFOCOM 2001",
         purpose: "Holds the queue itself, not its average, at a chosen length.",
         departures: &[
-            "`design` is derived anew from the linear model of TCP. It gives the authors' gains \
-             within 2 % and their phase margin of 75 degrees.",
+            "aqmlab derives the rule of `design` from the linear model of TCP. It gives the \
+             authors' gains within 2 %.",
             "Without `design` the authors' gains apply at any rate. At 25 000 packets per second \
              and 150 ms they suit about 480 flows.",
         ],

@@ -61,8 +61,8 @@ pub struct Params {
     /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default)]
     pub rules: Rules,
-    /// Upper bound of the probability. With a bound above 1, the probability can grow above 1 and
-    /// then takes longer to fall. Default: 1, or 256 with `rules = "linux"`.
+    /// Upper bound of the probability. From a value above 1, the probability takes longer to fall.
+    /// Default: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = LARGEST_P, changeable)]
     pub p_max: Option<f64>,
 }
@@ -74,7 +74,7 @@ pub enum Rules {
     /// The rules of RFC 8033.
     #[default]
     Rfc,
-    /// The rules of Linux; the page of `pie` has a table.
+    /// The rules of Linux (table on the page of `pie`).
     Linux,
 }
 

@@ -18,7 +18,7 @@ pub struct Params {
     /// Rate at which tokens fill the bucket.
     #[param(least = "8 kbit/s", changeable)]
     pub rate: Rate,
-    /// Size of the bucket: the largest number of bytes that can pass at once. At least 1500 bytes.
+    /// Size of the bucket, at least 1500 bytes.
     #[param(changeable)]
     pub burst: Bytes,
     /// What happens to a packet when the bucket has too few tokens.
@@ -27,8 +27,7 @@ pub struct Params {
     /// Tokens in the bucket at the start of the run, as a share of `burst`.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// Framing of each packet in bytes. The policer adds `overhead` to the IP size of the packet.
-    /// Default: the framing of the link.
+    /// Bytes that the policer adds to the IP size of each packet. Default: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Size of the FIFO after the policer.

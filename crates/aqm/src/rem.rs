@@ -54,7 +54,7 @@ impl Parameters for Params {
         purpose: "Matches the arrival rate to the capacity and holds the queue at a target with a \
                   price. The marks of several links add up to their prices' sum.",
         departures: &[
-            "Arrivals and capacity are packets per update, as for the authors' constants.",
+            "Arrivals and capacity are packets per update.",
             "The capacity excludes framing.",
             "Every arrival counts, including arrivals that are dropped.",
             "Packets that are not ECN-capable are dropped. ns-2 never signals them.",

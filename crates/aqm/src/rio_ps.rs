@@ -43,20 +43,19 @@ pub struct Params {
     /// How RED spaces its drops and marks. The base probability p_b follows from the average.
     #[param(default)]
     pub gap: Gap,
-    /// Target number of active Short flows per active Long flow (SLR). RIO-PS adapts `l_t` to reach
-    /// it.
+    /// Target number of active Short flows per active Long flow (SLR).
     #[param(default = 3.0, above = 0.0)]
     pub slr: f64,
     /// Initial L_t: the number of packets of a flow that are Short.
     #[param(default = 10, least = 1)]
     pub l_t: u32,
-    /// Period of a check that forgets all flows without a packet since the last check (T_u).
+    /// Period of a check that forgets flows without a packet since the last check (T_u).
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub t_u: Time,
     /// How often L_t moves by one packet (T_c).
     #[param(default = "10 s", least = check::SHORTEST_TICK)]
     pub t_c: Time,
-    /// Maximum number of flows that are remembered.
+    /// Maximum number of remembered flows. Packets of further flows are Short.
     #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
@@ -78,13 +77,11 @@ impl Parameters for Params {
         purpose: "Gives the first packets of every flow a gentler RED curve, so short transfers \
                   lose fewer packets.",
         departures: &[
-            "The classifier sits at the same port, before RIO; the paper puts it at the network's \
-             edge. Dropped packets count.",
-            "While `max_flows` flows are remembered, packets of further flows are Short.",
+            "The classifier is at the same port, before RIO; in the paper, it is at the network's \
+             edge.",
             "The two directions of a connection are two flows.",
         ],
-        memory: "about 40 bytes for each flow that sent within two T_u, for at most `max_flows` \
-                 flows, and one byte for each waiting packet",
+        memory: "about 40 bytes for each remembered flow and one byte for each waiting packet",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

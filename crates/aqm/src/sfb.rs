@@ -41,13 +41,12 @@ pub struct Params {
     /// How often the hash functions change, at least 10 us. 0 s: never.
     #[param(default = "20 s")]
     pub rehash: Time,
-    /// Rate that all flows in the penalty box (all bins at probability 1) share. Default: 0.16/45
-    /// of the link rate.
+    /// Rate that all flows in the penalty box share. Default: 0.16/45 of the link rate.
     pub penalty_rate: Option<Rate>,
-    /// Bytes that the penalty box may send at once. Packets larger than this do not pass.
+    /// Bytes that the penalty box may send at once.
     #[param(default = "3000 bytes")]
     pub penalty_burst: Bytes,
-    /// If true, one full bin of a flow is enough to drop its packet. If false, all must be full.
+    /// If true, one full bin of a flow is enough to drop its packet.
     #[param(default)]
     pub drop_any_bin: bool,
     /// Mean packet size. It converts a `limit` in bytes to packets.
@@ -69,11 +68,11 @@ impl Parameters for Params {
         purpose: "Finds unresponsive flows with a few counters: flows hash to a bin at each of \
                   several levels, and each bin runs BLUE.",
         departures: &[
-            "A packet is dropped if all bins of its flow are full, as in Linux. Figure 2.11 of Le \
-             2005 drops if any is; `drop_any_bin` follows it.",
+            "As in Linux, a packet is dropped if all bins of its flow are full. `drop_any_bin` \
+             follows figure 2.11 of Le 2005.",
             "d1, d2, `freeze_time` and `rehash` follow Apple's XNU.",
             "Linux drops ECN-capable packets early above a probability of 1/2. It has no freeze \
-             time and 8 levels of 16 bins, and changes probabilities at arrivals only.",
+             time, and 8 levels of 16 bins.",
         ],
         memory: "2 L N bins of 24 bytes, and 24 bytes for each waiting packet",
     };

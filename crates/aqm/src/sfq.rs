@@ -27,8 +27,7 @@ pub struct Params {
     /// shorter. Default: one packet.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
-    /// How often the hash changes, so that two flows in one bucket separate again. Default:
-    /// never.
+    /// How often the hash changes. Default: never.
     #[param(least = check::SHORTEST_TICK)]
     pub perturb: Option<Time>,
 }
@@ -40,8 +39,8 @@ impl Parameters for Params {
         purpose: "Shares the link among flows. Each flow is hashed to a bucket, and the buckets \
                   take turns.",
         departures: &[
-            "Waiting packets keep their bucket at a new hash, so a flow can be reordered once per \
-             perturbation.",
+            "Waiting packets keep their bucket when the hash changes, so packets of a flow can be \
+             reordered then.",
             "`quantum`, `depth` and defaults follow Linux.",
         ],
         memory: "about 50 bytes for each bucket",

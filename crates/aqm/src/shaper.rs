@@ -16,10 +16,10 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of a shaper.
 #[parameters]
 pub struct Params {
-    /// Token rate: how fast the bucket fills.
+    /// Rate at which tokens fill the bucket.
     #[param(least = "8 kbit/s", changeable)]
     pub rate: Rate,
-    /// Size of the bucket: the most bytes that are sent at once.
+    /// Size of the bucket.
     #[param(default = "15000 bytes", changeable)]
     pub burst: Bytes,
     /// Maximum rate within a burst. A second bucket of `mtu` bytes limits it. Default: the link's
@@ -29,8 +29,7 @@ pub struct Params {
     /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Framing of each packet in bytes. The shaper adds `overhead` to the IP size of the packet.
-    /// Default: the framing of the link.
+    /// Bytes that the shaper adds to the IP size of each packet. Default: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.

@@ -62,7 +62,7 @@ impl Parameters for Params {
         paper: "T. Ott, T. Lakshman, L. Wong, SRED: Stabilized RED, IEEE INFOCOM 1999",
         purpose: "Stabilizes the buffer occupancy for any number of flows, which SRED estimates by \
                   comparing arrivals with a list of recent packets.",
-        departures: &["Before the first hit the number of flows counts as large."],
+        departures: &[],
         memory: "16 bytes for each of the M zombies, at most 1.6 MB",
     };
 }

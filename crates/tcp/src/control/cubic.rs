@@ -36,13 +36,13 @@ pub struct Params {
     /// Factor on the window at an ECN echo. RFC 8511 proposes 0.85. Default: value of `beta`.
     #[param(above = 0.0, below = 1.0, unwritten)]
     pub beta_ecn: Option<f64>,
-    /// Minimum growth of the window per round trip, as a fraction of the window. It applies while
-    /// W_max has no value, for example after HyStart ends the first slow start. RFC 9438 has no
-    /// such minimum.
+    /// Minimum growth of the window per round trip, as a fraction of the window. The minimum
+    /// applies while W_max has no value, for example after HyStart ends the first slow start. RFC
+    /// 9438 has no such minimum.
     #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0, unwritten)]
     pub search_growth: f64,
     /// If true, the cubic function includes the time in which the flow does not use its whole
-    /// window, as in Linux. If false, it excludes this time (RFC 9438, section 5.8).
+    /// window, as in Linux. If false, the function excludes this time (RFC 9438, section 5.8).
     #[param(default = true, unwritten)]
     pub counts_unused_time: bool,
     /// Method to compute W_est, the estimate of the window of a Reno flow (RFC 9438, section 4.3).
@@ -58,8 +58,8 @@ pub enum RenoEstimate {
     /// Linux).
     #[default]
     Rfc8312,
-    /// As `rfc8312`, until W_est reaches the window before the last congestion event. After this,
-    /// W_est grows by one segment per round trip.
+    /// W_est grows as with `rfc8312` until it reaches the window before the last congestion event.
+    /// After this, W_est grows by one segment per round trip.
     Rfc9438,
 }
 
@@ -86,8 +86,8 @@ impl Parameters for Params {
         departures: &[
             "The defaults follow Linux. RFC 9438 needs `rtt = \"smoothed\"`, `counts_unused_time = \
              false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"`.",
-            "HyStart follows Linux. After it has ended a slow start, it stays off until the next \
-             retransmission timeout.",
+            "HyStart follows Linux. After HyStart has ended a slow start, it stays off until the \
+             next retransmission timeout.",
             "The TCP stack selects the quantity that a congestion event reduces \
              (`multiplicative_decrease_base`). RFC 9438 reduces FlightSize (section 4.6).",
             "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC follows five \

@@ -12,8 +12,7 @@ pub struct When {
     /// times.
     #[param(least = 1)]
     pub flow: u32,
-    /// Name of a phase. The change happens when the congestion control of the transfer's sender
-    /// enters this phase.
+    /// Phase of the transfer's congestion control that causes the change.
     pub phase: String,
     /// Earliest time, counted from the start of the run. An earlier entry into the phase causes no
     /// change.
@@ -22,8 +21,7 @@ pub struct When {
     /// Time between the entry into the phase and the change.
     #[param(default, most = "720 h", unwritten)]
     pub wait: Time,
-    /// If true, every entry into the phase causes the change. If false, only the first entry causes
-    /// the change.
+    /// If true, every entry into the phase causes the change. If false, only the first entry does.
     #[param(default, unwritten)]
     pub every: bool,
 }

@@ -29,7 +29,7 @@ pub struct Link {
     #[param(default)]
     pub device_ring: Packets,
     /// Number of ring entries that must be free before the driver moves packets from the queue into
-    /// the ring. The value must be at most `device_ring`. Without a ring, it must be 1 packet.
+    /// the ring. The value must be at most `device_ring`.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
     /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM
@@ -96,8 +96,8 @@ pub struct Input {
     /// Processing time of each packet. The packet size has no effect.
     #[param(above = Time::ZERO, most = "1 s", words = "expected above 0 and at most 1 s")]
     pub packet_time: Time,
-    /// Maximum number of packets that wait for the processor, without the packet in processing.
-    /// FreeBSD uses 50 (`net.inet.ip.intr_queue_maxlen`).
+    /// Maximum number of packets that wait for the processor. FreeBSD uses 50
+    /// (`net.inet.ip.intr_queue_maxlen`).
     #[param(default = "50 packets", least = Packets(1), words = "at least 1")]
     pub limit: Packets,
 }

@@ -133,8 +133,8 @@ pub enum Record {
 #[parameters]
 #[derive(Eq)]
 pub struct FlowTrace {
-    /// Number of traced connections in each class. The run traces the first connections that meet
-    /// the conditions below.
+    /// Number of traced connections in each class: the first connections that meet the conditions
+    /// below.
     #[param(default = 1)]
     pub flows: u32,
     /// Minimum number of response bytes of a traced connection, summed over its responses.

@@ -33,8 +33,7 @@ aqmlab_declare::tagged! {
 pub struct Dumbbell {
     /// Parameters of the link between clients and servers.
     pub bottleneck: Bottleneck,
-    /// Wi-Fi network between the bottleneck and the clients. Each client host sends and receives
-    /// through one station of this network.
+    /// Wi-Fi network between the bottleneck and the clients.
     #[cfg(feature = "air")]
     #[param(table, unwritten)]
     pub wifi: Option<Wifi>,
@@ -46,8 +45,7 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Number of routers in the chain. With n routers, the path `through` has n - 1 links: `in`,
-    /// the core links, and `out`.
+    /// Number of routers in the chain.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
     /// Number of congested links, from 1 to `routers` - 3. The first core links are congested:

@@ -81,7 +81,7 @@ pub struct Stations {
     /// allowed otherwise.
     #[param(unwritten)]
     pub rate: Option<Rate>,
-    /// Probability that the transmission of a packet on the air fails. With 1, no packet arrives.
+    /// Probability that the transmission of a packet on the air fails.
     #[param(
         default,
         least = 0.0,

@@ -33,8 +33,7 @@ pub enum Control {
 /// quinn.
 #[parameters]
 pub struct Quinn {
-    /// Congestion control of both ends. The BBR of quinn is not available, because the bandwidth
-    /// estimate of version 0.11.19 never decreases.
+    /// Congestion control of both ends. The BBR of quinn is not available.
     #[param(default)]
     pub congestion_control: Control,
     /// Maximum UDP payload of a datagram at the start of a connection. The IP and UDP headers add

@@ -35,9 +35,9 @@ aqmlab_declare::tagged! {
             max: Time,
         },
         /// Evenly spaced from `min` to `max`, without random numbers. With n users or flows, user
-        /// or flow k has the round-trip time min + k/(n - 1) (max - min). k counts from 0. A single
-        /// user or flow has `min`. In a class with an arrival rate, connection k has the round-trip
-        /// time min + f (max - min). f is the fractional part of 0.618 k.
+        /// or flow k has the round-trip time min + k/(n - 1) (max - min). k counts from 0. In a
+        /// class with an arrival rate, connection k has the round-trip time min + f (max - min). f
+        /// is the fractional part of 0.618 k.
         Even {
             /// Minimum round-trip time.
             min: Time,
@@ -74,8 +74,8 @@ aqmlab_declare::tagged! {
         /// Wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, 10 % above 1.1 s.
         /// The median is 80 ms, or 97 ms with `fit = "median"`.
         General {
-            /// Published result that the distribution matches. The published results contradict
-            /// each other, so no distribution matches all of them.
+            /// Published result that the distribution matches. No distribution matches all
+            /// published results.
             #[serde(default)]
             fit: GeneralFit,
         },

@@ -51,8 +51,8 @@ pub enum OnIdle {
     Once,
     /// The probability also falls by `d2` per `freeze_time` of silence, at the next arrival.
     Decay,
-    /// As ALTQ on FreeBSD: the timer restarts when the link becomes idle. An arrival after more
-    /// than `freeze_time` lowers the probability by `d2`; after more than 1 s it sets it to `d2`.
+    /// As in ALTQ on FreeBSD: the first arrival after an idle time lowers the probability by `d2`
+    /// (idle for more than `freeze_time`) or sets it to `d2` (more than 1 s).
     Altq,
 }
 

@@ -51,14 +51,14 @@ pub struct Params {
     #[param(default)]
     pub link_layer: LinkLayer,
     /// Bytes that the shaper adds to the IP size of each packet. A negative value reduces the size.
-    /// Default: the value that `link_layer` sets.
+    /// Default: from `link_layer`.
     #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
-    /// The shaper counts a packet, with its `overhead`, as at least this many bytes. Default: the
-    /// value that `link_layer` sets.
+    /// The shaper counts a packet, with its `overhead`, as at least this many bytes. Default: from
+    /// `link_layer`.
     #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
-    /// How the link splits packets into cells. Default: the value that `link_layer` sets.
+    /// How the link splits packets into cells. Default: from `link_layer`.
     pub cells: Option<Cells>,
     /// Whether CAKE drops waiting ACKs that a later packet of the same flow makes redundant.
     #[param(default)]

@@ -69,8 +69,7 @@ pub(crate) fn spacing(interval: Time, count: u32) -> Time {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Controlled Delay",
-        paper: "K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, Controlled Delay Active Queue \
-                Management, RFC 8289, 2018, sections 5.3 to 5.6",
+        paper: "RFC 8289, Controlled Delay Active Queue Management, 2018, sections 5.3 to 5.6",
         purpose: "Keeps the standing queueing delay below a target at any link rate.",
         departures: &[
             "Linux approximates the root with one step of Newton's method per signal: the second \

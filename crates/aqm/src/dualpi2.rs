@@ -193,9 +193,8 @@ impl Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "DualPI2",
-        paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
-                (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
-                appendix A",
+        paper: "RFC 9332, Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low \
+                Loss, and Scalable Throughput (L4S), 2023, appendix A",
         purpose: "Keeps the delay of L4S traffic below about 1 ms and the delay of classic traffic \
                   near 15 ms. L4S flows and classic flows get about equal rates.",
         departures: &[

@@ -86,9 +86,8 @@ pub enum OnePacket {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Flow Queue CoDel",
-        paper: "T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, The Flow \
-                Queue CoDel Packet Scheduler and Active Queue Management Algorithm, RFC 8290, \
-                2018, section 4",
+        paper: "RFC 8290, The Flow Queue CoDel Packet Scheduler and Active Queue Management \
+                Algorithm, 2018, section 4",
         purpose: "Shares the link among flows in bytes, serves sparse flows first, and keeps the \
                   standing delay of each flow below a target with CoDel.",
         departures: &[

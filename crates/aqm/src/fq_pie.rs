@@ -43,7 +43,8 @@ pub struct Params {
     /// lowers the default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// Burst allowance: PIE signals nothing for this long when an idle queue fills (MAX_BURST).
+    /// Burst allowance: PIE drops and marks nothing for this long when an idle queue fills
+    /// (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
     /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
@@ -52,8 +53,8 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, signals are spaced more evenly (section 5.4). Default: true with `rules = "linux"`,
-    /// else false.
+    /// If true, drops and marks are spaced more evenly (section 5.4). Default: true with `rules =
+    /// "linux"`, else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]

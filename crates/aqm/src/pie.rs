@@ -34,7 +34,8 @@ pub struct Params {
     /// lowers the default `alpha`.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// Burst allowance: PIE signals nothing for this long when an idle queue fills (MAX_BURST).
+    /// Burst allowance: PIE drops and marks nothing for this long when an idle queue fills
+    /// (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
     /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
@@ -49,7 +50,7 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, signals are spaced more evenly (section 5.4). Default: true with `rules =
+    /// If true, drops and marks are spaced more evenly (section 5.4). Default: true with `rules =
     /// "linux"`, else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -102,9 +103,8 @@ pub enum Delay {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Proportional Integral controller Enhanced",
-        paper: "R. Pan, P. Natarajan, F. Baker, G. White, Proportional Integral Controller \
-                Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem, \
-                RFC 8033, 2017, sections 4, 5 and appendix A",
+        paper: "RFC 8033, Proportional Integral Controller Enhanced (PIE): A Lightweight Control \
+                Scheme to Address the Bufferbloat Problem, 2017, sections 4, 5 and appendix A",
         purpose: "Holds the queueing delay at a target at any link rate, with a PI controller of \
                   the drop probability.",
         departures: &[

@@ -16,7 +16,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// `p_out` above `p_in`.
 #[parameters]
 pub struct Params {
-    /// Below this average of waiting In packets, no In packet is signalled.
+    /// Below this average of waiting In packets, RIO admits every In packet.
     #[param(default = "40 packets")]
     pub min_in: QueueSize,
     /// From this average of waiting In packets on, every In arrival is dropped.
@@ -25,7 +25,7 @@ pub struct Params {
     /// Drop or mark probability of In packets when their average reaches `max_in`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub p_in: f64,
-    /// Below this average of all packets, no Out packet is signalled.
+    /// Below this average of all packets, RIO admits every Out packet.
     #[param(default = "10 packets")]
     pub min_out: QueueSize,
     /// From this average of all packets on, every Out arrival is dropped.

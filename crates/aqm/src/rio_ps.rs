@@ -15,7 +15,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of RIO-PS. The first `l_t` packets of a flow are Short, its later packets are Long.
 #[parameters]
 pub struct Params {
-    /// Below this average of waiting Short packets, no Short packet is signalled.
+    /// Below this average of waiting Short packets, RIO-PS admits every Short packet.
     #[param(default = "80 packets")]
     pub short_min_th: QueueSize,
     /// From this average of waiting Short packets on, every Short arrival is dropped.
@@ -24,7 +24,7 @@ pub struct Params {
     /// Drop or mark probability of Short packets when their average reaches `short_max_th`.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub short_max_p: f64,
-    /// Below this average of all packets, no Long packet is signalled.
+    /// Below this average of all packets, RIO-PS admits every Long packet.
     #[param(default = "80 packets")]
     pub long_min_th: QueueSize,
     /// From this average of all packets on, every Long arrival is dropped.
@@ -36,8 +36,7 @@ pub struct Params {
     /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average. With a larger weight, the average follows the
-    /// queue faster.
+    /// Weight of the newest sample in both averages.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// How RED spaces its drops and marks. The base probability p_b follows from the average.

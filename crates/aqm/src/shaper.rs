@@ -32,7 +32,7 @@ pub struct Params {
     /// Bytes that the shaper adds to the IP size of each packet. Default: the framing of the link.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
-    /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.
+    /// Discipline of the waiting packets: the name of a discipline or preset, or a table.
     pub leaf: Leaf,
 }
 

@@ -84,8 +84,8 @@ pub enum AtSsthresh {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionAvoidance {
-    /// mss x mss / window (RFC 5681, equation 3): one segment per round trip, half with delayed
-    /// ACKs.
+    /// mss x mss / window (RFC 5681, equation 3): one segment per round trip, half a segment with
+    /// delayed ACKs.
     PerAck,
     /// By the acknowledged bytes: one segment per window of data (RFC 3465, section 2.1; Linux).
     ByteCounting,

@@ -17,7 +17,7 @@ pub struct Params {
     /// Size of the virtual buffer. An arrival that does not fit is dropped or marked.
     #[param(default = "240 packets", check = check::buffer, changeable)]
     pub virtual_buffer: QueueSize,
-    /// Size of the real buffer.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Target utilization, as a share of the link capacity.
@@ -33,7 +33,7 @@ pub struct Params {
     /// Unit of the virtual queue.
     #[param(default = Unit::Bytes)]
     pub unit: Unit,
-    /// Mean packet size. It converts packets to bytes.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -58,7 +58,7 @@ pub struct Params {
     /// If true, p_ref follows equation 4.2 as printed, with the two samples exchanged.
     #[param(default)]
     pub as_printed: bool,
-    /// Mean packet size. It converts bytes to packets and the link rate to packets per second.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -38,7 +38,7 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It also converts the link rate to packets per update.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -54,7 +54,7 @@ impl Parameters for Params {
         purpose: "Matches the arrival rate to the capacity and holds the queue at a target with a \
                   price. The marks of several links add up to their prices' sum.",
         departures: &[
-            "Arrivals and capacity are packets per update.",
+            "Arrivals and capacity are packets of `mean_packet` per update.",
             "The capacity excludes framing.",
             "Every arrival counts, including arrivals that are dropped.",
             "Packets that are not ECN-capable are dropped. ns-2 never signals them.",

@@ -49,7 +49,7 @@ pub struct Params {
     /// If true, one full bin of a flow is enough to drop its packet.
     #[param(default)]
     pub drop_any_bin: bool,
-    /// Mean packet size. It converts a `limit` in bytes to packets.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

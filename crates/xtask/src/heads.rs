@@ -48,13 +48,24 @@ fn heads<T: JsonSchema>(
     stores: &str,
     presets: &[Preset],
 ) -> Vec<(String, String)> {
+    let mut earlier = Vec::new();
     let kinds = Described::of::<T>().kinds();
-    let heads = kinds.iter().enumerate().zip(about);
-    let heads = heads.map(|((place, kind), about)| {
-        let text = head(kind, (about, stores), presets, &kinds[..place]);
-        (kind.name.clone(), text)
+    let heads = kinds.into_iter().zip(about).map(|(kind, about)| {
+        let text = head(&kind, (about, stores), presets, &earlier);
+        let name = kind.name.clone();
+        let kind = with_rows(kind, &earlier);
+        earlier.push(kind);
+        (name, text)
     });
     heads.collect()
+}
+
+/// A kind with the parameters that have a row on its page.
+fn with_rows(mut kind: Kind, earlier: &[Kind]) -> Kind {
+    if let Some(home) = home_of_most(earlier, &kind.parameters) {
+        kind.parameters.retain(|one| !home.parameters.contains(one));
+    }
+    kind
 }
 
 /// The traffic models and the heads of their pages, which have an example.

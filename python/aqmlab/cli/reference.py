@@ -14,6 +14,8 @@ import click
 from aqmlab._util.files import write_text
 from aqmlab.cli.build import Either, Group
 from aqmlab.cli.loading import load, names
+from aqmlab.results.metric_groups import listed
+from aqmlab.results.metrics import GROUPED
 
 __all__ = ["PAGE", "page"]
 
@@ -69,6 +71,8 @@ _SHARED = 3
 """How many commands take an option in the same words before the page lists it once, for all."""
 _CARD = "aqmlab evaluate"
 """How commands begin that make report cards; what two of them take, the page lists once."""
+_SHORT_NAMES = f"Short names of metrics, by what they measure: {listed(GROUPED)}."
+"""A sentence of the help; the page links to another page that says it."""
 _BAR = r"\|"
 """A bar inside a cell of a table."""
 _COMMON, _OF_CARDS = "Common options", "Options of report cards"
@@ -208,6 +212,7 @@ def _sections(
 def _line(row: tuple[str, str]) -> str:
     """An argument or option as a row: its names and what it takes, what it is and its default."""
     names, meaning = row
+    meaning = meaning.replace(_SHORT_NAMES, "[Sweeps](sweeps.md) lists short names of metrics.")
     cells = (text.replace("|", _BAR) for text in (f"`{names}`", _prose(meaning)))
     return f"| {' | '.join(cells)} |"
 

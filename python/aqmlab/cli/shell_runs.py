@@ -61,9 +61,9 @@ class EndOptions:
     Options:
         ecn (--ecn/--no-ecn): Use ECN on connections, or not; default: the setting of this kernel.
         control (NAME): Congestion control of the program, for uploads, such as cubic, bbr or reno;
-            default: this kernel's net.ipv4.tcp_congestion_control.
-        far_control (NAME): Congestion control of the far end, for downloads; default: this kernel's
-            net.ipv4.tcp_congestion_control.
+            default: the setting of this kernel.
+        far_control (NAME): Congestion control of the far end, for downloads; default: the setting
+            of this kernel.
         net (NET): Addresses that the program can reach. none: no address. local: the built-in
             services. host: these services, private networks, and servers on this machine (at
             host.aqmlab, not at 127.0.0.1). all: these services and public addresses. host,all: the

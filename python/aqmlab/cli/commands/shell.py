@@ -40,8 +40,7 @@ def _attach(program: list[str] | None = None, *, attach: Path) -> None:
     """A program over the link of a running program.
 
     Options:
-        attach (DIR): Run the program over the link of a running program. DIR is the run directory
-            of the running program.
+        attach (DIR): Run the program over the link of a running program. DIR is its run directory.
     """
     from aqmlab.shell.attach import run_beside
 

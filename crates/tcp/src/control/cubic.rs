@@ -90,8 +90,8 @@ impl Parameters for Params {
              next retransmission timeout.",
             "The TCP stack selects the quantity that a congestion event reduces \
              (`multiplicative_decrease_base`). RFC 9438 reduces FlightSize (section 4.6).",
-            "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC follows five \
-             more rules of Linux.",
+            "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC follows more \
+             rules of Linux.",
         ],
         memory: "the send time of each segment in flight",
     };

@@ -64,7 +64,7 @@ pub struct Profile {
     pub handshake: bool,
     /// Congestion window after the handshake, in segments.
     pub initial_window: u32,
-    /// If true, the ACK that completes the handshake adds one segment to the server's window.
+    /// If true, the handshake's last ACK adds one segment to the server's window.
     pub handshake_opens_window: bool,
     /// Slow-start threshold of a new connection.
     pub initial_ssthresh: Bytes,
@@ -82,7 +82,7 @@ pub struct Profile {
     pub cwnd_arithmetic: CwndArithmetic,
     /// Condition for a growth of the window.
     pub window_growth: WindowGrowth,
-    /// If true, each of the first two duplicate ACKs releases a new segment (RFC 3042).
+    /// If true, the first two duplicate ACKs release a new segment each (RFC 3042).
     pub limited_transmit: bool,
     /// Duplicate ACKs that do not trigger a fast retransmit.
     pub fast_retransmit_guard: FastRetransmitGuard,
@@ -94,7 +94,7 @@ pub struct Profile {
     pub sack_at_timeout: SackAtTimeout,
     /// How SACK recovery reduces the data in flight to ssthresh.
     pub rate_reduction: RateReduction,
-    /// Partial ACKs that restart the retransmission timer in NewReno recovery.
+    /// Partial ACKs that restart the timer in NewReno recovery.
     pub newreno_variant: NewRenoVariant,
     /// Window after the ACK that ends NewReno's recovery.
     pub newreno_exit: NewRenoExit,
@@ -119,7 +119,7 @@ pub struct Profile {
     pub rto_initial: Time,
     /// Lower bound of the retransmission time-out.
     pub rto_min: Time,
-    /// Upper bound of the retransmission time-out, including the back-off.
+    /// Upper bound of the time-out, including the back-off.
     pub rto_max: Time,
     /// Quantity that `rto_min` limits: the time-out or its variance term.
     pub rto_min_bounds: RtoMinBounds,
@@ -128,7 +128,7 @@ pub struct Profile {
     /// Times between the SYNs of the client, as multiples of `rto_initial`. After the last entry,
     /// each time doubles. The times of the server always double.
     pub syn_backoff: Vec<u32>,
-    /// Retransmissions of one segment before the connection is aborted.
+    /// Retransmissions of a segment before the connection is aborted.
     pub max_retransmissions: u32,
     /// Time after which a client aborts an unanswered connection attempt.
     pub connect_timeout: Time,
@@ -138,9 +138,9 @@ pub struct Profile {
     pub answers_repeated_syn: bool,
     /// When the receiver acknowledges a single segment.
     pub delayed_ack: DelayedAck,
-    /// Number of unacknowledged full segments that trigger an ACK.
+    /// Unacknowledged full segments that trigger an ACK.
     pub ack_every: u32,
-    /// Number of first in-order segments that the receiver acknowledges at once.
+    /// First in-order segments that the receiver acknowledges at once.
     pub quick_acks: u32,
     /// If true, a small segment waits while data is outstanding (Nagle's rule, RFC 896).
     pub nagle: bool,
@@ -173,8 +173,8 @@ pub struct Profile {
     /// ACK that ends fast recovery grows the window.
     #[serde(default)]
     pub sack_in_recovery_only: bool,
-    /// If true, an application closes the connection with its last write (ns's `MSG_EOF`), so the
-    /// last data segment can include the FIN.
+    /// If true, an application closes with its last write (ns's `MSG_EOF`): the last data segment
+    /// can include the FIN.
     #[serde(default)]
     pub closes_with_write: bool,
     /// Probe for a lost tail: a word, or a table with its `kind` and times. Needs `recovery =
@@ -182,7 +182,7 @@ pub struct Profile {
     #[serde(default, deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<TailLossProbe>")]
     pub tail_loss_probe: TailLossProbe,
-    /// Method to detect a spurious time-out (F-RTO). Needs `recovery = "rack-tlp"`.
+    /// Detection of spurious time-outs (F-RTO). Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub frto: Frto,
     /// If true, the sender restores the window when D-SACK or time stamps show that nothing was
@@ -195,17 +195,17 @@ pub struct Profile {
     /// Source of the pacing rate. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub pacing: Pacing,
-    /// Amount of data that a paced sender sends in one burst. Needs `recovery = "rack-tlp"`.
+    /// Data in one burst of a paced sender. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub pacing_burst: PacingBurst,
     /// Additional condition that ends the first slow start. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub slow_start_exit: SlowStartExit,
-    /// Method by which the receiver echoes marks. Default: the method of the congestion control,
-    /// otherwise an echo until CWR.
+    /// How the receiver echoes marks. Default: the method of the congestion control, otherwise an
+    /// echo until CWR.
     #[serde(default)]
     pub ecn_echo: EcnEcho,
-    /// If true, ACKs also count marked bytes in the Accurate ECN option. Needs `ecn_echo =
+    /// If true, ACKs count marked bytes in the Accurate ECN option, too. Needs `ecn_echo =
     /// "accurate"`.
     #[serde(default = "yes")]
     pub accecn_option: bool,

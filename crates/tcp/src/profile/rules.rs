@@ -12,8 +12,7 @@ pub enum Recovery {
     Tahoe,
     /// Fast retransmit and fast recovery. The first new ACK ends recovery (RFC 2581).
     Reno,
-    /// Fast recovery until all data outstanding at its start is acknowledged. Each partial ACK
-    /// repairs one loss (RFC 6582).
+    /// Fast recovery until all data outstanding at its start is acknowledged (RFC 6582).
     NewReno,
     /// Selective acknowledgements (RFC 2018) with the rules of RFC 6675. NewReno if the peer sends
     /// no SACK.
@@ -109,11 +108,10 @@ pub enum CwndArithmetic {
 pub enum WindowGrowth {
     /// At every ACK for new data.
     Always,
-    /// Only if the acknowledged flight filled the window (RFC 7661, section 4); half of it is
-    /// enough in slow start (Linux).
+    /// Only if the acknowledged flight filled the window, in slow start half of it (RFC 7661,
+    /// section 4; Linux).
     CwndLimited,
-    /// Not beyond 65,535 bytes, nor at in-order ACKs while the window exceeds the peer's: BSD's
-    /// header prediction.
+    /// Not beyond 65,535 bytes, nor at in-order ACKs while the window exceeds the peer's (BSD).
     HeaderPrediction,
 }
 
@@ -126,8 +124,7 @@ pub enum PeerCache {
     Off,
     /// When the peer's SYN or SYN-ACK arrives (FreeBSD 2.2.8).
     AtSyn,
-    /// The client at the SYN-ACK, the server at the end of the handshake (FreeBSD 4.5 with its SYN
-    /// cache).
+    /// The client at the SYN-ACK, the server at the end of the handshake (FreeBSD 4.5).
     WhenComplete,
 }
 
@@ -167,7 +164,7 @@ pub enum NewRenoVariant {
 pub enum NewRenoExit {
     /// ssthresh.
     Ssthresh,
-    /// One segment more than the data in flight, if less than ssthresh, which avoids a burst.
+    /// One segment more than the data in flight, at most ssthresh: no burst.
     FlightSize,
 }
 
@@ -234,8 +231,8 @@ impl EctOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnReaction {
-    /// ssthresh falls to two segments at least. At a window of one the sender waits for the
-    /// restarted timer (RFC 3168, section 6.1.2).
+    /// ssthresh is at least two segments. At a window of one the sender waits for the restarted
+    /// timer (RFC 3168, section 6.1.2).
     Rfc3168,
     /// As `rfc3168`, but a window of one stays and the sender reports a reduction (ns's one-way
     /// TCP, Linux).
@@ -244,8 +241,8 @@ pub enum EcnReaction {
     /// it, or the restarted timer sets the initial window. The first echo after a time-out counts
     /// (two-way TCP of ns-2.35).
     Fractional,
-    /// ssthresh falls to one segment at least. Below two the sender ignores the echo, and ACKs with
-    /// one can grow the window (KAME).
+    /// ssthresh is at least one segment. Below two the sender ignores echoes, and ACKs with an echo
+    /// can grow the window (KAME).
     Kame,
 }
 
@@ -298,7 +295,7 @@ aqmlab_declare::tagged! {
             /// Period of the tick.
             period: Time,
         },
-        /// Round trips are measured exactly, with the clock granularity G of RFC 6298.
+        /// Round trips are exact, with the clock granularity G of RFC 6298.
         Fine {
             /// G of RFC 6298, section 2.
             granularity: Time,
@@ -312,7 +309,7 @@ aqmlab_declare::tagged! {
     pub enum DelayedAck {
         /// At once.
         Off,
-        /// At the next tick of a host-wide timer with this period. Each host has its own phase.
+        /// At the next tick of a timer of the host, with its own phase.
         Grid {
             /// Period of the tick.
             period: Time,
@@ -400,8 +397,7 @@ pub enum Pacing {
     /// The congestion control, if it paces. Otherwise ACKs clock the segments.
     #[default]
     Control,
-    /// Twice the window per round trip in early slow start, 1.2 times later (Linux with a
-    /// discipline that paces).
+    /// Twice the window per round trip in early slow start, later 1.2 times (Linux).
     Linux,
 }
 

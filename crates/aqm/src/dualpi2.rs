@@ -58,7 +58,7 @@ pub struct Params {
     /// How DualPI2 turns probabilities into marks and drops.
     #[param(default)]
     pub rules: Rules,
-    /// How the L4S queue marks packets for its own delay (the native AQM of RFC 9332).
+    /// How the L4S queue marks packets for their delay (the native AQM of RFC 9332).
     #[param(default)]
     pub native: Native,
     /// The step marks packets that waited longer than this.
@@ -67,8 +67,8 @@ pub struct Params {
     /// If set, it replaces `step`: the step marks a leaving L4S packet if more than `step_packets`
     /// packets still wait in its queue.
     pub step_packets: Option<u32>,
-    /// An L4S packet that arrives while fewer packets than this wait in the L4S queue is not marked
-    /// for its delay.
+    /// Packets that arrive while fewer packets than this wait in the L4S queue are not marked for
+    /// their delay.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay at which the ramp starts.

@@ -22,7 +22,7 @@ pub struct Params {
     /// IP bytes that each turn adds to the credit of a flow.
     #[param(default = "1500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Bytes,
-    /// Buffer size for all flows together. A packet that does not fit is dropped.
+    /// Buffer size for all flows together.
     #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Second limit, in IP bytes.
@@ -79,8 +79,8 @@ impl Parameters for Params {
         purpose: "Shares the link among flows in bytes, serves sparse flows first, and holds the \
                   delay of each flow at a target with PIE.",
         departures: &[
-            "An arrival beyond the limit or the memory is dropped, whatever its flow. Linux only \
-             counts excess memory.",
+            "An arrival that exceeds `limit` or `memory` is dropped. Linux only counts excess \
+             memory.",
             "The default rules follow Linux, except units: Linux adds the link-layer header and \
              counts time in 64 ns.",
             "PIE works as in `pie`, without the delay estimate from the departure rate.",

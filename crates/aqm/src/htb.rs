@@ -26,10 +26,10 @@ pub struct Params {
     /// Queue discipline of each subscriber: the name of a discipline or preset, or a table such as
     /// `{ kind = "cake", rtt = "50 ms" }`. A plan can set another discipline.
     pub leaf: Leaf,
-    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". "linux" is the data
-    /// that the assured rate sends in 0.1 s, from 1000 to 200000 bytes. "plan" is the data that the
-    /// `ceil` of the plan sends in 0.1 s, at most 60000 bytes x `ceil` / link rate, but at least
-    /// 1522 bytes.
+    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". With "linux", a turn is
+    /// the data of 0.1 s at the assured rate (1000 to 200000 bytes). With "plan", a turn is the
+    /// data of 0.1 s at the `ceil` of the plan, at most 60000 bytes x `ceil` / link rate, and at
+    /// least 1522 bytes.
     #[param(default)]
     pub quantum: Quantum,
     /// Size of each token bucket. With a larger size, a node can send more bytes at once.

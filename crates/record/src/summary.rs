@@ -118,7 +118,7 @@ results! {
     }
 
     /// A node or a plan of a tree of rates in one direction of a link. Hosts without a plan do not
-    /// count. If they share a leaf, they count as one more subscriber of its plan.
+    /// count. If they share a leaf, they count as one more subscriber of this leaf's plan.
     pub struct PartSummary {
         /// Subscribers of the plan or below the node.
         subscribers: u64 = "subscribers", NUMBER;
@@ -316,7 +316,7 @@ results! {
     /// Exclusive shares of connections by the kinds of segments that were retransmitted until the
     /// client had received everything.
     pub struct RetransmissionShares {
-        /// No segment.
+        /// Share of connections that retransmitted nothing.
         none: f64 = "nothing sent again", SHARE;
         /// Only SYNs.
         syn: f64 = "only SYNs", SHARE;

@@ -59,8 +59,7 @@ impl Parameters for Params {
         purpose: "Punishes heavy flows without a table of flows. CHOKe compares each arrival with \
                   random waiting packets and drops both if they belong to the same flow.",
         departures: &[
-            "Linux does otherwise: without `harddrop` it marks ECN-capable packets above `max_th` \
-             too.",
+            "Without `harddrop`, Linux also marks ECN-capable packets above `max_th`.",
             "A matched pair is always dropped, even if ECN-capable. So is every arrival with the \
              average above `max_th`.",
         ],

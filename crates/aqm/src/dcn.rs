@@ -55,7 +55,8 @@ pub struct Params {
     /// Which packets of a flow count.
     #[param(default)]
     pub counts: Counts,
-    /// If true, p_ref follows equation 4.2 as printed, with the two samples exchanged.
+    /// If true, p_ref follows equation 4.2 as printed: the two samples are exchanged, so a growing
+    /// queue raises the fair share.
     #[param(default)]
     pub as_printed: bool,
     /// Mean packet size. It converts bytes to packets.
@@ -90,8 +91,6 @@ impl Parameters for Params {
         purpose: "Signals congestion only to flows that are both large and fast, and holds the \
                   queue near a target length. Short transfers never lose a packet.",
         departures: &[
-            "The samples have the order of AFD. With the order that equation 4.2 prints, a growing \
-             queue raises the fair share.",
             "The text gives only `q_ref`. aqmlab takes a, b and T from AFD, 1 s for aging and \
              clearing, and 70 packets (100 kB) as large.",
         ],

@@ -50,8 +50,6 @@ impl Parameters for Params {
         purpose: "Marks by the delay of a single queue, at a step or along a ramp of about one \
                   millisecond, as L4S senders expect.",
         departures: &[
-            "One queue holds all packets. In the RFC, only the L4S queue of `dualpi2` follows this \
-             law.",
             "Packets that are not ECN-capable are dropped instead of marked, unless `only_ect1` is \
              set.",
         ],

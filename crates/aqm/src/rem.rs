@@ -55,8 +55,6 @@ impl Parameters for Params {
                   price. The marks of several links add up to their prices' sum.",
         departures: &[
             "Arrivals and capacity are packets of `mean_packet` per update.",
-            "The capacity excludes framing.",
-            "Every arrival counts, including arrivals that are dropped.",
             "Packets that are not ECN-capable are dropped. ns-2 never signals them.",
         ],
         memory: "a few numbers",

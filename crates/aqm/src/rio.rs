@@ -72,8 +72,7 @@ impl Parameters for Params {
         purpose: "Two RED curves over one queue: packets within their sender's profile (In) are \
                   protected, packets beyond it (Out) dropped first.",
         departures: &[
-            "Where the paper leaves RED open, RIO follows `red`. Forced drops are never marks, and \
-             each class has its own count.",
+            "RIO follows `red`: forced drops are never marks, and each class has its own count.",
             "The DSCP makes a packet In. The paper's tag is any bit of the header.",
         ],
         memory: "one byte for each waiting packet",

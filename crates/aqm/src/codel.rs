@@ -56,7 +56,8 @@ pub enum Root {
     #[default]
     Exact,
     /// As in Linux. `codel` and `fq-codel` approximate 1 / sqrt(count) with one Newton step per
-    /// signal. In `cobalt` and `cake`, the first signal of a queue can come one interval earlier.
+    /// drop or mark. In `cobalt` and `cake`, the first drop or mark of a queue can come one
+    /// interval earlier.
     Linux,
 }
 

@@ -64,11 +64,11 @@ pub struct Params {
     /// The step marks packets that waited longer than this.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// If set, it replaces `step`: the step marks a leaving L4S packet if more than `step_packets`
-    /// packets still wait in its queue.
+    /// Threshold in packets instead of `step`. When an L4S packet leaves, it is marked if more than
+    /// `step_packets` packets still wait in the L4S queue.
     pub step_packets: Option<u32>,
-    /// Packets that arrive while fewer packets than this wait in the L4S queue are not marked for
-    /// their delay.
+    /// Minimum number of packets in the L4S queue. A packet that arrives while fewer packets wait
+    /// is not marked for its delay.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay at which the ramp starts.
@@ -77,8 +77,8 @@ pub struct Params {
     /// Width of the ramp. At `ramp_min` + `ramp_range` every packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp marks a leaving packet only if more than `ramp_packets` packets still wait in its
-    /// queue.
+    /// When a packet leaves, the ramp marks it only if more than `ramp_packets` packets still wait
+    /// in its queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// How the two queues share the link.

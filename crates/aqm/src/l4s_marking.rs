@@ -28,8 +28,8 @@ pub struct Params {
     /// Width of the ramp. At `ramp_min` + `ramp_range` every packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp marks a leaving packet only if more than `ramp_packets` packets still wait in its
-    /// queue.
+    /// When a packet leaves, the ramp marks it only if more than `ramp_packets` packets still wait
+    /// in its queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// If true, only ECT(1) packets are marked. Other packets pass.

@@ -97,10 +97,10 @@ def command(
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
-    In a fixed set of tests, the command compares the candidate (the queue or control under test)
-    with baselines (queues or controls in use today). The card grades areas such as delay, users and
-    fairness. A gate is a check for a serious fault. A finding is a check of how a queue treats one
-    kind of packets. The same command continues an interrupted evaluation.
+    The command compares the candidate, the queue or control under test, with baselines. Baselines
+    are queues or controls in use today. The card grades areas such as delay, users and fairness. A
+    gate is a check for a serious fault. A finding is a check of how a queue treats one kind of
+    packets. The same command continues an interrupted evaluation.
 
     The suites bbr-draft and control-cases have no card. Each of their cases passes or fails.
 

@@ -68,8 +68,8 @@ def command(
         rate (DOWN/UP): Download and upload rate in Mbit/s, such as 100/20, or with a unit, such as
             "1 Gbit/s".
         rtt (MS): Round-trip time without queueing, such as 30 (in ms) or "100 us".
-        users (N): Number of people. With --kind data-centre, workers; with lab, long transfers;
-            with fairness, transfers of each control; with isp, subscribers.
+        users (N): Number of people. Other kinds count workers (data-centre), long transfers (lab),
+            transfers of each control (fairness) or subscribers (isp).
         controls (A,B): With --kind fairness: congestion controls that share the link; default:
             cubic,bbr3.
         plans (PLANS): With --kind isp: rates of each plan, and its share of the subscribers;
@@ -77,8 +77,8 @@ def command(
         network (FILE): With --kind isp: network.json of LibreQoS.
         circuits (FILE): With --kind isp: ShapedDevices.csv of LibreQoS.
         names (--names): Keep the names of nodes in network.json. By default, numbers replace them.
-        fit (--fit): With --network and --circuits: compute assured rates that all nodes can keep at
-            the same time. By default, the assured rates come from these two files.
+        fit (--fit): Compute assured rates that all nodes can keep at the same time, instead of the
+            rates in --network and --circuits.
         wifi (N): With --kind home or office: number of devices on Wi-Fi. One of them is far from
             the access point.
         call (--call/--no-call): Add a voice call.

@@ -28,11 +28,7 @@ pub(crate) fn all() -> [Folder; 3] {
     [
         (
             "disciplines",
-            heads::<Discipline>(
-                Discipline::ABOUT,
-                "Besides the packets, the discipline stores",
-                &presets,
-            ),
+            heads::<Discipline>(Discipline::ABOUT, "Memory:", &presets),
         ),
         (
             "congestion-controls",

@@ -17,9 +17,9 @@ pub struct Scenario {
     /// Seed of all random number streams.
     #[param(default = 1)]
     pub seed: u64,
-    /// Offered load as a fraction of the bottleneck rate: the mean throughput of the traffic in a
-    /// network without congestion. If a class has no number of users and no rate, aqmlab computes
-    /// this number or rate from `load`.
+    /// Offered load: mean throughput of the traffic in a network without congestion, as a fraction
+    /// of the bottleneck rate. If a class has no number of users and no rate, aqmlab computes this
+    /// number or rate from `load`.
     // A link is a wall at a higher load, and calibration would extrapolate far.
     #[param(
         above = 0.0,

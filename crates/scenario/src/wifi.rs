@@ -52,7 +52,8 @@ pub struct Wifi {
     /// Limits of an A-MPDU, an aggregate of packets in one transmission.
     #[param(default, table)]
     pub ampdu: Ampdu,
-    /// Maximum number of retransmissions of a packet on the air. Then the packet is dropped.
+    /// Maximum number of retransmissions of a packet on the air. If all fail, the packet is
+    /// dropped.
     #[param(default = 7, most = 255, words = "expected 0 to 255")]
     pub retries: u32,
 }

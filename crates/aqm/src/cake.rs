@@ -75,8 +75,8 @@ pub struct Params {
     /// Number of queues in each tin, a multiple of 8.
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
-    /// Largest packet, and most bytes that a flow sends in one turn (quantum). With a shaper, the
-    /// target of a tin is at least the time that 1.5 such packets take at the rate of the tin.
+    /// Largest packet, and most bytes that a flow sends in one turn (quantum). With a shaper,
+    /// `target` of a tin is at least the time of 1.5 x `mtu` bytes at the rate of the tin.
     #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -57,7 +57,7 @@ pub enum Root {
     Exact,
     /// As in Linux. `codel` and `fq-codel` approximate 1 / sqrt(count) with one Newton step per
     /// drop or mark. In `cobalt` and `cake`, the first drop or mark of a queue can come one
-    /// interval earlier.
+    /// interval (`rtt` in `cake`) earlier than with `"exact"`.
     Linux,
 }
 

@@ -104,8 +104,8 @@ pub struct Params {
     /// `limit` is in bytes, there is no second limit.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
-    /// Largest packet. With `rules = "linux"`, the base probability has no effect while less than 2
-    /// x `mtu` bytes wait.
+    /// Largest packet. With `rules = "linux"`, the base probability has no effect while both queues
+    /// together hold less than 2 x `mtu` bytes.
     #[param(default = "1514 bytes", check = check::packet_size)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

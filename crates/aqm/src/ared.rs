@@ -56,7 +56,7 @@ pub struct Params {
     /// 0.83.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
-    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.
@@ -66,7 +66,8 @@ pub struct Params {
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

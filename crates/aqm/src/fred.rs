@@ -41,11 +41,12 @@ pub struct Params {
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

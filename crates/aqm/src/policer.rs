@@ -27,7 +27,8 @@ pub struct Params {
     /// Tokens in the bucket at the start of the run, as a share of `burst`.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// Bytes that the policer adds to the IP size of each packet. Default: the framing of the link.
+    /// Bytes that the policer adds to the IP size of each packet. Default: the bytes of the link's
+    /// `framing`.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Size of the FIFO after the policer.
@@ -79,9 +80,9 @@ impl Parameters for Params {
         purpose: "Limits traffic to a rate. Packets do not wait for tokens: the policer drops a \
                   packet if the token bucket has too few tokens for this packet.",
         departures: &[
-            "Packets that pass the bucket wait in a FIFO if the link is slower.",
-            "`peakrate`, `mtu` and the actions of act_police other than drop and mark are left \
-             out.",
+            "Packets that pass enter a FIFO, where they wait for the link.",
+            "aqmlab has no `peakrate` (peak rate limit), no `mtu` (packet size limit), and no \
+             actions except drop and mark.",
         ],
         memory: "one token bucket",
     };

@@ -36,7 +36,7 @@ pub struct Params {
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
     #[param(default, changeable)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.
@@ -46,7 +46,8 @@ pub struct Params {
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -67,7 +68,7 @@ pub enum Gap {
     Wait,
     /// As in ALTQ on FreeBSD. The gap is uniform between 1 and 2/p_b packets.
     Altq,
-    /// No spacing: the probability of each packet is p_b, independent of earlier packets.
+    /// No spacing: the probability of each packet is p_b.
     None,
 }
 
@@ -93,9 +94,9 @@ impl Parameters for Params {
         departures: &[
             "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
              ALTQ.",
-            "At or above `max_th`, RED drops ECN-capable packets instead of marking them, also \
-             with `gentle`. RFC 3168 (section 7) and ns-3 do the same. The paper and Linux \
-             (without `harddrop`) mark them.",
+            "At or above `max_th`, also with `gentle`, RED drops the packets that it would \
+             otherwise mark. RFC 3168 (section 7) and ns-3 (without `gentle`) do the same. The \
+             paper and Linux without its option `harddrop` mark ECN-capable packets.",
         ],
         memory: "a few numbers",
     };

@@ -41,7 +41,7 @@ pub struct Params {
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
     #[param(default)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.
@@ -51,7 +51,8 @@ pub struct Params {
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Target round-trip time R. A flow is high-bandwidth if it is faster than TCP: sqrt(1.5/p)/R

@@ -47,7 +47,7 @@ pub struct Params {
     /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
     /// DSCPs of In packets, 0 to 63; all others are Out. The default is low drop precedence in RFC
@@ -56,7 +56,8 @@ pub struct Params {
     #[param(default = vec![10, 18, 26, 34])]
     pub in_codepoints: Vec<u8>,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -39,7 +39,7 @@ pub struct Params {
     /// Weight of the newest sample in both averages.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces its drops and marks. The base probability p_b follows from the average.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
     /// Target number of active Short flows per active Long flow (SLR).
@@ -58,7 +58,8 @@ pub struct Params {
     #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -29,7 +29,8 @@ pub struct Params {
     /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Bytes that the shaper adds to the IP size of each packet. Default: the framing of the link.
+    /// Bytes that the shaper adds to the IP size of each packet. Default: the bytes of the link's
+    /// `framing`.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Discipline of the waiting packets: the name of a discipline or preset, or a table.

@@ -71,8 +71,9 @@ impl Parameters for Packmime {
         paper: "J. Cao et al., Stochastic Models for Generating Synthetic HTTP Source Traffic, \
                 INFOCOM 2004; parameters of ns-2.35",
         purpose: "Open-loop HTTP traffic between a group of clients and a group of servers. The \
-                  rate of new connections is the only input of the model. With a higher rate, \
-                  the arrivals approach a Poisson process and the sizes become independent.",
+                  rate of new connections determines the arrivals and the sizes. With a higher \
+                  rate, the arrivals approach a Poisson process and the sizes become \
+                  independent.",
         departures: &[
             "Pauses have a log-normal distribution. In aqmlab, each persistent connection draws \
              its own parameters of this distribution. In ns-2, all connections of a run have the \

@@ -58,8 +58,8 @@ pub enum RenoEstimate {
     /// Linux).
     #[default]
     Rfc8312,
-    /// W_est grows as with `rfc8312` until it reaches the window before the last congestion event.
-    /// After this, W_est grows by one segment per round trip.
+    /// W_est grows as with `rfc8312` up to the window size before the last congestion event. Above
+    /// this size, W_est grows by one segment per round trip.
     Rfc9438,
 }
 
@@ -86,10 +86,10 @@ impl Parameters for Params {
         departures: &[
             "The defaults follow Linux. RFC 9438 needs `rtt = \"smoothed\"`, `counts_unused_time = \
              false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"`.",
-            "HyStart follows Linux. After HyStart has ended a slow start, it stays off until the \
+            "HyStart follows Linux. After HyStart ends a slow start, it stays off until the \
              next retransmission timeout.",
-            "The TCP stack selects the quantity that a congestion event reduces \
-             (`multiplicative_decrease_base`). RFC 9438 reduces FlightSize (section 4.6).",
+            "`multiplicative_decrease_base` of the TCP stack selects whether a congestion event \
+             reduces the window or FlightSize (RFC 9438, section 4.6).",
             "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC follows more \
              rules of Linux.",
         ],

@@ -27,7 +27,7 @@ def test_the_page_has_a_row_for_each_story() -> None:
     table = section.partition("\n## ")[0]
     titles = re.findall(r"^\| ([^|]+?) \|", table, re.MULTILINE)
     assert titles[2:] == list(STORIES.values())
-    assert f"{NUMBERS[len(STORIES)]} stories" in (ROOT / "README.md").read_text()
+    assert f"{NUMBERS[len(STORIES)]} guided examples" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("story", STORIES)

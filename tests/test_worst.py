@@ -99,7 +99,7 @@ def test_every_end_of_the_bounds_is_a_scenario(kind: str) -> None:
         assert bound.source
         for value in bound.variable.some:
             scenario_of(cell_of(kind, {**plain, bound.variable.name: value}), named("pie"))
-    page = (ROOT / "docs/evaluate.md").read_text()
+    page = (ROOT / "records/worst.md").read_text()
     for bound in bounds(kind):
         assert bound.meaning in page
         assert bound.source in page

@@ -120,11 +120,9 @@ def _page(missed: Sequence[str], verdicts: Sequence[Verdict]) -> str:
         f"{held} of {len(verdicts)} checks hold. A check is what a discipline's own paper "
         "promises, run and measured. `make validate` runs `lab/disciplines/NAME.toml`, and writes "
         "this page, [the table of every check](../records/validation.md) and the figures.\n\n"
-        "Most disciplines also follow worked traces row by row, to 1e-9. An independent script "
-        "computed these traces (`crates/aqm/tests/worked`, or the file of the discipline). Random "
-        "events show four things for each discipline (`crates/aqm/tests/properties.rs`). No packet "
-        "is lost or made up. The limit and the order hold. Only ECN-capable packets are marked. "
-        "Every probability lies between 0 and 1.\n"
+        "Most disciplines also follow traces of an independent script row by row, to 1e-9 "
+        "(`crates/aqm/tests/worked`). Tests with random events show that each discipline keeps "
+        "its packets, limit and order, and marks only ECN-capable packets.\n"
     )
     parts = ["# Validation of the disciplines\n", intro]
     if missed:

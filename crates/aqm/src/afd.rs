@@ -15,27 +15,26 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of AFD.
 #[parameters]
 pub struct Params {
-    /// Target queue length. Le 2005 used 24 and 240 packets.
+    /// Target queue length.
     pub q_ref: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Gain on the previous sample: headers of m_fair per packet of distance from `q_ref`. Must be
-    /// below `beta`.
+    /// Gain on the previous sample, in headers per packet. Must be below `beta`.
     #[param(default = 1.7, least = 0.0)]
     pub alpha: f64,
-    /// Gain on the newest sample: headers of m_fair per packet. Must be above `alpha`.
+    /// Gain on the newest sample, in headers per packet.
     #[param(default = 1.8, least = 0.0)]
     pub beta: f64,
-    /// Sampling interval: how often AFD measures the queue and updates m_fair.
+    /// Time between two updates of the fair share m_fair.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Number of headers in the shadow buffer, b in the paper. Use ten or more for each flow above
-    /// the fair share. With fewer headers the estimates of flows are coarse.
+    /// Number of headers in the shadow buffer (b in the paper). Use at least ten for each flow
+    /// above the fair share.
     #[param(default = 500, least = 1, most = MOST_HEADERS)]
     pub shadow: u32,
-    /// Sampling ratio, s in the paper: one of `s` arrivals is copied to the shadow buffer. `shadow`
-    /// x `s` packets should cover a few round trips.
+    /// One in `s` arrivals is copied to the shadow buffer. `shadow` x `s` packets should cover a
+    /// few round trips.
     #[param(default = 5.0, least = 1.0)]
     pub s: f64,
     /// If true, the arriving packet counts as one header of its flow, so a flow can lose its first
@@ -45,7 +44,7 @@ pub struct Params {
     /// Unit of the queue and of headers. In bytes, a header counts as packet size / `mean_packet`.
     #[param(default)]
     pub unit: Unit,
-    /// Mean packet size, used to convert between packets and bytes.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -63,12 +62,7 @@ impl Parameters for Params {
         purpose: "Limits every flow to a fair share of the link. The share moves so that the queue \
                   stays at a target length.",
         departures: &[
-            "The fair share is m_fair, a number of headers. The paper uses the rate r_fair = \
-             m_fair R / b; the arrival rate R cancels.",
-            "A flow without a header in the shadow buffer is never signalled, unless \
-             `counts_arrival` is true.",
-            "alpha and beta are per packet of queue and per header. On another link keep them and \
-             change b; the paper gives no rule.",
+            "On another link, keep alpha and beta and change `shadow`. The paper gives no rule.",
             "With ECN, AFD does not limit flows that ignore marks.",
         ],
         memory: "b headers of 16 bytes, and a count of 16 bytes for each of at most b flows",

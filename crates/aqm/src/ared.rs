@@ -29,11 +29,11 @@ pub struct Params {
     /// Queueing delay for which the automatic thresholds are computed.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target_delay: Time,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average. Default: 1 - exp(-1 / C), where C is the link
-    /// rate in packets per second. The average then follows the queue within a second.
+    /// rate in packets of `mean_packet` per second.
     #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
     /// Drop or mark probability at `max_th` when the run starts.
@@ -53,21 +53,21 @@ pub struct Params {
     #[param(default = 0.01, above = 0.0, most = 1.0, changeable)]
     pub alpha: f64,
     /// Factor on `max_p` when the average is below its target band. The paper asks for more than
-    /// 0.83, because a smaller factor can cross the band in one step.
+    /// 0.83.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
-    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
-    /// count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
-    /// Unit of the queue length. The paper's byte mode is `bytes` together with `scale_by_size`.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It converts packets to bytes and sets C and the decay of the average on an
-    /// idle link.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -119,10 +119,7 @@ impl Parameters for Params {
         purpose: "Gentle RED that keeps its average queue half-way between the thresholds. It \
                   adapts max_p twice a second and derives weight and thresholds from link rate and \
                   target delay.",
-        departures: &[
-            "The second slope starts at the current max_p; `gentle_slope = \"first-max-p\"` keeps \
-             the initial one, as in ns-2 and ns-3.",
-        ],
+        departures: &[],
         memory: "a few numbers",
     };
 

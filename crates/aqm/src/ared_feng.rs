@@ -14,12 +14,11 @@ use aqmlab_declare::{About, Parameters, parameters};
 #[parameters]
 pub struct Params {
     /// Minimum threshold of the average queue length. Below it, there are no early drops and no
-    /// marks. When the average falls below it, `max_p` is divided by `alpha`.
+    /// marks.
     pub min_th: QueueSize,
-    /// Maximum threshold. From this average on, every arrival is dropped. When the average rises
-    /// above it, `max_p` is multiplied by `beta`.
+    /// Maximum threshold. From this average on, every arrival is dropped.
     pub max_th: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average. With a larger weight, the average follows the
@@ -35,19 +34,18 @@ pub struct Params {
     /// Factor on `max_p` when the average rises above `max_th`.
     #[param(default = 2.0, above = 1.0)]
     pub beta: f64,
-    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
-    /// count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
-    /// Unit in which RED measures the queue length.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls as if packets of this size arrived at the rate of the link. So it falls
-    /// more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -65,11 +63,7 @@ impl Parameters for Params {
                 INFOCOM 1999",
         purpose: "RED that learns how often to signal: max_p grows when the average queue rises \
                   above the thresholds and shrinks when it falls below.",
-        departures: &[
-            "Between the thresholds max_p does not change, as in the paper.",
-            "max_p never falls below 1e-6. The paper states no floor.",
-            "Everything else follows RED, with its departures. This variant has no gentle slope.",
-        ],
+        departures: &[],
         memory: "a few numbers",
     };
 

@@ -14,29 +14,26 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of AVQ.
 #[parameters]
 pub struct Params {
-    /// Size of the virtual buffer. An arrival that does not fit is dropped or marked. With a
-    /// smaller buffer the queue is shorter.
+    /// Size of the virtual buffer. An arrival that does not fit is dropped or marked.
     #[param(default = "240 packets", check = check::buffer, changeable)]
     pub virtual_buffer: QueueSize,
-    /// Size of the real buffer. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Target utilization, as a share of the link capacity.
     #[param(default = 0.98, above = 0.0, most = 1.0, changeable)]
     pub gamma: f64,
-    /// Adaptation rate of the virtual capacity, per second. With a larger value it follows the load
-    /// faster.
+    /// Adaptation rate of the virtual capacity, per second.
     #[param(default = 0.15, above = 0.0, changeable)]
     pub alpha: f64,
-    /// If true, dropped and marked packets also lower the virtual capacity: it matches the offered
-    /// rate. If false, it matches the accepted rate.
+    /// If true, AVQ adapts to the rate of all arrivals. If false, it adapts to the rate of arrivals
+    /// without a drop or mark.
     #[param(default = true)]
     pub count_signalled: bool,
-    /// Unit of the virtual queue: bytes, or packets of equal weight.
+    /// Unit of the virtual queue.
     #[param(default = Unit::Bytes)]
     pub unit: Unit,
-    /// Mean packet size. It converts packets to bytes and sets the share of the link rate that
-    /// framing takes.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -54,7 +51,7 @@ impl Parameters for Params {
                   rate.",
         departures: &[
             "The virtual capacity starts at the link capacity (ns-2: 0.8 of it) and never exceeds \
-             it. It scales with a link that changes its rate.",
+             it.",
             "Packets that are not ECN-capable are dropped; ns-2 in marking mode admits them.",
             "alpha is the constant of the authors' program. The paper gives no default.",
         ],

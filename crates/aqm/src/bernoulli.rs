@@ -15,7 +15,7 @@ pub struct Params {
     /// Probability that an arrival is dropped or marked.
     #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p: f64,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// If true, ECN-capable packets are marked instead of dropped.

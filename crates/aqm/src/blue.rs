@@ -16,21 +16,19 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of BLUE.
 #[parameters]
 pub struct Params {
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Increase of the probability at an overflow. The authors also used 0.0025.
+    /// Increase of the probability at an overflow.
     #[param(default = 0.02, above = 0.0, most = 1.0, changeable)]
     pub d1: f64,
-    /// Decrease of the probability when the link is idle. Keep it far below `d1`; the authors also
-    /// used 0.00025.
+    /// Decrease of the probability when the link is idle. Keep it far below `d1`.
     #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub d2: f64,
-    /// Minimum time between two changes of the probability, about one round-trip time. The authors
-    /// also used 10 ms.
+    /// Minimum time between two changes of the probability, about one round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub freeze_time: Time,
-    /// If given, an arrival that finds a longer queue also counts as an overflow. It is admitted.
+    /// An arrival that finds a longer queue also counts as an overflow, but is admitted.
     #[param(changeable)]
     pub threshold: Option<QueueSize>,
     /// How idle time lowers the probability.
@@ -53,8 +51,8 @@ pub enum OnIdle {
     Once,
     /// The probability also falls by `d2` per `freeze_time` of silence, at the next arrival.
     Decay,
-    /// As ALTQ on FreeBSD: the timer restarts when the link becomes idle. An arrival after more
-    /// than `freeze_time` lowers the probability by `d2`; after more than 1 s it sets it to `d2`.
+    /// As in ALTQ on FreeBSD: the first arrival after an idle time lowers the probability by `d2`
+    /// (idle for more than `freeze_time`) or sets it to `d2` (more than 1 s).
     Altq,
 }
 
@@ -70,8 +68,6 @@ impl Parameters for Params {
         purpose: "Learns how often to signal from events instead of the queue length: more after \
                   an overflow, less when the link is idle.",
         departures: &[
-            "The link counts as idle when a dequeue finds no packet, once per `freeze_time` at \
-             most.",
             "The preset blue-altq drops the arrival at an overflow. ALTQ drops a random packet \
              from the buffer.",
         ],

@@ -31,16 +31,14 @@ pub use tins::Tins;
 /// Parameters of CAKE.
 #[parameters]
 pub struct Params {
-    /// Rate of the shaper. `link_layer` defines the bytes that the shaper counts. Default: CAKE
-    /// does not shape.
+    /// Rate of the shaper. Default: CAKE does not shape.
     #[param(least = "64 kbit/s")]
     pub bandwidth: Option<Rate>,
     /// Round-trip time that most flows do not exceed. It is the interval of COBALT: with a larger
     /// value, COBALT signals later.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub rtt: Time,
-    /// Acceptable standing queueing delay of a flow. With a larger value, queues are longer and
-    /// signals are fewer. Default: `rtt` / 20.
+    /// Acceptable standing queueing delay of a flow. Default: `rtt` / 20.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// Traffic classes (tins). The DSCP of a packet selects its tin.
@@ -49,19 +47,18 @@ pub struct Params {
     /// Units that get fair shares of a tin: flows, hosts, or both.
     #[param(default)]
     pub isolation: Isolation,
-    /// Framing of the link after the shaper. Each value sets `overhead`, `mpu` and `cells`. If you
-    /// also set one of these three keys, your setting applies.
+    /// Framing of the link after the shaper. It sets the defaults of `overhead`, `mpu` and `cells`.
     #[param(default)]
     pub link_layer: LinkLayer,
-    /// Framing of each packet in bytes. The shaper adds `overhead` to the IP size; a negative value
-    /// reduces the size. Default: the value that `link_layer` sets.
+    /// Bytes that the shaper adds to the IP size of each packet. A negative value reduces the size.
+    /// Default: from `link_layer`.
     #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
-    /// Minimum packet size in bytes, including `overhead`. The shaper counts a smaller packet as
-    /// `mpu` bytes. Default: the value that `link_layer` sets.
+    /// The shaper counts a packet, with its `overhead`, as at least this many bytes. Default: from
+    /// `link_layer`.
     #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
-    /// How the link splits packets into cells. Default: the value that `link_layer` sets.
+    /// How the link splits packets into cells. Default: from `link_layer`.
     pub cells: Option<Cells>,
     /// Whether CAKE drops waiting ACKs that a later packet of the same flow makes redundant.
     #[param(default)]
@@ -75,18 +72,18 @@ pub struct Params {
     /// `true` if packets cross the real bottleneck before CAKE.
     #[param(default, changeable)]
     pub ingress: bool,
-    /// Number of queues in each tin. It must be a multiple of 8.
+    /// Number of queues in each tin, a multiple of 8.
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
-    /// Largest packet. It is the maximum of a flow's quantum. With a shaper, the target of a tin is
-    /// at least the time that the tin needs to send 1.5 packets of this size.
+    /// Largest packet, and most bytes that a flow sends in one turn (quantum). With a shaper,
+    /// `target` of a tin is at least the time of 1.5 x `mtu` bytes at the rate of the tin.
     #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// How COBALT computes interval / sqrt(count), the time between two signals. The count is the
-    /// number of recent signals.
+    /// How COBALT computes the time between two drops or marks, `rtt` / sqrt(count). count is the
+    /// number of recent drops and marks.
     #[param(default)]
     pub root: Root,
 }
@@ -186,16 +183,11 @@ impl Parameters for Params {
                   rate among traffic classes, and gives fair shares to hosts and flows. COBALT \
                   controls the delay of each queue.",
         departures: &[
-            "CAKE follows Linux's sch_cake. These features are left out: NAT lookup, firewall \
-             marks, DSCP washing, the estimate of the incoming rate and the split of large \
-             packets.",
-            "For ACKs with Accurate ECN counters or SACK blocks, the rules of the ACK filter \
-             differ from Linux (records/discipline-rules.md). With `ingress`, Linux's shaper also \
-             counts ACKs that the filter drops; aqmlab's shaper does not.",
-            "In Linux, the first signal of a new queue can come one interval earlier than in \
-             aqmlab. `root = \"linux\"` follows Linux (see `cobalt`).",
-            "With `ecn = false`, CAKE drops ECN-capable packets instead of marking them. Linux \
-             always marks them.",
+            "CAKE follows Linux's sch_cake, without NAT lookup, firewall marks, DSCP washing, the \
+             estimate of the incoming rate and the split of large packets.",
+            "For ACKs with Accurate ECN counters or SACK blocks, the ACK filter differs from \
+             Linux. With `ingress`, Linux's shaper also counts ACKs that the filter drops.",
+            "Linux always marks ECN-capable packets: it has no `ecn = false`.",
         ],
         memory: "about 150 bytes for each queue of each tin",
     };

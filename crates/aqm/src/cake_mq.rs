@@ -34,7 +34,6 @@ impl Parameters for Params {
         departures: &[
             "Flows are hashed to queues here; in Linux the device or the processor chooses.",
             "The device takes packets from its queues in turns.",
-            "Without the estimate of the incoming rate, which Linux refuses here, too.",
         ],
         memory: "the state of one CAKE for each queue",
     };

@@ -22,15 +22,14 @@ pub struct Params {
     /// Maximum threshold. Above this average queue length every arrival is dropped.
     #[param(default = "200 packets", changeable)]
     pub max_th: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(default = "300 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Number of waiting packets that each arrival is compared with. More comparisons hit heavy
-    /// flows harder.
+    /// Number of waiting packets that each arrival is compared with.
     #[param(default = 1, least = 1, most = 1000)]
     pub candidates: u32,
     /// Number of equal regions between `min_th` and `max_th`. Each region that the average has
-    /// passed adds one comparison. 0 adds none.
+    /// passed adds one comparison.
     #[param(default, most = 1000)]
     pub regions: u32,
     /// Weight of the newest sample in the average. With a larger weight, the average follows the
@@ -40,12 +39,12 @@ pub struct Params {
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
-    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
-    /// count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
-    /// more slowly with a larger value.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped early.
@@ -61,8 +60,7 @@ impl Parameters for Params {
         purpose: "Punishes heavy flows without a table of flows. CHOKe compares each arrival with \
                   random waiting packets and drops both if they belong to the same flow.",
         departures: &[
-            "Linux does otherwise: without `harddrop` it marks ECN-capable packets above `max_th` \
-             too.",
+            "Without `harddrop`, Linux also marks ECN-capable packets above `max_th`.",
             "A matched pair is always dropped, even if ECN-capable. So is every arrival with the \
              average above `max_th`.",
         ],

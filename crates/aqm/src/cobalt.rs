@@ -16,11 +16,10 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of COBALT.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing delay, 5 to 10 % of `interval`. A smaller target means shorter queues
-    /// and more signals.
+    /// Acceptable standing delay, 5 to 10 % of `interval`.
     #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target: Time,
-    /// How long the delay must stay above `target` before CoDel acts. Use the longest common
+    /// How long the delay must exceed `target` before COBALT acts. Use the longest common
     /// round-trip time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
@@ -30,7 +29,7 @@ pub struct Params {
     /// Decrease of BLUE's drop probability when the queue is empty.
     #[param(default = DECREMENT, above = 0.0, most = 1.0, changeable)]
     pub decrement: f64,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Largest packet. A delay below the transmission time of four such packets never counts as too
@@ -59,8 +58,8 @@ impl Parameters for Params {
         departures: &[
             "As in Linux's CAKE but not in ns-3: a delay of at most four packet times is never too \
              long, and the last packet is never dropped.",
-            "Linux does otherwise: its reciprocal root starts at 0, so a queue that was in time \
-             signals at its second late packet. `root = \"linux\"` does the same.",
+            "In Linux, the first signal of a queue can come one interval earlier. `root = \
+             \"linux\"` does the same.",
         ],
         memory: "a few numbers",
     };

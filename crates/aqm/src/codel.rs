@@ -16,15 +16,15 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of CoDel.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing delay, 5 to 10 % of `interval`. A smaller target means shorter queues
-    /// and more signals. Default: 5 ms, or the time of 1.5 packets of `mtu` bytes if longer.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the time of 1.5
+    /// packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// How long the delay must stay above `target` before CoDel acts. Use the longest common
-    /// round-trip time.
+    /// How long the delay must exceed `target` before CoDel acts. Use the longest common round-trip
+    /// time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Largest packet. CoDel does nothing while at most this many bytes wait.
@@ -33,12 +33,11 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// A packet that waited longer is marked when it leaves, whatever CoDel decides. This step
-    /// never drops. Only with `ecn`. Default: no step.
+    /// A packet that waited longer is marked when it leaves, also if CoDel does not act. Only with
+    /// `ecn`. Default: no step.
     pub ce_threshold: Option<Time>,
-    /// The step of `ce_threshold` marks only packets with this value in the bits
-    /// `ce_threshold_mask` of the DS byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1)
-    /// (L4S).
+    /// `ce_threshold` marks only packets with this value in the bits `ce_threshold_mask` of the DS
+    /// byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1) (L4S).
     #[param(default)]
     pub ce_threshold_selector: u8,
     /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
@@ -56,9 +55,9 @@ pub enum Root {
     /// Exact arithmetic, as in RFC 8289.
     #[default]
     Exact,
-    /// As in Linux. In the kinds `codel` and `fq-codel`, one 16-bit Newton step per signal
-    /// approximates 1 / sqrt(count). In the kinds `cobalt` and `cake`, only the first signal of a
-    /// queue differs: it can come one interval earlier than with `exact`.
+    /// As in Linux. `codel` and `fq-codel` approximate 1 / sqrt(count) with one Newton step per
+    /// drop or mark. In `cobalt` and `cake`, the first drop or mark of a queue can come one
+    /// interval (`rtt` in `cake`) earlier than with `"exact"`.
     Linux,
 }
 
@@ -71,15 +70,12 @@ pub(crate) fn spacing(interval: Time, count: u32) -> Time {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Controlled Delay",
-        paper: "K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, Controlled Delay Active Queue \
-                Management, RFC 8289, 2018, sections 5.3 to 5.6",
+        paper: "RFC 8289, Controlled Delay Active Queue Management, 2018, sections 5.3 to 5.6",
         purpose: "Keeps the standing queueing delay below a target at any link rate.",
         departures: &[
-            "Linux does otherwise: it approximates the root, so the second gap is 50 ms instead of \
-             70.7 ms. `root = \"linux\"` does the same.",
-            "Without a given `target`, a slow link raises it to 1.5 packet times.",
-            "`ce_threshold` follows Linux. A packet that arrived with CE does not count as marked \
-             by it.",
+            "Linux approximates the root with one step of Newton's method per signal: the second \
+             gap is 50 ms instead of 70.7 ms, and later gaps differ by at most 1.5 ms. `root = \
+             \"linux\"` does the same.",
         ],
         memory: "a few numbers",
     };

@@ -18,23 +18,22 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of DCN.
 #[parameters]
 pub struct Params {
-    /// Target queue length. Le 2005 used 24 and 240 packets.
+    /// Target queue length.
     pub q_ref: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Gain on the previous sample: change of p_ref per packet of distance from `q_ref`. Must be
-    /// below `b`.
+    /// Gain on the previous sample, per packet. Must be below `b`.
     #[param(default = 1.7, least = 0.0)]
     pub a: f64,
-    /// Gain on the newest sample. Must be above `a`.
+    /// Gain on the newest sample, per packet.
     #[param(default = 1.8, least = 0.0)]
     pub b: f64,
-    /// Sampling interval, T in the paper: how often DCN measures the queue and updates p_ref.
+    /// Time between two updates of p_ref (T in the paper).
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Aging interval, T_dec in the paper: time after which p_ref is again subtracted from the
-    /// count of every heavy flow.
+    /// Time between two subtractions of p_ref from the count of every heavy flow (T_dec in the
+    /// paper).
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub aging_interval: Time,
     /// After a longer silence the count of a light flow restarts at zero.
@@ -43,10 +42,10 @@ pub struct Params {
     /// A flow becomes heavy when it has sent more packets than this without a silence.
     #[param(default = 70, least = 1, most = 1_000_000)]
     pub sb_threshold: u32,
-    /// Slots in the scoreboard (SB), the table of light flows.
+    /// Slots in the table of light flows (scoreboard).
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub sb_slots: u32,
-    /// Entries in the table of heavy flows (HB).
+    /// Entries in the table of heavy flows.
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
     /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Default: 1 % of
@@ -56,10 +55,11 @@ pub struct Params {
     /// Which packets of a flow count.
     #[param(default)]
     pub counts: Counts,
-    /// If true, p_ref follows equation 4.2 as printed, with the two samples exchanged.
+    /// If true, p_ref follows equation 4.2 as printed: the two samples are exchanged, so a growing
+    /// queue raises the fair share.
     #[param(default)]
     pub as_printed: bool,
-    /// Mean packet size. It converts bytes to packets and the link rate to packets per second.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -91,10 +91,6 @@ impl Parameters for Params {
         purpose: "Signals congestion only to flows that are both large and fast, and holds the \
                   queue near a target length. Short transfers never lose a packet.",
         departures: &[
-            "The samples have the order of AFD. Equation 4.2 prints the other order, with which a \
-             growing queue raises the fair share; `as_printed = true` follows it.",
-            "All arrivals of a heavy flow count, dropped or not. The text says both; `counts = \
-             \"forwarded\"` is the other reading.",
             "The text gives only `q_ref`. aqmlab takes a, b and T from AFD, 1 s for aging and \
              clearing, and 70 packets (100 kB) as large.",
         ],

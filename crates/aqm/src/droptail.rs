@@ -13,7 +13,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of drop-tail.
 #[parameters]
 pub struct Params {
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Drop-tail never signals early, so it has nothing to mark.

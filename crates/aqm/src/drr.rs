@@ -50,11 +50,7 @@ impl Parameters for Params {
                 SIGCOMM, 1995, figure 3",
         purpose: "Shares the link among flows in bytes, whatever their packet sizes, at a constant \
                   cost per packet.",
-        departures: &[
-            "A hash of the 5-tuple identifies a flow (ns-2: the source address).",
-            "The default limit, 25000 bytes, is ns-2's.",
-            "DRR never signals, so it ignores ECN.",
-        ],
+        departures: &["A hash of the 5-tuple identifies a flow (ns-2: the source address)."],
         memory: "about 50 bytes for each queue",
     };
 }

@@ -40,48 +40,45 @@ pub struct Params {
     /// Default: 819/256.
     #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
-    /// Longest round-trip time for which the controller must be stable. If you set `max_rtt` or
-    /// `typical_rtt`, a rule of RFC 9332 computes `target`, `t_update`, `alpha` and `beta` from
-    /// these two values. You cannot set these four keys as well. If you set only `typical_rtt`,
-    /// `max_rtt` is 6 x `typical_rtt`.
+    /// Longest round-trip time for which the controller must be stable. With `max_rtt` or
+    /// `typical_rtt`, a rule of RFC 9332 sets `target`, `t_update`, `alpha` and `beta`. If you set
+    /// only `typical_rtt`, `max_rtt` is 6 x `typical_rtt`.
     #[param(above = Time::ZERO, changeable)]
     pub max_rtt: Option<Time>,
-    /// Typical round-trip time. The rule of `max_rtt` uses it as `target`. If you set only
-    /// `max_rtt`, `typical_rtt` is `max_rtt` / 6.
+    /// Typical round-trip time. It becomes `target`. If you set only `max_rtt`, `typical_rtt` is
+    /// `max_rtt` / 6.
     #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
-    /// Coupling factor k. DualPI2 marks L4S packets with k times the base probability p'. It drops
-    /// or marks classic packets with probability p'^2. With a larger k, L4S flows get less of the
-    /// link.
+    /// Coupling factor k. With a larger k, L4S flows get less of the link.
     #[param(default = 2, least = 1, most = 255, changeable)]
     pub coupling: u32,
     /// Which packets go to the L4S queue.
     #[param(default)]
     pub l4s: L4sPackets,
-    /// How DualPI2 turns probabilities into marks and drops: as in Linux or as in RFC 9332.
+    /// How DualPI2 turns probabilities into marks and drops.
     #[param(default)]
     pub rules: Rules,
-    /// How the L4S queue marks packets for its own delay (the native AQM of RFC 9332).
+    /// How the L4S queue marks packets for their delay (the native AQM of RFC 9332).
     #[param(default)]
     pub native: Native,
-    /// Threshold of `native = "step"`. L4S packets that waited longer are marked.
+    /// The step marks packets that waited longer than this.
     #[param(default = "1 ms", changeable)]
     pub step: Time,
-    /// Threshold of `native = "step"` in packets. It replaces `step`. An L4S packet that leaves is
-    /// marked if more packets than this remain in the L4S queue.
+    /// Threshold in packets instead of `step`. When an L4S packet leaves, it is marked if more than
+    /// `step_packets` packets still wait in the L4S queue.
     pub step_packets: Option<u32>,
-    /// Minimum length of the L4S queue, in packets, for marks by its delay. A packet that finds
-    /// fewer packets in the L4S queue when it arrives gets no such mark.
+    /// Minimum number of packets in the L4S queue. A packet that arrives while fewer packets wait
+    /// is not marked for its delay.
     #[param(default)]
     pub min_qlen_step: u32,
-    /// Delay of an L4S packet at which the marking probability of the ramp starts to rise.
+    /// Delay at which the ramp starts.
     #[param(default = "800 us", changeable)]
     pub ramp_min: Time,
-    /// Width of the ramp. With a delay of `ramp_min` + `ramp_range` or more, every L4S packet is
-    /// marked.
+    /// Width of the ramp. At `ramp_min` + `ramp_range` every packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp marks an L4S packet only if more packets than this remain in the L4S queue.
+    /// When a packet leaves, the ramp marks it only if more than `ramp_packets` packets still wait
+    /// in its queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// How the two queues share the link.
@@ -91,27 +88,24 @@ pub struct Params {
     /// queues. Only for `service = "wrr"`.
     #[param(default = 10, most = 100, changeable)]
     pub classic_protection: u32,
-    /// Advantage of the L4S queue with `service = "time-shifted"`. Before DualPI2 compares the
-    /// delays of the two queues, it subtracts this time from the delay of the classic queue.
-    /// Default: 2 x `target`.
+    /// Advantage of the L4S queue with `service = "time-shifted"`. Default: 2 x `target`.
     pub time_shift: Option<Time>,
     /// What happens to L4S packets in overload, when the coupled probability k p' would exceed 1.
     #[param(default)]
     pub overload: Overload,
-    /// If true, DualPI2 uses the base probability to drop or mark packets when they arrive. If
-    /// false, it does so when packets leave. Marks for the delay of the L4S queue are always set
-    /// when the packet leaves. `true` needs `rules = "linux"`.
+    /// If true, DualPI2 applies the base probability when packets arrive instead of when they
+    /// leave. It still marks for delay when packets leave. `true` needs `rules = "linux"`.
     #[param(default, changeable)]
     pub drop_early: bool,
-    /// Buffer size for both queues together. A packet that does not fit is dropped.
+    /// Buffer size for both queues together.
     #[param(default = "10000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Second limit for both queues together, in IP bytes. Default: 2 x `mtu` x `limit`. If
     /// `limit` is in bytes, there is no second limit.
     #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
-    /// Largest packet. With `rules = "linux"`, the base probability has no effect while less than 2
-    /// x `mtu` bytes wait.
+    /// Largest packet. With `rules = "linux"`, the base probability has no effect while both queues
+    /// together hold less than 2 x `mtu` bytes.
     #[param(default = "1514 bytes", check = check::packet_size)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -134,15 +128,13 @@ pub enum L4sPackets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
-    /// As in Linux. Each decision is a random draw. DualPI2 makes two separate decisions about
-    /// marking an L4S packet: one by the coupled probability k p', one by the delay of the L4S
-    /// queue. While less than 2 x `mtu` bytes wait, the base probability causes no drops and no
-    /// marks.
+    /// As in Linux. Each decision is a random draw. For an L4S packet, DualPI2 decides twice: by
+    /// the coupled probability k p' and by the delay of the packet.
     #[default]
     Linux,
     /// As in RFC 9332. Each queue adds up the probabilities of its packets and drops or marks a
-    /// packet when the sum exceeds 1. So drops and marks are evenly spaced. For an L4S packet, it
-    /// adds the larger of k p' and the probability that follows from the delay.
+    /// packet when the sum exceeds 1. So drops and marks are evenly spaced. An L4S packet adds the
+    /// larger of k p' and the probability for its delay.
     Rfc,
 }
 
@@ -201,16 +193,13 @@ impl Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "DualPI2",
-        paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
-                (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
-                appendix A",
+        paper: "RFC 9332, Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low \
+                Loss, and Scalable Throughput (L4S), 2023, appendix A",
         purpose: "Keeps the delay of L4S traffic below about 1 ms and the delay of classic traffic \
                   near 15 ms. L4S flows and classic flows get about equal rates.",
         departures: &[
             "The defaults, the step, the weighted round robin and `memory` follow Linux. `rules = \
              \"rfc\"` and `native = \"ramp\"` select the decisions of RFC 9332.",
-            "With `ecn = false`, DualPI2 drops ECN-capable packets instead of marking them. RFC \
-             9332 has no such mode.",
         ],
         memory: "a few numbers",
     };

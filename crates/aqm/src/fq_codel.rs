@@ -30,19 +30,18 @@ pub struct Params {
     /// packets.
     #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Second limit, in IP bytes. It applies whatever the unit of `limit` is.
+    /// Second limit, in IP bytes.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Maximum number of packets that one overflow drops. It stops at half of the flow's bytes.
+    /// Maximum number of packets that one overflow drops.
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
-    /// Acceptable standing delay of a flow, 5 to 10 % of `interval`. A smaller target means shorter
-    /// queues and more signals. Default: 5 ms, or the time of 1.5 packets of `mtu` bytes if
-    /// longer.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the time of 1.5
+    /// packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
-    /// How long the delay must stay above `target` before CoDel acts. Use the longest common
-    /// round-trip time.
+    /// How long the delay must exceed `target` before CoDel acts. Use the longest common round-trip
+    /// time.
     #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// Largest packet. CoDel does nothing while at most this many bytes remain in the queue.
@@ -51,12 +50,11 @@ pub struct Params {
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default = true, changeable)]
     pub ecn: bool,
-    /// A packet that waited longer is marked when it leaves, whatever CoDel decides. This step
-    /// never drops. Only with `ecn`. Default: no step.
+    /// A packet that waited longer is marked when it leaves, also if CoDel does not act. Only with
+    /// `ecn`. Default: no step.
     pub ce_threshold: Option<Time>,
-    /// The step of `ce_threshold` marks only packets with this value in the bits
-    /// `ce_threshold_mask` of the DS byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1)
-    /// (L4S).
+    /// `ce_threshold` marks only packets with this value in the bits `ce_threshold_mask` of the DS
+    /// byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1) (L4S).
     #[param(default)]
     pub ce_threshold_selector: u8,
     /// Bits of the DS byte that are compared with `ce_threshold_selector`. 0 selects every packet.
@@ -88,9 +86,8 @@ pub enum OnePacket {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Flow Queue CoDel",
-        paper: "T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, The Flow \
-                Queue CoDel Packet Scheduler and Active Queue Management Algorithm, RFC 8290, \
-                2018, section 4",
+        paper: "RFC 8290, The Flow Queue CoDel Packet Scheduler and Active Queue Management \
+                Algorithm, 2018, section 4",
         purpose: "Shares the link among flows in bytes, serves sparse flows first, and keeps the \
                   standing delay of each flow below a target with CoDel.",
         departures: &[

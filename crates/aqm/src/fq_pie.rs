@@ -22,50 +22,51 @@ pub struct Params {
     /// IP bytes that each turn adds to the credit of a flow.
     #[param(default = "1500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Bytes,
-    /// Buffer size for all flows together. A packet that does not fit is dropped.
+    /// Buffer size for all flows together.
     #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Second limit, in IP bytes. It applies whatever the unit of `limit` is.
+    /// Second limit, in IP bytes.
     #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
-    /// Target queueing delay of each flow (QDELAY_REF).
+    /// Target queueing delay (QDELAY_REF).
     #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
-    /// Time between two updates of the probabilities (T_UPDATE).
+    /// Time between two updates of the probability (T_UPDATE).
     #[param(default = pie::PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
     /// Integral gain: each update adds this probability for each second by which the delay exceeds
     /// `qdelay_ref`. Default: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the drop
-    /// probability, with the delays in seconds. Default: 1.25, plus half of the amount by which a
-    /// shorter `t_update` lowers the default `alpha`.
+    /// Proportional gain: each update adds this probability for each second by which the delay grew
+    /// since the last update. Default: 1.25, plus half of the amount by which a shorter `t_update`
+    /// lowers the default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// Burst allowance: PIE signals nothing for this long when an idle flow starts (MAX_BURST).
+    /// Burst allowance: PIE drops and marks nothing for this long when an idle queue fills
+    /// (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
-    /// Mean packet size. PIE does nothing to a flow with at most two such packets waiting.
+    /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, the signals of a flow are spaced more evenly. Default: true with `rules =
+    /// If true, drops and marks are spaced more evenly (section 5.4). Default: true with `rules =
     /// "linux"`, else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability at which ECN-capable packets are dropped instead of marked.
+    /// From this probability on, ECN-capable packets are dropped instead of marked.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
     /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default = Rules::Linux)]
     pub rules: Rules,
-    /// Upper bound of the probability. With a bound above 1, the probability can grow above 1 and
-    /// then takes longer to fall. Default: 1, or 256 with `rules = "linux"`.
+    /// Upper bound of the probability. From a value above 1, the probability takes longer to fall.
+    /// Default: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = 256.0, changeable)]
     pub p_max: Option<f64>,
 }
@@ -78,8 +79,8 @@ impl Parameters for Params {
         purpose: "Shares the link among flows in bytes, serves sparse flows first, and holds the \
                   delay of each flow at a target with PIE.",
         departures: &[
-            "An arrival beyond the limit or the memory is dropped, whatever its flow. Linux only \
-             counts excess memory.",
+            "An arrival that exceeds `limit` or `memory` is dropped. Linux only counts excess \
+             memory.",
             "The default rules follow Linux, except units: Linux adds the link-layer header and \
              counts time in 64 ns.",
             "PIE works as in `pie`, without the delay estimate from the departure rate.",

@@ -17,14 +17,14 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of FRED.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold, at least 1 packet. Below this average queue length only flows above their
-    /// share lose packets. It is also the maximum number of waiting packets of a flow. Default:
-    /// `limit` / 4, or the packets that the link carries in `rtt` if they are fewer.
+    /// Minimum threshold. Below this average queue length, only flows above their share lose
+    /// packets. It is also the maximum number of waiting packets of a flow. Default: `limit` / 4,
+    /// or the packets that the link carries in `rtt` if they are fewer.
     pub min_th: Option<QueueSize>,
     /// Maximum threshold. From this average queue length on every arrival is dropped. Default: 2
     /// x `min_th`.
     pub max_th: Option<QueueSize>,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Typical round-trip time. It bounds `min_th` if `min_th` is not given.
@@ -41,12 +41,12 @@ pub struct Params {
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
-    /// count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
-    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
-    /// more slowly with a larger value.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -62,7 +62,6 @@ impl Parameters for Params {
         purpose: "RED that counts the waiting packets of each flow. Flows with few packets are \
                   never signalled; flows above their share are dropped.",
         departures: &[
-            "Drops do not change the average, so a flood cannot raise it.",
             "Flows above their share, and all packets from `max_th` on, are dropped even if \
              ECN-capable. The paper does not cover ECN.",
             "The paper says one round trip's worth of packets; 100 ms for `rtt` is aqmlab's \

@@ -23,19 +23,19 @@ pub use scheduler::Htb;
 /// Parameters of HTB.
 #[parameters]
 pub struct Params {
-    /// Queue discipline of each subscriber. The value is the name of a preset, the name of a kind,
-    /// or a table of parameters. A plan can set another discipline.
+    /// Queue discipline of each subscriber: the name of a discipline or preset, or a table such as
+    /// `{ kind = "cake", rtt = "50 ms" }`. A plan can set another discipline.
     pub leaf: Leaf,
-    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". With "linux", it is
-    /// assured rate x 0.1 s, at least 1000 and at most 200000 bytes. With "plan", it is max(1522
-    /// bytes, min(`ceil` x 0.1 s, 60000 bytes x `ceil` / link rate)), with the `ceil` of the plan.
+    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". With "linux", a turn is
+    /// the data of 0.1 s at the assured rate (1000 to 200000 bytes). With "plan", a turn is the
+    /// data of 0.1 s at the `ceil` of the plan. The maximum is 60000 bytes x (`ceil` / link rate),
+    /// the minimum 1522 bytes.
     #[param(default)]
     pub quantum: Quantum,
-    /// Size of a token bucket. Each node and each leaf has two buckets: one for its rate and one
-    /// for its ceiling. With a larger size, a node can send more bytes at once.
+    /// Size of each token bucket. With a larger size, a node can send more bytes at once.
     #[param(default = "1600 bytes", least = Bytes(1), changeable)]
     pub burst: Bytes,
-    /// Framing of each packet in bytes. HTB adds `overhead` to the IP size of the packet.
+    /// Bytes that HTB adds to the IP size of each packet.
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
     /// What HTB does with packets of hosts without a plan. With "pass", these packets leave before
@@ -44,15 +44,15 @@ pub struct Params {
     #[param(default = "pass".to_owned())]
     pub unknown: String,
     /// If true, aqmlab refuses a tree in which the assured rates of children add up to more than
-    /// the assured rate of their parent.
+    /// the assured rate of their parent. The check ignores `"fit"` rates.
     #[param(default)]
     pub strict: bool,
     /// Nodes between the link and the subscribers. Each table `nodes.NAME` describes one node or
     /// several equal nodes. Default: no nodes.
     #[param(default)]
     pub nodes: Named<Node>,
-    /// Plans of the subscribers. Each table `plans.NAME` describes one plan. aqmlab assigns client
-    /// hosts to subscribers in the order of the plans. Default: none; at least one plan is needed.
+    /// Plans of the subscribers. Each table `plans.NAME` describes one plan. Default: none; at
+    /// least one plan is needed.
     #[param(default)]
     pub plans: Named<Plan>,
 }
@@ -71,8 +71,7 @@ impl Parameters for Params {
              without packets.",
             "With `unknown = \"pass\"`, at most 1000 packets of hosts without a plan can wait.",
         ],
-        memory: "about 250 bytes for each node and each subscriber. It also stores the queue of \
-                 each subscriber that had packets in the last 10 s",
+        memory: "about 250 bytes for each node and each subscriber, and the queues in use",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -28,13 +28,14 @@ pub struct Params {
     /// Width of the ramp. At `ramp_min` + `ramp_range` every packet is marked.
     #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
-    /// The ramp does not mark a packet if at most this many packets remain in the queue.
+    /// When a packet leaves, the ramp marks it only if more than `ramp_packets` packets still wait
+    /// in its queue.
     #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// If true, only ECT(1) packets are marked. Other packets pass.
     #[param(default, changeable)]
     pub only_ect1: bool,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -45,13 +46,10 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "L4S marking",
-        paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
-                (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
-                appendix A.1: the native AQM of the L4S queue",
+        paper: "RFC 9332, 2023, appendix A.1: the native AQM of the L4S queue",
         purpose: "Marks by the delay of a single queue, at a step or along a ramp of about one \
                   millisecond, as L4S senders expect.",
         departures: &[
-            "One queue holds all packets. In the RFC this law is the inner half of `dualpi2`.",
             "Packets that are not ECN-capable are dropped instead of marked, unless `only_ect1` is \
              set.",
         ],

@@ -14,13 +14,13 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of LQD.
 #[parameters]
 pub struct Params {
-    /// Target queue length while no packet is lost. The authors used 24 and 240 packets.
+    /// Target queue length while no packet is lost.
     #[param(changeable)]
     pub q_ref: QueueSize,
     /// Target loss rate while the queue is `q_ref`, as a share of the arrivals.
     #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p_ref: f64,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Gain on the distance of the queue from `q_ref`, per packet and update.
@@ -33,19 +33,19 @@ pub struct Params {
     /// interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Time over which the loss rate is measured, at least `interval`. Default: each `interval`.
+    /// Time over which the loss rate is measured. Default: each `interval`.
     #[param(least = check::SHORTEST_TICK)]
     pub loss_interval: Option<Time>,
     /// If true, marked packets count as lost.
     #[param(default)]
     pub count_marks: bool,
-    /// Unit of the queue length. Bytes are converted to packets of `mean_packet`.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size, used to convert bytes to packets.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -62,10 +62,8 @@ impl Parameters for Params {
                   p_ref).",
         departures: &[
             "The paper does not state the sampling interval. aqmlab uses 160 Hz, as for PI.",
-            "The loss rate is drops for any reason / arrivals since the last update.",
             "Marks are no losses unless `count_marks` is true, so with ECN the loss term is mostly \
              0.",
-            "The stored probability is clamped to 0..1.",
         ],
         memory: "a few numbers",
     };

@@ -16,7 +16,7 @@ pub struct Params {
     /// Target queue length.
     #[param(default = "50 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Gain on the newest sample, per packet. Must be above `b`. Without `a`, `b` and `design`: the
@@ -28,19 +28,19 @@ pub struct Params {
     #[param(changeable)]
     #[param(above = 0.0)]
     pub b: Option<f64>,
-    /// Load for which the authors' rule computes the gains. The rule also uses the link rate.
+    /// Load for which the authors' rule computes the gains.
     #[param(table)]
     pub design: Option<Design>,
     /// Sampling interval, at least 10 us. The gains hold for this interval: change them together.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Unit of the queue length. Bytes are converted to packets of `mean_packet`.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size, used to convert bytes to packets.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -80,8 +80,8 @@ impl Parameters for Params {
                 AQM Routers Supporting TCP Flows, IEEE INFOCOM 2001",
         purpose: "Holds the queue itself, not its average, at a chosen length.",
         departures: &[
-            "`design` is derived anew from the linear model of TCP. It gives the authors' gains \
-             within 2 % and their phase margin of 75 degrees.",
+            "aqmlab derives the rule of `design` from the linear model of TCP. It gives the \
+             authors' gains within 2 %.",
             "Without `design` the authors' gains apply at any rate. At 25 000 packets per second \
              and 150 ms they suit about 480 flows.",
         ],

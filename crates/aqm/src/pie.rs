@@ -29,18 +29,19 @@ pub struct Params {
     /// `qdelay_ref`. Default: 0.125 x `t_update` / 15 ms.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
-    /// Proportional gain: each update adds `beta` (delay - delay at the last update) to the drop
-    /// probability, with the delays in seconds. Default: 1.25, plus half of the amount by which a
-    /// shorter `t_update` lowers the default `alpha`.
+    /// Proportional gain: each update adds this probability for each second by which the delay grew
+    /// since the last update. Default: 1.25, plus half of the amount by which a shorter `t_update`
+    /// lowers the default `alpha`.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
-    /// Burst allowance: PIE signals nothing for this long when an idle queue fills (MAX_BURST).
+    /// Burst allowance: PIE drops and marks nothing for this long when an idle queue fills
+    /// (MAX_BURST).
     #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
     /// Mean packet size (MEAN_PKTSIZE). PIE does nothing while at most two such packets wait.
     #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// How the queueing delay is measured.
@@ -49,20 +50,20 @@ pub struct Params {
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// If true, signals are spaced more evenly (section 5.4). Default: true with `rules =
+    /// If true, drops and marks are spaced more evenly (section 5.4). Default: true with `rules =
     /// "linux"`, else false.
     pub derandomize: Option<bool>,
     /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default, changeable)]
     pub ecn: bool,
-    /// Probability at which ECN-capable packets are dropped instead of marked.
+    /// From this probability on, ECN-capable packets are dropped instead of marked.
     #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
     /// Which rules apply where Linux and RFC 8033 differ.
     #[param(default)]
     pub rules: Rules,
-    /// Upper bound of the probability. With a bound above 1, the probability can grow above 1 and
-    /// then takes longer to fall. Default: 1, or 256 with `rules = "linux"`.
+    /// Upper bound of the probability. From a value above 1, the probability takes longer to fall.
+    /// Default: 1, or 256 with `rules = "linux"`.
     #[param(least = 1.0, most = LARGEST_P, changeable)]
     pub p_max: Option<f64>,
 }
@@ -74,7 +75,7 @@ pub enum Rules {
     /// The rules of RFC 8033.
     #[default]
     Rfc,
-    /// The rules of Linux; the page of `pie` has a table.
+    /// The rules of Linux (table on the page of `pie`).
     Linux,
 }
 
@@ -102,21 +103,15 @@ pub enum Delay {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Proportional Integral controller Enhanced",
-        paper: "R. Pan, P. Natarajan, F. Baker, G. White, Proportional Integral Controller \
-                Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem, \
-                RFC 8033, 2017, sections 4, 5 and appendix A",
+        paper: "RFC 8033, Proportional Integral Controller Enhanced (PIE): A Lightweight Control \
+                Scheme to Address the Bufferbloat Problem, 2017, sections 4, 5 and appendix A",
         purpose: "Holds the queueing delay at a target at any link rate, with a PI controller of \
                   the drop probability.",
         departures: &[
             "The delay is the waiting time of the last departed packet; `delay = \"rate\"` takes \
              the RFC's estimate.",
-            "At or above `mark_ecnth` ECN-capable packets are dropped too.",
-            "Linux does otherwise: the page of `pie` has a table. `rules = \"linux\"` does the same, \
-             except that a mark beyond a sum of 8.5 resets the sum too.",
-            "De-randomization is off by default. The 2 % cap on growth from a probability of 10 % \
-             on is always on (section 5.5). PIE is never inactive (section 5.3).",
-            "Default gains follow `t_update`: at half of 15 ms alpha is halved and beta grows by a \
-             quarter of alpha.",
+            "PIE is never inactive (section 5.3). From a probability of 0.1 on, each update adds \
+             at most 0.02 (section 5.5).",
         ],
         memory: "a few numbers",
     };

@@ -26,7 +26,7 @@ use aqmlab_declare::{About, Declared, Parameters, Refused, extremes};
 pub struct Params {
     /// The plug-in and its own parameters.
     pub settings: Settings,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     pub limit: QueueSize,
     /// If true, ECN-capable packets are marked instead of dropped.
     pub ecn: bool,

@@ -18,7 +18,7 @@ pub struct Params {
     /// Rate at which tokens fill the bucket.
     #[param(least = "8 kbit/s", changeable)]
     pub rate: Rate,
-    /// Size of the bucket: the largest number of bytes that can pass at once. At least 1500 bytes.
+    /// Size of the bucket, at least 1500 bytes.
     #[param(changeable)]
     pub burst: Bytes,
     /// What happens to a packet when the bucket has too few tokens.
@@ -27,11 +27,11 @@ pub struct Params {
     /// Tokens in the bucket at the start of the run, as a share of `burst`.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// Framing of each packet in bytes. The policer adds `overhead` to the IP size of the packet.
-    /// Default: the framing of the link.
+    /// Bytes that the policer adds to the IP size of each packet. Default: the bytes of the link's
+    /// `framing`.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
-    /// Size of the FIFO after the policer. A packet that does not fit is dropped.
+    /// Size of the FIFO after the policer.
     #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Set `excess = "mark"` instead.
@@ -80,15 +80,11 @@ impl Parameters for Params {
         purpose: "Limits traffic to a rate. Packets do not wait for tokens: the policer drops a \
                   packet if the token bucket has too few tokens for this packet.",
         departures: &[
-            "A FIFO of the link follows the bucket. Packets that pass the bucket wait in the FIFO \
-             if the link is slower.",
-            "`peakrate`, `mtu` and the actions of act_police other than drop and mark are left \
-             out.",
-            "As in Linux, aqmlab stores `burst` as the time `burst` / `rate`, rounded up to a \
-             multiple of 64 ns.",
-            "A marked packet uses no tokens.",
+            "Packets that pass enter a FIFO, where they wait for the link.",
+            "aqmlab has no `peakrate` (peak rate limit), no `mtu` (packet size limit), and no \
+             actions except drop and mark.",
         ],
-        memory: "one token bucket. Packets wait only in the FIFO of the link, after the bucket",
+        memory: "one token bucket",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

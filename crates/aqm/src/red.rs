@@ -23,7 +23,7 @@ pub struct Params {
     /// dropped. With `gentle = true`, this limit is twice `max_th`.
     #[param(changeable)]
     pub max_th: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average. With a larger weight, the average follows the
@@ -34,22 +34,20 @@ pub struct Params {
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
-    /// If false, the probability jumps from `max_p` to 1 at `max_th`.
     #[param(default, changeable)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks. p_b is the probability that follows from the average.
-    /// count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
-    /// Unit in which RED measures the queue length.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls as if packets of this size arrived at the rate of the link. So it falls
-    /// more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -62,17 +60,15 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
-    /// As in Floyd and Jacobson 1993: the probability is p_b / (1 - count p_b). The gap between two
-    /// drops or marks is uniform between 1 and 1/p_b packets.
+    /// As in Floyd and Jacobson 1993. The gap between two drops or marks is uniform between 1 and
+    /// 1/p_b packets.
     #[default]
     Uniform,
-    /// As in ns-2 since 2001: there is no drop or mark while count p_b < 1. The gap is uniform
-    /// between 1/p_b and 2/p_b packets.
+    /// As in ns-2 since 2001. The gap is uniform between 1/p_b and 2/p_b packets.
     Wait,
-    /// As in ALTQ on FreeBSD: the probability is p_b / (2 - count p_b). The gap is uniform between
-    /// 1 and 2/p_b packets.
+    /// As in ALTQ on FreeBSD. The gap is uniform between 1 and 2/p_b packets.
     Altq,
-    /// No spacing: the probability of each packet is p_b, independent of earlier packets.
+    /// No spacing: the probability of each packet is p_b.
     None,
 }
 
@@ -98,11 +94,9 @@ impl Parameters for Params {
         departures: &[
             "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
              ALTQ.",
-            "RED marks packets only while the average is below `max_th`. Otherwise, it drops \
-             ECN-capable packets, too. `gentle` doubles the limit above which RED drops every \
-             packet, but not the limit for marks. RFC 3168, section 7, and ns-3 do the same. The \
-             paper marks ECN-capable packets in this case. Linux also marks them, unless `harddrop` \
-             is set.",
+            "At or above `max_th`, also with `gentle`, RED drops the packets that it would \
+             otherwise mark. RFC 3168 (section 7) and ns-3 (without `gentle`) do the same. The \
+             paper and Linux without its option `harddrop` mark ECN-capable packets.",
         ],
         memory: "a few numbers",
     };

@@ -28,7 +28,7 @@ pub struct Params {
     /// Maximum threshold of the average queue length. At or above it, every arriving packet is
     /// dropped. With `gentle = true`, this limit is twice `max_th`.
     pub max_th: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average. With a larger weight, the average follows the
@@ -39,46 +39,43 @@ pub struct Params {
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
-    /// If false, the probability jumps from `max_p` to 1 at `max_th`.
     #[param(default)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks, and how the filter spaces drops and marks of each flow.
-    /// p_b is the probability, count the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
-    /// Unit in which RED measures the queue length.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
-    /// If true, RED's probability is multiplied by packet size / `mean_packet`.
+    /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
-    /// the average falls as if packets of this size arrived at the rate of the link. So it falls
-    /// more slowly with a larger value.
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
-    /// Target round-trip time, R in the paper. A flow is high-bandwidth if it is faster than TCP:
-    /// sqrt(1.5/p)/R packets per second at drop rate p. A larger value filters more flows.
+    /// Target round-trip time R. A flow is high-bandwidth if it is faster than TCP: sqrt(1.5/p)/R
+    /// packets per second at drop rate p.
     #[param(default = "40 ms", least = check::SHORTEST_TICK)]
     pub target_rtt: Time,
-    /// Number of drop lists that are remembered, M in the paper.
+    /// Number of remembered drop lists (M in the paper).
     #[param(default = 5, least = 1, most = 100)]
     pub lists: u32,
-    /// Number of lists in which a flow must appear to count as high-bandwidth, K in the paper. From
-    /// 1 to `lists`.
+    /// Number of lists in which a flow must appear to count as high-bandwidth (K in the paper).
     #[schemars(range(min = 1, max = 100))]
     #[param(default = 3)]
     pub lists_needed: u32,
-    /// Flows that each list keeps: those with the most dropped bytes.
+    /// Number of flows in each list: the flows with the most dropped bytes.
     #[param(default = 50, least = 1, most = 1000)]
     pub list_flows: u32,
-    /// RED-PD identifies flows only while the drop rate is above this.
+    /// Minimum drop rate at which RED-PD identifies flows.
     #[param(default = 0.001, least = 0.0, most = 1.0)]
     pub identify_above: f64,
     /// Largest single decrease of a flow's filter probability.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub max_decrease: f64,
-    /// A flow is released when its filter probability falls below this (P_minThresh).
+    /// Filter probability below which a flow is released (P_minThresh).
     #[param(default = 0.005, above = 0.0, most = 1.0)]
     pub p_min_thresh: f64,
     /// Minimum number of lists between two increases of a flow's filter probability.
@@ -94,25 +91,25 @@ pub struct Params {
     /// increases.
     #[param(default)]
     pub unresponsive_test: bool,
-    /// Number of periods that the test remembers for each flow. A period lasts from one increase of
-    /// the flow's filter probability to the next.
+    /// Number of remembered periods of each flow. A period ends at the next increase of the flow's
+    /// filter probability.
     #[param(default = 5, least = 2, most = 20)]
     pub test_periods: u32,
-    /// The test expects a response when the drop rate of a flow rises by at least this factor. The
-    /// expected response is a rate that is lower by the square root of the factor.
+    /// If the drop rate of a flow rises by this factor or more, its rate should fall by the square
+    /// root of the factor.
     #[param(default = 1.5, least = 1.0, most = response::MOST_RISE)]
     pub test_rise: f64,
-    /// A flow fails the test only with at least this many pairs of periods without a response.
+    /// Minimum number of pairs of periods without a response, for a flow that fails the test.
     #[param(default = 3, least = 1, most = 190)]
     pub test_pairs: u32,
-    /// A flow fails the test only if it has at least this many pairs without a response for each
-    /// pair with one.
+    /// Minimum ratio of pairs without a response to pairs with a response, for a flow that fails
+    /// the test.
     #[param(default = 4.0, least = 1.0)]
     pub test_majority: f64,
     /// Factor on the filter increase of flows that failed the test.
     #[param(default = 2.0, least = 1.0)]
     pub unresponsive_step: f64,
-    /// If true, RED and the filter mark ECN-capable packets instead of dropping them.
+    /// If true, ECN-capable packets are marked instead of dropped.
     #[param(default)]
     pub ecn: bool,
 }
@@ -127,17 +124,10 @@ impl Parameters for Params {
         departures: &[
             "The filter acts while RED's average is at least `min_th` and more than one packet \
              waits. RED does not see what the filter drops or marks.",
-            "The values of `list_flows`, `identify_above`, `increase_lists`, `increase_time`, \
-             `decrease_lists` and of the test's keys come from the scripts. The paper leaves them \
-             open.",
-            "`test_rise` is aqmlab's choice: at 1.5 and above, chance rarely hides the response of \
-             a TCP flow.",
-            "A list and the filter hold 4096 flows each. Further flows are ignored.",
+            "The paper leaves most values open: they come from the authors' scripts.",
         ],
-        memory: "at most 4096 flows of 40 bytes in the current list, at most 4096 flows of 112 \
-                 bytes in the filter, and `lists` times `list_flows` entries of 24 bytes. With \
-                 `unresponsive_test`, each flow in the filter has `test_periods` times 16 bytes \
-                 more",
+        memory: "at most 4096 flows of 40 bytes, 4096 filtered flows of 112 bytes, and `lists` x \
+                 `list_flows` entries of 24 bytes",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

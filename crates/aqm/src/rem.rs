@@ -16,7 +16,7 @@ pub struct Params {
     /// Target queue length.
     #[param(default = "20 packets", changeable)]
     pub q_ref: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Increase of the price per packet of mismatch, at each update.
@@ -25,20 +25,20 @@ pub struct Params {
     /// Weight of the queue mismatch relative to the rate mismatch.
     #[param(default = 0.1, above = 0.0, changeable)]
     pub alpha: f64,
-    /// Base of the probability 1 - phi^(-price). A larger base signals more at the same price.
+    /// Base of the probability 1 - phi^(-price).
     #[param(default = 1.001, above = 1.0, changeable)]
     pub phi: f64,
     /// Time between two updates of the price, at least 10 us. `gamma` holds for this interval:
     /// change them together.
     #[param(default = "2 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Unit of queue and arrivals. Bytes are converted to packets of `mean_packet`.
+    /// Unit of the queue length.
     #[param(default)]
     pub unit: Unit,
     /// If true, the probability is multiplied by packet size / `mean_packet`.
     #[param(default)]
     pub scale_by_size: bool,
-    /// Mean packet size. It also converts the link rate to packets per update.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -54,10 +54,7 @@ impl Parameters for Params {
         purpose: "Matches the arrival rate to the capacity and holds the queue at a target with a \
                   price. The marks of several links add up to their prices' sum.",
         departures: &[
-            "Arrivals and capacity are packets per update, as for the authors' constants. As rates \
-             they would make the price 500 times as sensitive.",
-            "The capacity excludes framing; arrivals could never reach the bare link rate.",
-            "Every arrival counts, including arrivals that are dropped.",
+            "Arrivals and capacity are packets of `mean_packet` per update.",
             "Packets that are not ECN-capable are dropped. ns-2 never signals them.",
         ],
         memory: "a few numbers",

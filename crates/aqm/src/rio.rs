@@ -16,43 +16,38 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// `p_out` above `p_in`.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold of In packets. Below this average of waiting In packets none is signalled.
+    /// Below this average of waiting In packets, RIO admits every In packet.
     #[param(default = "40 packets")]
     pub min_in: QueueSize,
-    /// Maximum threshold of In packets. From this average of waiting In packets on, every In
-    /// arrival is dropped.
+    /// From this average of waiting In packets on, every In arrival is dropped.
     #[param(default = "70 packets")]
     pub max_in: QueueSize,
     /// Drop or mark probability of In packets when their average reaches `max_in`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub p_in: f64,
-    /// Minimum threshold of Out packets. Below this average of all packets no Out packet is
-    /// signalled.
+    /// Below this average of all packets, RIO admits every Out packet.
     #[param(default = "10 packets")]
     pub min_out: QueueSize,
-    /// Maximum threshold of Out packets. From this average of all packets on, every Out arrival is
-    /// dropped.
+    /// From this average of all packets on, every Out arrival is dropped.
     #[param(default = "30 packets")]
     pub max_out: QueueSize,
     /// Drop or mark probability of Out packets when the average reaches `max_out`.
     #[param(default = 0.2, above = 0.0, most = 1.0)]
     pub p_out: f64,
-    /// If true, the probability of In packets rises to 1 between `max_in` and twice `max_in`. If
-    /// false, it jumps to 1.
+    /// If true, the probability of In packets rises to 1 between `max_in` and twice `max_in`.
     #[param(default)]
     pub gentle_in: bool,
     /// If true, the probability of Out packets rises to 1 between `max_out` and twice `max_out`.
     #[param(default)]
     pub gentle_out: bool,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages. With a larger weight they follow the queue
-    /// faster.
+    /// Weight of the newest sample in the average. With a larger weight, the average follows the
+    /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces drops and marks in each class. p_b is the probability that follows from the
-    /// average. count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
     /// DSCPs of In packets, 0 to 63; all others are Out. The default is low drop precedence in RFC
@@ -60,8 +55,9 @@ pub struct Params {
     #[schemars(inner(range(max = 63)))]
     #[param(default = vec![10, 18, 26, 34])]
     pub in_codepoints: Vec<u8>,
-    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
-    /// more slowly with a larger value.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -77,8 +73,7 @@ impl Parameters for Params {
         purpose: "Two RED curves over one queue: packets within their sender's profile (In) are \
                   protected, packets beyond it (Out) dropped first.",
         departures: &[
-            "Where the paper leaves RED open, RIO follows `red`. Forced drops are never marks, and \
-             each class has its own count.",
+            "RIO follows `red`: forced drops are never marks, and each class has its own count.",
             "The DSCP makes a packet In. The paper's tag is any bit of the header.",
         ],
         memory: "one byte for each waiting packet",

@@ -15,57 +15,51 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of RIO-PS. The first `l_t` packets of a flow are Short, its later packets are Long.
 #[parameters]
 pub struct Params {
-    /// Minimum threshold of Short packets. Below this average of waiting Short packets none is
-    /// signalled.
+    /// Below this average of waiting Short packets, RIO-PS admits every Short packet.
     #[param(default = "80 packets")]
     pub short_min_th: QueueSize,
-    /// Maximum threshold of Short packets. From this average of waiting Short packets on, every
-    /// Short arrival is dropped.
+    /// From this average of waiting Short packets on, every Short arrival is dropped.
     #[param(default = "840 packets")]
     pub short_max_th: QueueSize,
     /// Drop or mark probability of Short packets when their average reaches `short_max_th`.
     #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub short_max_p: f64,
-    /// Minimum threshold of Long packets. Below this average of all packets no Long packet is
-    /// signalled.
+    /// Below this average of all packets, RIO-PS admits every Long packet.
     #[param(default = "80 packets")]
     pub long_min_th: QueueSize,
-    /// Maximum threshold of Long packets. From this average of all packets on, every Long arrival
-    /// is dropped.
+    /// From this average of all packets on, every Long arrival is dropped.
     #[param(default = "1200 packets")]
     pub long_max_th: QueueSize,
     /// Drop or mark probability of Long packets when the average reaches `long_max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub long_max_p: f64,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Weight of the newest sample in both averages. With a larger weight they follow the queue
-    /// faster.
+    /// Weight of the newest sample in both averages.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces drops and marks in each class. p_b is the probability that follows from the
-    /// average. count is the number of packets since the last drop or mark.
+    /// How RED spaces its drops and marks. p_b is the base probability.
     #[param(default)]
     pub gap: Gap,
-    /// Target number of active Short flows per active Long flow (SLR). RIO-PS adapts `l_t` to reach
-    /// it.
+    /// Target number of active Short flows per active Long flow (SLR).
     #[param(default = 3.0, above = 0.0)]
     pub slr: f64,
     /// Initial L_t: the number of packets of a flow that are Short.
     #[param(default = 10, least = 1)]
     pub l_t: u32,
-    /// Period of a check that forgets all flows without a packet since the last check (T_u).
+    /// Period of a check that forgets flows without a packet since the last check (T_u).
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub t_u: Time,
     /// How often L_t moves by one packet (T_c).
     #[param(default = "10 s", least = check::SHORTEST_TICK)]
     pub t_c: Time,
-    /// Maximum number of flows that are remembered.
+    /// Maximum number of remembered flows. Packets of further flows are Short.
     #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
-    /// Mean packet size. It converts bytes to packets. While the link is idle, the average falls
-    /// more slowly with a larger value.
+    /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
+    /// the average falls as if packets of this size arrived at the link rate and found an empty
+    /// queue.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -83,13 +77,11 @@ impl Parameters for Params {
         purpose: "Gives the first packets of every flow a gentler RED curve, so short transfers \
                   lose fewer packets.",
         departures: &[
-            "The classifier sits at the same port, before RIO; the paper puts it at the network's \
-             edge. Dropped packets count.",
-            "While `max_flows` flows are remembered, packets of further flows are Short.",
+            "The classifier is at the same port, before RIO; in the paper, it is at the network's \
+             edge.",
             "The two directions of a connection are two flows.",
         ],
-        memory: "about 40 bytes for each flow that sent within two T_u, for at most `max_flows` \
-                 flows, and one byte for each waiting packet",
+        memory: "about 40 bytes for each remembered flow and one byte for each waiting packet",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -20,13 +20,13 @@ pub struct Params {
     #[param(default = 2, least = 1, most = MOST_LEVELS)]
     pub levels: u32,
     /// Bins per level (N). With B unresponsive flows, a share (1 - (1 - 1/N)^B)^L of the other
-    /// flows has only full bins and is punished, too. More bins punish fewer innocent flows.
+    /// flows is punished, too.
     #[param(default = 23, least = 1, most = MOST_BINS)]
     pub bins: u32,
     /// A bin is full when this many packets wait in it. Default: 1.5 x `limit` / `bins`.
     #[param(least = 1)]
     pub bin_size: Option<u32>,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Increase of the probability of a full bin. Must be above `d2`.
@@ -41,16 +41,15 @@ pub struct Params {
     /// How often the hash functions change, at least 10 us. 0 s: never.
     #[param(default = "20 s")]
     pub rehash: Time,
-    /// Rate that all flows in the penalty box (all bins at probability 1) share. Default: 0.16/45
-    /// of the link rate.
+    /// Rate that all flows in the penalty box share. Default: 0.16/45 of the link rate.
     pub penalty_rate: Option<Rate>,
-    /// Bytes that the penalty box may send at once. Packets larger than this do not pass.
+    /// Bytes that the penalty box may send at once.
     #[param(default = "3000 bytes")]
     pub penalty_burst: Bytes,
-    /// If true, one full bin of a flow is enough to drop its packet. If false, all must be full.
+    /// If true, one full bin of a flow is enough to drop its packet.
     #[param(default)]
     pub drop_any_bin: bool,
-    /// Mean packet size. It converts a `limit` in bytes to packets.
+    /// Mean packet size. It converts bytes to packets.
     #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.
@@ -69,13 +68,11 @@ impl Parameters for Params {
         purpose: "Finds unresponsive flows with a few counters: flows hash to a bin at each of \
                   several levels, and each bin runs BLUE.",
         departures: &[
-            "A packet is dropped if all bins of its flow are full, as in Linux. Figure 2.11 of Le \
-             2005 drops if any is; `drop_any_bin` follows it.",
-            "d1, d2, `freeze_time` and `rehash` follow Apple's XNU: a bin needs 200 steps to reach \
-             probability 1. The paper's 2 s suit a shorter freeze time.",
-            "Linux does otherwise: it drops ECN-capable packets early above a probability of 1/2, \
-             has no freeze time and 8 levels of 16 bins, and changes probabilities at arrivals \
-             only.",
+            "As in Linux, a packet is dropped if all bins of its flow are full. `drop_any_bin` \
+             follows figure 2.11 of Le 2005.",
+            "d1, d2, `freeze_time` and `rehash` follow Apple's XNU.",
+            "Linux drops ECN-capable packets early above a probability of 1/2. It has no freeze \
+             time, and 8 levels of 16 bins.",
         ],
         memory: "2 L N bins of 24 bytes, and 24 bytes for each waiting packet",
     };

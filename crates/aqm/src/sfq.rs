@@ -20,15 +20,14 @@ pub struct Params {
     /// Buffer size for all buckets together. When it is full, the longest bucket loses packets.
     #[param(default = "127 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Maximum number of packets in one bucket. A packet that does not fit is dropped.
+    /// Maximum number of packets in one bucket.
     #[param(default = 127, least = 1)]
     pub depth: u32,
     /// IP bytes that a bucket sends in one turn. If a packet exceeds them, the next turn is
     /// shorter. Default: one packet.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
-    /// How often the hash changes, so that two flows in one bucket separate again. Default:
-    /// never.
+    /// How often the hash changes. Default: never.
     #[param(least = check::SHORTEST_TICK)]
     pub perturb: Option<Time>,
 }
@@ -40,10 +39,9 @@ impl Parameters for Params {
         purpose: "Shares the link among flows. Each flow is hashed to a bucket, and the buckets \
                   take turns.",
         departures: &[
-            "Waiting packets keep their bucket at a new hash, so a flow can be reordered once per \
-             perturbation.",
+            "Waiting packets keep their bucket when the hash changes, so packets of a flow can be \
+             reordered then.",
             "`quantum`, `depth` and defaults follow Linux.",
-            "SFQ never signals, so it ignores ECN.",
         ],
         memory: "about 50 bytes for each bucket",
     };

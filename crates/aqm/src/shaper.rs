@@ -16,10 +16,10 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of a shaper.
 #[parameters]
 pub struct Params {
-    /// Token rate: how fast the bucket fills.
+    /// Rate at which tokens fill the bucket.
     #[param(least = "8 kbit/s", changeable)]
     pub rate: Rate,
-    /// Size of the bucket: the most bytes that are sent at once.
+    /// Size of the bucket.
     #[param(default = "15000 bytes", changeable)]
     pub burst: Bytes,
     /// Maximum rate within a burst. A second bucket of `mtu` bytes limits it. Default: the link's
@@ -29,11 +29,11 @@ pub struct Params {
     /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Framing of each packet in bytes. The shaper adds `overhead` to the IP size of the packet.
-    /// Default: the framing of the link.
+    /// Bytes that the shaper adds to the IP size of each packet. Default: the bytes of the link's
+    /// `framing`.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
-    /// Discipline of the waiting packets: a preset, a kind with its defaults, or a table.
+    /// Discipline of the waiting packets: the name of a discipline or preset, or a table.
     pub leaf: Leaf,
 }
 
@@ -44,12 +44,9 @@ impl Parameters for Params {
         purpose: "Shapes the packets of any discipline to a rate: a packet leaves when the token \
                   bucket has enough for it.",
         departures: &[
-            "As in Linux, aqmlab stores `burst` as the time `burst` / `rate`, rounded up to a \
-             multiple of 64 ns.",
             "Packets are never split.",
-            "The reasons of a leaf to drop or mark count as early or forced.",
-            "A leaf that is a scheduler hands its packet over early, as in Linux, and it waits \
-             outside the leaf. A FIFO keeps its packet.",
+            "As in Linux, a leaf that is a scheduler hands over its next packet early. This packet \
+             waits outside the leaf. A FIFO keeps its packet.",
         ],
         memory: "the state of the leaf and two token buckets",
     };

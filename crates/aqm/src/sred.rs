@@ -14,14 +14,13 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of SRED.
 #[parameters]
 pub struct Params {
-    /// Buffer size (B). Its unit is also the unit of the queue length; the paper uses bytes. A
-    /// packet that does not fit is dropped.
+    /// Buffer size (B). Its unit is also the unit of the queue length; the paper uses bytes.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Whether a hit raises the drop probability of the packet.
     #[param(default)]
     pub rule: Rule,
-    /// Length of the zombie list (M), 1 to 100000, and longer than the buffer.
+    /// Length of the zombie list (M), longer than the buffer.
     #[param(default = 1000, least = 1, most = MOST_ZOMBIES)]
     pub zombies: u32,
     /// Probability that a miss replaces the zombie (p_o).
@@ -63,10 +62,7 @@ impl Parameters for Params {
         paper: "T. Ott, T. Lakshman, L. Wong, SRED: Stabilized RED, IEEE INFOCOM 1999",
         purpose: "Stabilizes the buffer occupancy for any number of flows, which SRED estimates by \
                   comparing arrivals with a list of recent packets.",
-        departures: &[
-            "Before the first hit the number of flows counts as large.",
-            "The full rule's equation, p (1 + Hit / P), is clamped to 1.",
-        ],
+        departures: &[],
         memory: "16 bytes for each of the M zombies, at most 1.6 MB",
     };
 }

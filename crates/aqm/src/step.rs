@@ -13,11 +13,10 @@ use aqmlab_declare::{About, Parameters, parameters};
 /// Parameters of step marking.
 #[parameters]
 pub struct Params {
-    /// Marking threshold, K in the paper. A packet that finds a longer queue is marked. A smaller
-    /// threshold makes the queue shorter; a very small one costs throughput.
+    /// Marking threshold, K in the paper. A packet that finds a longer queue is marked.
     #[param(changeable)]
     pub threshold: QueueSize,
-    /// Buffer size. A packet that does not fit is dropped.
+    /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Mean packet size. It converts a threshold in bytes to packets.

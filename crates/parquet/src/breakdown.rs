@@ -10,8 +10,8 @@ use crate::schema::{Field, Kind};
 
 columns! {
     /// An exchange that ended in the measured span, with the parts of its response time. All
-    /// columns in nanoseconds add up to `response_ns`. The rows match `responses.parquet`, in the
-    /// same order.
+    /// columns in nanoseconds add up to `response_ns`. Counts are of the critical path. The rows
+    /// match `responses.parquet`.
     Exchanges("breakdown.parquet", Large) of (&'a Exchange) |row| {
         /// Number of the connection.
         flow: Values<u64> = row.flow,

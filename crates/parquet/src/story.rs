@@ -22,7 +22,7 @@ columns! {
         time_ns ["ns"]: Values<u64> = row.time.as_nanos(),
         /// `asked`, `sent`, `at-port`, `dropped`, `arrived`, `part` or `answered`.
         event: Words = row.event.name(),
-        /// The end that sent the segment: `client` or `server`; empty: it is about no segment.
+        /// The end that sent the segment: `client` or `server`; empty: no segment.
         sender: Words = row.sender.map_or("", name),
         /// Sequence number of the segment; of QUIC, offset in the stream or in the handshake.
         seq: Values<u64> = row.segment[0],

@@ -35,14 +35,14 @@ columns! {
     Distribution("distribution.parquet", Small) of
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
-        /// `response` for response times; `flow` for connections from opening to closing, aborted
-        /// ones excluded.
+        /// `response` for response times; `flow` for connections from opening to closing, without
+        /// aborted connections.
         of: Words = of,
         /// Class of traffic.
         class: ClassNames = class,
         /// Upper end of the bin, which is at most 1/1000 of its value wide, or 1 us.
         below_s ["s"]: Values<f64> = below,
-        /// Number of values in the bin.
+        /// Values in the bin.
         count: Values<u64> = count,
     }
 }
@@ -59,7 +59,7 @@ columns! {
         direction: Words = name.direction,
         /// Upper end of the bin, which is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
-        /// Number of packets in the bin.
+        /// Values in the bin.
         count ["packets"]: Values<u64> = count,
     }
 }
@@ -77,7 +77,7 @@ columns! {
         class: ClassNames = class,
         /// Upper end of the bin, which is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
-        /// Number of packets in the bin.
+        /// Values in the bin.
         count ["packets"]: Values<u64> = count,
     }
 }
@@ -97,7 +97,7 @@ columns! {
         plan: Words = row.plan,
         /// The node above it; empty: it is below the link.
         node: Words = row.node,
-        /// Number of its first client's host; none: hosts that no plan has.
+        /// Number of its first client's host; empty: hosts without a plan.
         client: OptionalValues = row.part.client.map(f64::from),
         /// Packets that left its queue.
         left_packets ["packets"]: Values<u64> = row.part.tally.packets,
@@ -127,7 +127,7 @@ columns! {
         class: ClassNames = class,
         /// Upper end of the bin, which is at most 1/128 of its value wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
-        /// Number of values in the bin.
+        /// Values in the bin.
         count: Values<u64> = count,
     }
 }
@@ -234,16 +234,17 @@ columns! {
         /// Outcome: `left`; `marked`: left with a new mark; `wire`: left and was lost at random;
         /// `waiting`: still waited at the end; else the discipline's reason for a drop.
         outcome: Words = row.outcome.name(),
-        /// Packets in the discipline on arrival, without this packet.
+        /// Packets already in the discipline on arrival.
         backlog_packets ["packets"]: Values<u32> = row.backlog_packets,
-        /// IP bytes in the discipline on arrival, without this packet.
+        /// IP bytes already in the discipline on arrival.
         backlog_bytes ["bytes"]: Values<u64> = row.backlog_bytes,
     }
 }
 
 columns! {
     /// State of the end that sends responses, for a connection that `measure.flow_trace` selects:
-    /// at its segments and timers, at most once per `period`.
+    /// at its segments and timers, at most once per `period`. Columns of other congestion controls are empty. Columns of other congestion controls
+    /// are empty.
     Traces("flow_trace.parquet", Small) of (&'a TraceRow) |row| {
         /// Number of the connection.
         flow: Values<u64> = row.flow,
@@ -263,40 +264,40 @@ columns! {
         rto_s ["s"]: Values<f64> = row.probe.timeout.as_secs_f64(),
         /// Loss recovery state: `open`, `fast-recovery`, or `go-back` after a time-out.
         state: Words = row.probe.recovery_state.name(),
-        /// Queueing delay that a delay-based congestion control measures; empty for others.
+        /// Queueing delay that a delay-based congestion control measures.
         queueing_delay_s ["s"]: OptionalValues =
             row.probe.control.queueing_delay.map(Time::as_secs_f64),
-        /// Segments in queues that a delay-based congestion control estimates; empty for others.
+        /// Segments in queues that a delay-based congestion control estimates.
         law_segments ["segments"]: OptionalValues = row.probe.control.segments,
         /// State of the congestion control: `slow-start`, `avoidance`, or BBR's state; empty: not
         /// shown.
         phase: Words = control(row).map_or("", |it| it.phase),
-        /// Rate at which segments leave, headers included (QUIC: UDP payload); empty: they are not paced.
+        /// Pacing rate, headers included (QUIC: UDP payload); empty: no pacing.
         pacing_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.pacing_rate)),
-        /// Largest recent bandwidth that BBR has seen, of payload; else empty.
+        /// Largest recent bandwidth that BBR has seen, of payload.
         max_bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.max_bw)),
-        /// Bandwidth that BBR uses, of payload; else empty.
+        /// Bandwidth that BBR uses, of payload.
         bw_bps ["bit/s"]: OptionalValues = bits(control(row).and_then(|it| it.bw)),
-        /// Bound of the bandwidth that losses of BBRv3 have set; else empty.
+        /// Bound on the bandwidth that BBRv3 has set after losses.
         bw_shortterm_bps ["bit/s"]: OptionalValues =
             bits(control(row).and_then(|it| it.bw_shortterm)),
-        /// Smallest recent round trip of BBR; else empty.
+        /// Smallest recent round trip of BBR.
         min_rtt_s ["s"]: OptionalValues =
             control(row).and_then(|it| it.min_rtt).map(Time::as_secs_f64),
-        /// Bound of what is in flight that probes of BBRv3 have found; else empty.
+        /// Bound on the bytes in flight that BBRv3 has found by probing.
         inflight_longterm_bytes ["bytes"]: OptionalValues =
             control(row).and_then(|it| it.inflight_longterm),
-        /// Bound of what is in flight that losses of BBRv3 have set; else empty.
+        /// Bound on the bytes in flight that BBRv3 has set after losses.
         inflight_shortterm_bytes ["bytes"]: OptionalValues =
             control(row).and_then(|it| it.inflight_shortterm),
-        /// Bytes acknowledged beyond what the bandwidth of BBR explains; else empty.
+        /// Bytes acknowledged beyond what the bandwidth of BBR explains.
         extra_acked_bytes ["bytes"]: OptionalValues = control(row).and_then(|it| it.extra_acked),
-        /// 1 where BBR has found the pipe full, else 0; of others empty.
+        /// 1 if BBR has found the pipe full, else 0.
         full_bw_reached: OptionalValues =
             control(row).and_then(|it| it.full_bw_reached).map(|it| f64::from(u8::from(it))),
-        /// Rounds of BBR since the connection began; else empty.
+        /// Rounds of BBR since the connection began.
         round: OptionalTimes = control(row).and_then(|it| it.round),
-        /// Cycles of probes of BBRv3, or the place in the cycle of BBRv1; else empty.
+        /// Cycles of probes of BBRv3, or the place in the cycle of BBRv1.
         cycle: OptionalTimes = control(row).and_then(|it| it.cycle),
     }
 }

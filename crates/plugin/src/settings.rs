@@ -39,8 +39,8 @@ impl Settings {
             "type": "object",
             "properties": {
                 "name": {
-                    "description": "Name of the plug-in. The option `--plugin` gives its file. \
-                                    Parameters of the plug-in are further keys of this table.",
+                    "description": "Name of the plug-in. Its parameters are further keys of \
+                                    this table.",
                     "type": "string",
                 },
                 "sha256": {

@@ -58,15 +58,15 @@ results! {
     pub struct AirSummary {
         /// Stations that are alike.
         stations: u64 = "stations", NUMBER;
-        /// Share of time with their transmissions on the air, failed ones included.
+        /// Share of time with their transmissions on the air, including failed transmissions.
         airtime_share: f64 = "time on the air", SHARE;
         /// Transmissions, each an aggregate of packets or a single one.
         transmissions: u64 = "transmissions", NUMBER;
-        /// Packets of a transmission, in the mean.
+        /// Mean packets of a transmission.
         aggregate_mean_packets: Option<f64> = "packets of a transmission", PACKETS;
         /// Share of the transmissions that collided with another.
         collision_rate: Option<f64> = "collided", SHARE;
-        /// Packets that were sent again, each time counted.
+        /// Packets that were sent again; each time counts.
         retried_packets: u64 = "sent again", PACKETS;
         /// Packets that were given up after their last try.
         given_up_packets: u64 = "given up", PACKETS;

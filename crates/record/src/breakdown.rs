@@ -38,10 +38,9 @@ macro_rules! parts {
         results! {
             /// Where the mean response time of a class went: of all responses (`all`), and of the
             /// slowest 50, 10 and 1 % (`slowest_50`, `slowest_10`, `slowest_1`). The critical path
-            /// of a response leads from its request to its last byte; each segment on it was sent
-            /// because of the event before it. The parts are the waits on this path. They add up to
-            /// the response time, exactly. A band is rounded up to a whole response; its edge is
-            /// known within 1/128.
+            /// of a response leads from its request to its last byte. Each segment on this path was
+            /// sent because of the event before it. The parts are the waits on the path, and add up
+            /// to the response time exactly.
             pub struct PartsSummary {
                 /// Responses in the band.
                 count: u64 = "responses", NUMBER;
@@ -100,8 +99,8 @@ parts! {
     PropagationHandshake, propagation_handshake, "handshake";
     /// Propagation of the request and of its first answer. No window can avoid it.
     PropagationExchange, propagation_exchange, "request and answer";
-    /// Propagation of trips that waited for the congestion window in slow start: the ACK's, and
-    /// that of the data it released.
+    /// Propagation of trips that waited for the congestion window in slow start: the ACK and the
+    /// data that it released.
     PropagationSlowStart, propagation_slow_start, "slow start";
     /// Propagation of trips that waited for the congestion window in congestion avoidance.
     PropagationCongestionAvoidance, propagation_congestion_avoidance, "congestion avoidance";
@@ -111,7 +110,7 @@ parts! {
     PropagationRecovery, propagation_recovery, "trips in recovery";
     /// Transmission on the hosts' own links, framing included.
     TransmissionHosts, transmission_hosts, "hosts' links";
-    /// Waiting time at the hosts' own links, also for earlier packets of the same connection.
+    /// Waiting time at the hosts' own links, also for packets of the same connection.
     WaitHosts, wait_hosts, "wait at hosts";
     /// Waiting for the retransmission timer of a SYN or SYN-ACK.
     SynTimeout, syn_timeout, "SYN time-out";
@@ -131,7 +130,7 @@ parts! {
     /// Time from the expiry of that timer until the retransmission.
     RecoveryBehindTimer, recovery_behind_timer, "behind the timer";
     /// Time from the first transmission to a retransmission that duplicate or selective ACKs
-    /// triggered, without a timer.
+    /// triggered.
     RecoveryFast, recovery_fast, "fast recovery";
     /// Waiting for the timer of a delayed ACK.
     DelayedAck, delayed_ack, "delayed ACK";
@@ -181,7 +180,7 @@ macro_rules! counts {
 }
 
 counts! {
-    /// One-way trips of SYN and SYN-ACK on the path, or of the QUIC handshake.
+    /// One-way trips of SYN and SYN-ACK, or of the QUIC handshake.
     TripsHandshake, trips_handshake;
     /// Trips of the request and of its first answer.
     TripsExchange, trips_exchange;
@@ -193,21 +192,21 @@ counts! {
     TripsReceiveWindow, trips_receive_window;
     /// Trips that waited while the sender repaired losses.
     TripsRecovery, trips_recovery;
-    /// Expiries of the timers of SYN and SYN-ACK on the path.
+    /// Expiries of the timers of SYN and SYN-ACK.
     SynTimeouts, syn_timeouts;
-    /// Expiries of the retransmission timers of data and FIN on the path.
+    /// Expiries of the retransmission timers of data and FIN.
     Timeouts, timeouts;
-    /// Tail loss probes on the path.
+    /// Tail loss probes.
     TailLossProbes, tail_loss_probes;
-    /// Probe time-outs of the QUIC handshake on the path.
+    /// Probe time-outs of the QUIC handshake.
     HandshakeProbeTimeouts, handshake_probe_timeouts;
-    /// Other probe time-outs of QUIC on the path.
+    /// Other probe time-outs of QUIC.
     ProbeTimeouts, probe_timeouts;
-    /// Delayed ACKs on the path that waited for their timer.
+    /// Delayed ACKs that waited for their timer.
     DelayedAcks, delayed_acks;
-    /// Segments on the path that were retransmitted because the first copy was dropped.
+    /// Segments retransmitted because the first copy was dropped.
     Losses, losses;
-    /// Segments on the path that were retransmitted although the first copy had arrived.
+    /// Segments retransmitted although the first copy had arrived.
     FirstCopiesArrived, first_copies_arrived;
 }
 

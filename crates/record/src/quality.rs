@@ -27,7 +27,7 @@ results! {
             names "user_throughput_p", each (digits 2, better "more");
         /// Share of the viewing time, from the first picture on, in which the video stalled.
         stall_ratio: Option<f64> = "stalled", SHARE, digits 2, head "stalled %", name "stall_ratio";
-        /// Stalls of all viewers that started in the measured span.
+        /// Stalls of all viewers.
         stalls: Option<u64> = "stalls", NUMBER, digits 0;
         /// Mean time from the first request to the first picture.
         startup_delay_mean_s: Option<f64> = "mean start-up delay", SECONDS,
@@ -40,7 +40,7 @@ results! {
         switches_per_min: Option<f64> = "switches per minute", NUMBER,
             digits 2, head "switches/min", after "bitrate_mean_bps";
         /// Mean opinion score by the E-model (ITU-T G.107), 1 to 4.5, over calls and windows of 10
-        /// s. The last second of the span is not rated.
+        /// s.
         mos_mean: Option<f64> = "mean MOS", NUMBER,
             digits 2, head "MOS", name "mos", within (1.0, 4.5), better "more";
         /// Minimum opinion score of any call in any window of 10 s.

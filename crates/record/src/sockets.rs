@@ -46,14 +46,14 @@ results! {
         open_mean: f64 = "open sockets", NUMBER, digits 1;
         /// Most that a host had open at once.
         open_max: u32 = "most open sockets", NUMBER, digits 0;
-        /// Share of the time for which a host had all its sockets open, mean over the hosts.
+        /// Share of time in which a host had all its sockets open, mean over hosts.
         full_share: f64 = "all sockets open", SHARE, digits 1;
         /// Connections that waited for a socket and got it: clients before they connect, servers
         /// before they accept.
         waits: u64 = "waits for a socket", NUMBER, digits 0;
-        /// Mean time that these waited.
+        /// Their mean waiting time.
         wait_mean_s: Option<f64> = "mean wait for a socket", SECONDS, digits 2;
-        /// SYNs that servers dropped because as many connections waited as `backlog` allows.
+        /// SYNs that servers dropped because their `backlog` was full.
         dropped_syns: u64 = "SYNs dropped by servers", NUMBER, digits 0;
     }
 }

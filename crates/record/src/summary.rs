@@ -61,37 +61,36 @@ results! {
     pub struct LinkSummary {
         /// Packets that arrived at the queue.
         arrived_packets: u64 = "arrived", PACKETS, digits 0, head "arrived";
-        /// Packets that the discipline dropped, for any reason.
+        /// Packets that the discipline dropped.
         dropped_packets: u64 = "dropped", PACKETS;
-        /// Packets that the discipline marked (ECN congestion experienced) and admitted.
+        /// Packets that the discipline marked (ECN CE) and admitted.
         marked_packets: u64 = "marked", PACKETS;
-        /// Packets that were completely sent on the wire.
+        /// Packets sent completely on the wire.
         departed_packets: u64 = "departed", PACKETS;
-        /// Packets that were sent and then lost at random on the wire (`loss` in the scenario).
+        /// Packets lost at random on the wire (`loss` in the scenario).
         wire_lost_packets: u64 = "lost on the wire", PACKETS;
         /// `dropped_packets / arrived_packets`.
         loss_rate: f64 = "loss", SHARE, digits 2, head "loss %", name "loss";
         /// `marked_packets / arrived_packets`.
         mark_rate: f64 = "marked", SHARE, digits 2, head "marked %", name "marked";
-        /// IP bits of departed packets per second of the measured span. Framing does not count.
+        /// IP bits of departed packets per second, without framing.
         throughput_bps: f64 = "throughput", BIT_RATE, digits 2, head "Mbit/s", name "throughput";
-        /// Share of time in which the wire was busy. Framing counts.
+        /// Share of time in which the wire was busy, framing included.
         utilization: f64 = "utilization", SHARE, digits 1, head "busy %", name "utilization";
-        /// Time average of the packets in the discipline, exact. Packets on the wire and in the
-        /// device ring do not count.
+        /// Exact time average of the packets in the discipline, without the wire and the device
+        /// ring.
         queue_mean_packets: f64 = "mean queue", PACKETS, digits 1, head "queue mean", name "queue";
         /// Maximum number of packets in the discipline.
         queue_max_packets: u32 = "largest queue", PACKETS,
             digits 0, head "queue max", after "queue_p99_packets";
-        /// Median of the queue lengths sampled every `measure.queue_sample`: the smallest that half
-        /// of the samples do not exceed.
+        /// Median of the queue lengths, sampled every `measure.queue_sample`.
         queue_p50_packets: Option<u32> = "50 % queue", PACKETS;
         /// 95th percentile of the sampled queue lengths.
         queue_p95_packets: Option<u32> = "95 % queue", PACKETS, digits 0, head "queue p95";
         /// 99th percentile of the sampled queue lengths.
         queue_p99_packets: Option<u32> = "99 % queue", PACKETS;
-        /// Mean queueing delay (sojourn time) in the discipline, of packets that left it for the
-        /// wire or the device ring.
+        /// Mean queueing delay (sojourn time) of packets that left the discipline for the wire or
+        /// the device ring.
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS,
             digits 1, head "delay mean ms", name "delay";
         percentiles sojourn_p(
@@ -99,13 +98,13 @@ results! {
             90, 95, 99 [digits 1, head "delay p99 ms"], 999
         )_s = (N " queueing delay"), MILLISECONDS, of " of the queueing delays, exact to 1/128",
             names "delay_p", each ();
-        /// Maximum queueing delay. It is exact.
+        /// Maximum queueing delay, exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS, digits 1, name "delay_max";
-        /// Dropped packets by reason. Common reasons are `early` (the discipline signalled
-        /// congestion), `forced` (it was in a state in which it only drops) and `overflow` (the
-        /// buffer was full). Pages of disciplines list others.
+        /// Dropped packets by reason, such as `early` (a congestion signal), `forced` (a state in
+        /// which the discipline only drops) and `overflow` (the buffer was full). Pages of
+        /// disciplines list others.
         drops: BTreeMap<String, u64> = "drops", PACKETS;
-        /// Marked packets by reason, for the reasons with which the discipline can mark.
+        /// Marked packets by reason.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
         /// Throughput and queueing delays by class of traffic, for classes with packets on this
         /// link.
@@ -118,30 +117,28 @@ results! {
         plans: BTreeMap<String, PartSummary> = "by plan", NUMBER;
     }
 
-    /// A node or a plan of a tree of rates in one direction of a link, in the measured span. Hosts
-    /// without a plan are in no plan, and below no node where they pass ahead of all. Where they
-    /// share a leaf, it is one more subscriber of its plan.
+    /// A node or a plan of a tree of rates in one direction of a link. Hosts without a plan do not
+    /// count. If they share a leaf, they count as one more subscriber of this leaf's plan.
     pub struct PartSummary {
-        /// Subscribers: of the plan, or below the node.
+        /// Subscribers of the plan or below the node.
         subscribers: u64 = "subscribers", NUMBER;
         /// Subscribers of which a packet left the queue.
         active_subscribers: u64 = "active subscribers", NUMBER;
         /// Packets that left the queues of these subscribers.
         left_packets: u64 = "left", PACKETS;
-        /// IP bits of these packets per second of the measured span.
+        /// IP bits of these packets per second.
         throughput_bps: f64 = "throughput", BIT_RATE, better "more";
         /// Packets that their queues dropped.
         dropped_packets: u64 = "dropped", PACKETS;
         /// Packets that their queues marked.
         marked_packets: u64 = "marked", PACKETS;
-        /// Share of the measured span in which packets waited and the ceiling held them. For a
-        /// plan: the mean over subscribers.
+        /// Share of time in which the ceiling held waiting packets. For a plan: the mean over
+        /// subscribers.
         at_ceiling: f64 = "at the ceiling", SHARE;
-        /// Share of the measured span in which packets waited and the assured rate was used up, so
-        /// they could only borrow. For a plan: the mean over subscribers.
+        /// Share of time in which waiting packets could only borrow, because the assured rate was
+        /// used up. For a plan: the mean over subscribers.
         borrowing: f64 = "borrowing", SHARE;
-        /// Jain's index `(Σx)² / (n Σx²)` over the throughput `x` of active subscribers; 1: equal
-        /// shares.
+        /// Jain's index over the throughput of active subscribers; 1: equal shares.
         subscribers_jain: Option<f64> = "Jain's index of subscribers", NUMBER,
             within (0.0, 1.0), better "more";
         /// Mean of the queueing delays of these packets.
@@ -155,15 +152,15 @@ results! {
     /// Packets of one class that left the discipline of one direction of a link. A class without
     /// packets there has no entry.
     pub struct TransitSummary {
-        /// Packets of the class that left the discipline for the wire or the device ring.
+        /// Packets that left the discipline for the wire or the device ring.
         left_packets: u64 = "left", PACKETS;
-        /// IP bits of these packets per second of the measured span. Framing does not count.
+        /// IP bits of these packets per second, without framing.
         throughput_bps: f64 = "throughput", BIT_RATE;
         /// Mean queueing delay (sojourn time) of these packets.
         sojourn_mean_s: Option<f64> = "mean queueing delay", MILLISECONDS;
         percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " queueing delay"), MILLISECONDS,
             of " of these queueing delays, exact to 1/128", names "", each ();
-        /// Maximum queueing delay of these packets. It is exact.
+        /// Maximum queueing delay of these packets, exact.
         sojourn_max_s: Option<f64> = "longest queueing delay", MILLISECONDS;
     }
 
@@ -182,45 +179,43 @@ results! {
         )_s = (N ""), SECONDS, of "", names "p", each (digits 3);
         /// Maximum response time.
         max_s: Option<f64> = "slowest", SECONDS, digits 1, head "max s";
-        /// Share of the responses that took at most 1 s.
+        /// Share of responses within 1 s.
         le_1s: Option<f64> = "≤ 1 s", SHARE, digits 1, head "<= 1 s %", name "le_1s", better "more";
-        /// Share of the responses that took at most 2 s.
+        /// Share of responses within 2 s.
         le_2s: Option<f64> = "≤ 2 s", SHARE, digits 1, head "<= 2 s %", name "le_2s", better "more";
-        /// Share of the responses that took at most 3 s.
+        /// Share of responses within 3 s.
         le_3s: Option<f64> = "≤ 3 s", SHARE, digits 1, head "<= 3 s %", name "le_3s", better "more";
-        /// Share of the responses that took longer than 3 s.
+        /// Share of responses over 3 s.
         gt_3s: Option<f64> = "> 3 s", SHARE, digits 1, head "> 3 s %", name "gt_3s";
     }
 
     /// Connections and flows of datagrams of a class. Connections that ended in the measured span
-    /// count with all that happened on them. Where a field says so, all connections count instead,
-    /// open ones such as endless transfers included, with what happened in the span. A live run
-    /// cannot see these, nor windows, round trips, delays of datagrams and fast retransmits.
+    /// count with their whole life. Fields of all connections count open ones too, such as endless
+    /// transfers, with what happened in the span. A live run lacks these fields, windows, round
+    /// trips, delays of datagrams and fast retransmits.
     pub struct FlowSummary {
         /// Connections that ended in the measured span, and flows of datagrams.
         count: u64 = "connections", NUMBER, digits 0, head "connections";
-        /// Connections that are still open at the end of the measured span.
+        /// Connections still open at the end of the span.
         still_open: u64 = "open at the end", NUMBER, digits 0, head "open";
-        /// Connections that were aborted: one end gave up after too many retransmissions.
+        /// Aborted connections: one end gave up after too many retransmissions.
         failed: u64 = "aborted", NUMBER;
-        /// Connections that were not opened because of `max_connections`.
+        /// Connections not opened because of `max_connections`.
         refused: u64 = "refused", NUMBER;
-        /// Mean duration of connections, from opening to closing. Aborted connections do not count.
+        /// Mean duration of connections from opening to closing, without aborted connections.
         duration_mean_s: Option<f64> = "mean duration", SECONDS;
         percentiles duration_p(
             50 "Median duration of connections.", 75, 90, 95, 99
         )_s = ("duration p" N), SECONDS, of "", names "", each ();
-        /// Application bits per second that clients received in the measured span.
+        /// Application bits per second that clients received.
         goodput_bps: f64 = "goodput", BIT_RATE,
             digits 3, head "goodput Mbit/s", name "goodput", better "more";
-        /// Application bits per second that servers received in the measured span. Only with
-        /// `aqmlab shell`.
+        /// Application bits per second that servers received. Only with `aqmlab shell`.
         #[serde(skip_serializing_if = "Option::is_none")]
         upload_goodput_bps: Option<f64> = "upload goodput", BIT_RATE,
             digits 3, head "upload Mbit/s", name "upload", better "more";
         /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of connections; 1: equal shares. It
-        /// suits connections that compete all the time (bulk). The goodput of web connections
-        /// depends on their size.
+        /// suits only connections that compete all the time (bulk).
         fairness_jain: Option<f64> = "Jain's index", NUMBER,
             digits 3, head "Jain", name "fairness", within (0.0, 1.0), better "more";
         /// Jain's index over goodput x minimum round-trip time (Zhang and Qiu 2000); 1: goodput is
@@ -232,27 +227,25 @@ results! {
         retransmitted_fin: u64 = "FIN sent again", NUMBER, digits 0, head "FIN again";
         /// Retransmitted data segments.
         retransmitted_data: u64 = "data sent again", NUMBER, digits 0, head "data again";
-        /// Expiries of the retransmission timer over the whole life of the ended connections.
+        /// Expiries of the retransmission timer of ended connections.
         closed_timeouts: u64 = "timeouts", NUMBER, digits 0, head "timeouts";
-        /// Share of the ended connections with a fast retransmit at either end, a repair without
-        /// the timer.
+        /// Share of ended connections with a fast retransmit at either end.
         fast_retransmit_share: Option<f64> = "with fast retransmit", SHARE;
-        /// Data segments of all connections that were lost at a queue or on a wire in the measured
-        /// span.
+        /// Data segments of all connections lost at a queue or on a wire.
         lost_segments: Option<u64> = "lost segments", NUMBER;
-        /// Expiries of the retransmission timer of all connections in the measured span.
+        /// Expiries of the retransmission timer of all connections.
         span_timeouts: Option<u64> = "time-outs in the span", NUMBER,
             digits 0, head "timeouts in span", after "span_retransmitted_data";
-        /// Retransmitted SYN and SYN-ACK segments of all connections in the measured span.
+        /// Retransmitted SYN and SYN-ACK segments of all connections.
         span_retransmitted_syn: Option<u64> = "SYN sent again in the span", NUMBER;
-        /// Retransmitted FIN segments without data, of all connections in the measured span.
+        /// Retransmitted FIN segments without data, of all connections.
         span_retransmitted_fin: Option<u64> = "FIN sent again in the span", NUMBER;
-        /// Retransmitted data segments of all connections in the measured span.
+        /// Retransmitted data segments of all connections.
         span_retransmitted_data: Option<u64> = "data sent again in the span", NUMBER,
             digits 0, head "data again in span";
-        /// Minimum round-trip time measured by senders of responses in the span, on all
-        /// connections. Samples are data segments sent once (Karn): one per round trip, or every
-        /// ACK with time stamps. They include the ACK delay.
+        /// Minimum round-trip time that senders of responses measured, on all connections. Samples
+        /// are data segments sent once (Karn): one per round trip, or every ACK with time stamps.
+        /// They include the ACK delay.
         rtt_min_s: Option<f64> = "shortest RTT", MILLISECONDS, digits 1, name "rtt_min";
         /// Mean of the measured round-trip times.
         rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS, name "rtt";
@@ -260,58 +253,54 @@ results! {
             50 [digits 1, head "RTT p50 ms"], 95 [digits 1, head "RTT p95 ms"], 99
         )_s = (N " RTT"), MILLISECONDS, of " of the measured round-trip times, exact to 1/128",
             names "rtt_p", each ();
-        /// Mean of the sender's smoothed round-trip time over the samples (SRTT of RFC 6298 or the
-        /// stack's equivalent).
+        /// Mean of the sender's smoothed round-trip time (SRTT of RFC 6298 or the stack's
+        /// equivalent).
         srtt_mean_s: Option<f64> = "smoothed RTT", MILLISECONDS, name "srtt";
-        /// Mean over the samples of the idle path's round-trip time: propagation, plus a full
-        /// segment forth and an ACK back on every link at its initial rate.
+        /// Mean round-trip time of the idle path: propagation, plus a full segment forth and an ACK
+        /// back on every link at its initial rate.
         rtt_idle_s: Option<f64> = "idle RTT", MILLISECONDS, name "rtt_idle";
         percentiles rtt_increase_p(
-            50 "Median increase of the measured round-trip time over the idle path, within 1/128. \
+            50 "Median increase of the measured round-trip time over the idle path, exact to 1/128. \
                 Queues and delayed ACKs cause it.",
             95 [digits 1]
         )_s = (N " RTT increase"), MILLISECONDS,
             of " of the increase of the measured round-trip time over the idle path",
             names "rtt_increase_p", each ();
-        /// Mean congestion window of senders of responses at the round-trip samples: once per round
-        /// trip, or per ACK with time stamps.
+        /// Mean congestion window of senders of responses at the round-trip samples.
         cwnd_mean_bytes: Option<f64> = "mean cwnd", BYTES, digits 1, head "cwnd kB", name "cwnd";
-        /// Mean congestion window at the end of the measured span, of senders of responses with
-        /// open connections.
+        /// Mean congestion window of open connections at the end of the span, of senders of
+        /// responses.
         cwnd_end_bytes: Option<f64> = "cwnd at the end", BYTES;
         /// Datagrams sent in the measured span.
         datagrams_sent: u64 = "datagrams sent", NUMBER, digits 0, head "sent";
-        /// Datagrams lost in the measured span, at a queue or on a wire.
+        /// Datagrams lost at a queue or on a wire.
         datagrams_lost: u64 = "datagrams lost", NUMBER;
-        /// Share of datagram flows that lost more than 10 % of their datagrams in the measured
-        /// span.
+        /// Share of datagram flows that lost more than 10 % of their datagrams.
         lossy_datagram_flow_share: Option<f64> = "lossy flows of datagrams", SHARE;
         /// `datagrams_lost / datagrams_sent`.
         datagram_loss_rate: Option<f64> = "datagram loss", SHARE,
             digits 2, head "loss %", name "datagram_loss";
-        /// Mean one-way delay of datagrams that arrived in the measured span, from source to
-        /// receiver, propagation included.
+        /// Mean one-way delay of datagrams from source to receiver, propagation included.
         datagram_delay_mean_s: Option<f64> = "mean one-way delay", MILLISECONDS,
             name "datagram_delay";
         percentiles datagram_delay_p(
             50 [head "delay p50 ms"], 95 [head "delay p95 ms"], 99 [head "delay p99 ms"]
         )_s = (N " one-way delay"), MILLISECONDS, of " of the one-way delays, exact to 1/128",
             names "datagram_delay_p", each (digits 1);
-        /// Maximum one-way delay. It is exact.
+        /// Maximum one-way delay, exact.
         datagram_delay_max_s: Option<f64> = "longest one-way delay", MILLISECONDS;
-        /// Interarrival jitter J of RFC 3550, section 6.4.1, per flow from its first datagram on;
-        /// the mean over datagrams that arrived in the span.
+        /// Interarrival jitter J of each flow (RFC 3550, section 6.4.1), mean over arrived
+        /// datagrams.
         datagram_jitter_s: Option<f64> = "jitter", MILLISECONDS,
             digits 2, head "jitter ms", name "jitter";
         percentiles datagram_ipdv_p(
-            50 "Median absolute inter-packet delay variation (IPDV, RFC 5481, section 4.1), within \
-                1/128: the difference between the one-way delays of consecutive datagrams of a \
-                flow. Pairs with a lost datagram do not count.",
+            50 "Median absolute inter-packet delay variation (IPDV, RFC 5481, section 4.1), exact to \
+                1/128: the difference between the one-way delays of consecutive datagrams. Pairs \
+                with a lost datagram do not count.",
             95, 99 [digits 2, head "IPDV p99 ms"]
         )_s = (N " IPDV"), MILLISECONDS,
             of " of the inter-packet delay variation, exact to 1/128", names "ipdv_p", each ();
-        /// Maximum time between two arrivals of a flow, within the measured span. Silences of
-        /// on/off sources count.
+        /// Maximum time between two arrivals of a flow. Silences of on/off sources count.
         datagram_gap_max_s: Option<f64> = "longest gap", MILLISECONDS,
             digits 1, head "longest gap ms", name "gap";
         /// Most consecutive datagrams that a flow lost, in sending order (longest loss period of
@@ -327,7 +316,7 @@ results! {
     /// Exclusive shares of connections by the kinds of segments that were retransmitted until the
     /// client had received everything.
     pub struct RetransmissionShares {
-        /// No segment.
+        /// Share of connections that retransmitted nothing.
         none: f64 = "nothing sent again", SHARE;
         /// Only SYNs.
         syn: f64 = "only SYNs", SHARE;

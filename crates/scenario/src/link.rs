@@ -25,20 +25,18 @@ pub struct Link {
     /// Bytes that each packet occupies on the wire in addition to its IP length.
     #[param(default)]
     pub framing: Framing,
-    /// Size of the transmit ring of the network card, between the queue and the wire. By default,
-    /// the discipline does not count the packets in the ring.
+    /// Size of the transmit ring of the network card, between the queue and the wire.
     #[param(default)]
     pub device_ring: Packets,
     /// Number of ring entries that must be free before the driver moves packets from the queue into
-    /// the ring. With a larger value, the driver moves more packets at once. The value must be at
-    /// most `device_ring`. Without a ring, it must be 1 packet.
+    /// the ring. The value must be at most `device_ring`.
     #[param(default = "1 packets", unwritten)]
     pub device_ring_batch: Packets,
     /// If true, the discipline counts the packets in the ring as part of its queue. Only for an AQM
     /// that marks or drops packets on arrival, such as `red` or `pi`.
     #[param(default, unwritten)]
     pub device_ring_counted: bool,
-    /// Packet processor of the router, before the queue. Every packet passes through the processor.
+    /// Packet processor of the router, before the queue.
     #[param(table, unwritten)]
     pub input: Option<Input>,
     /// Policer between the packet processor and the queue. Its keys are the keys of the discipline
@@ -70,9 +68,8 @@ pub struct Link {
     /// Changes of `delay`, in order of time. A change never reorders packets.
     #[param(default, table, unwritten)]
     pub delay_changes: Vec<DelayChange>,
-    /// Interval of aggregation. After its transmission, each packet waits until the next multiple
-    /// of this interval. Then the link delivers all waiting packets together. This applies to all
-    /// packets of the direction, not only to ACKs. With 0, packets do not wait.
+    /// Interval of aggregation. After its transmission, each packet (not only ACKs) waits until the
+    /// next multiple of this interval. Then the link delivers all waiting packets together.
     #[param(default, check = limits::time, unwritten)]
     pub ack_batch: Time,
     /// Outages, in order of time. Each outage has a start `at` and a `duration`. During an outage
@@ -99,8 +96,8 @@ pub struct Input {
     /// Processing time of each packet. The packet size has no effect.
     #[param(above = Time::ZERO, most = "1 s", words = "expected above 0 and at most 1 s")]
     pub packet_time: Time,
-    /// Maximum number of packets that wait for the processor, without the packet in processing.
-    /// FreeBSD uses 50 (`net.inet.ip.intr_queue_maxlen`).
+    /// Maximum number of packets that wait for the processor. FreeBSD uses 50
+    /// (`net.inet.ip.intr_queue_maxlen`).
     #[param(default = "50 packets", least = Packets(1), words = "at least 1")]
     pub limit: Packets,
 }

@@ -17,9 +17,9 @@ pub struct Scenario {
     /// Seed of all random number streams.
     #[param(default = 1)]
     pub seed: u64,
-    /// Offered load as a fraction of the bottleneck rate. The offered load is the mean throughput
-    /// of the traffic in a network without congestion. If a class has no number of users and no
-    /// rate, aqmlab computes this number or rate from `load`.
+    /// Offered load: mean throughput of the traffic in a network without congestion, as a fraction
+    /// of the bottleneck rate. If a class has no number of users and no rate, aqmlab computes this
+    /// number or rate from `load`.
     // A link is a wall at a higher load, and calibration would extrapolate far.
     #[param(
         above = 0.0,
@@ -63,13 +63,12 @@ pub struct Measure {
     /// Tables that the run writes in addition to the summary.
     #[param(default = vec![Record::Responses, Record::Flows, Record::Queue])]
     pub record: Vec<Record>,
-    /// If true, the run divides each response time into its parts. `breakdown.parquet` and the
-    /// summary contain these parts.
+    /// If true, `breakdown.parquet` and the summary contain the parts of each response time.
     #[param(default, unwritten)]
     pub breakdown: bool,
-    /// Number of the connection to follow. The connections of a run have the numbers 0, 1, 2 and so
-    /// on, in the order in which they open. The column `flow` of the output tables contains this
-    /// number. `story.parquet` records all events of this connection. Only with `breakdown`.
+    /// Number of the connection to follow (`flow` in the output tables). The first connection that
+    /// opens has the number 0. `story.parquet` records all events of this connection. Only with
+    /// `breakdown`.
     #[param(unwritten)]
     pub story: Option<u64>,
     /// Event that starts the response time of a connection's first exchange. `connect` measures the
@@ -125,7 +124,7 @@ pub enum Record {
     /// `subscribers.parquet`: one row for each subscriber of the discipline `htb`.
     Subscribers,
     /// `sojourn.parquet`: a histogram of the time that packets spend in the queues. Every run
-    /// writes this table, even if `record` does not list it.
+    /// writes this table.
     Sojourn,
 }
 
@@ -134,12 +133,11 @@ pub enum Record {
 #[parameters]
 #[derive(Eq)]
 pub struct FlowTrace {
-    /// Number of traced connections in each class. The run traces the first connections that meet
-    /// the conditions below.
+    /// Number of traced connections in each class: the first connections that meet the conditions
+    /// below.
     #[param(default = 1)]
     pub flows: u32,
-    /// Minimum number of response bytes of a connection, summed over its responses. The run does
-    /// not trace smaller connections.
+    /// Minimum number of response bytes of a traced connection, summed over its responses.
     #[param(default)]
     pub min_response: Bytes,
     /// Earliest start time of a traced connection, counted from the start of the run.

@@ -20,10 +20,7 @@ aqmlab_declare::tagged! {
         /// One link, with clients on one side and servers on the other side.
         Dumbbell(Dumbbell),
         /// A chain of routers (Weigle et al. 2003, figure 3). The path `through` crosses all
-        /// routers. Its links are `in`, `core-1`, `core-2` and so on, and `out`. The path `cross-1`
-        /// crosses `cross-1-in`, the first congested link `core-1`, and `cross-1-out`. With
-        /// `bottlenecks` of 2 or more, the path `cross-2` crosses `core-2` in the same way, and so
-        /// on.
+        /// routers. The paths `cross-1`, `cross-2` and so on each cross one congested link.
         ParkingLot(ParkingLot),
         /// Links and paths of your choice.
         Network(Network),
@@ -36,8 +33,7 @@ aqmlab_declare::tagged! {
 pub struct Dumbbell {
     /// Parameters of the link between clients and servers.
     pub bottleneck: Bottleneck,
-    /// Wi-Fi network between the bottleneck and the clients. Each client host sends and receives
-    /// through one station of this network.
+    /// Wi-Fi network between the bottleneck and the clients.
     #[cfg(feature = "air")]
     #[param(table, unwritten)]
     pub wifi: Option<Wifi>,
@@ -49,8 +45,7 @@ pub struct Dumbbell {
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
 #[parameters]
 pub struct ParkingLot {
-    /// Number of routers in the chain. With n routers, the path `through` has n - 1 links: `in`,
-    /// the core links, and `out`. The access links of the hosts are not in this number.
+    /// Number of routers in the chain.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
     /// Number of congested links, from 1 to `routers` - 3. The first core links are congested:
@@ -60,8 +55,7 @@ pub struct ParkingLot {
     pub bottlenecks: u32,
     /// Parameters of each congested link.
     pub bottleneck: Bottleneck,
-    /// Parameters of each link without congestion: `in`, `out`, the other core links, and the links
-    /// `cross-1-in`, `cross-1-out` and so on.
+    /// Parameters of each link without congestion.
     pub aggregation: Bottleneck,
     /// Hosts at both ends of each path.
     #[param(default, table)]
@@ -534,13 +528,11 @@ pub struct Hosts {
     #[param(default)]
     pub delay_at: DelayAt,
     /// Maximum offset of the clock of a host. Each host draws its offset between 0 and this value.
-    /// A host's clock is ahead of the simulated time by this offset. Only transports with time
-    /// stamps use the clock.
+    /// Only transports with time stamps use the clock.
     #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
     /// Maximum drift of the clock of a host, in microseconds per second. Each host draws its drift
-    /// between minus this value and plus this value. A positive drift makes the clock fast. A
-    /// negative drift makes the clock slow.
+    /// between minus this value and plus this value.
     #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
     /// Maximum number of open sockets of a host. At the limit, a client opens no connection and a

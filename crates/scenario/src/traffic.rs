@@ -72,9 +72,8 @@ pub(crate) struct Common {
     /// Direction of the responses.
     #[param(default)]
     direction: Direction,
-    /// Weight of this class in the offered `load`. aqmlab divides the load among the classes
-    /// without a number of users and without a rate, in proportion to their weights. If two classes
-    /// have the weights 1 and 3, the first class offers a quarter of the load. Only with `load`.
+    /// Weight of this class in the offered `load`. If two classes have the weights 1 and 3, the
+    /// first class offers a quarter of the load. Only with `load`.
     #[param(default = 1.0, above = 0.0, words = "a share must be above 0")]
     share: f64,
     /// Round-trip times of the connections, without queueing.
@@ -82,15 +81,14 @@ pub(crate) struct Common {
     /// Name of the path between servers and clients. Required if the network has several paths.
     /// Default: the only path.
     path: Option<String>,
-    /// Names of plans of the discipline `htb`. A plan of `htb` describes a group of subscribers,
-    /// and each subscriber has one or more client hosts. The class uses only the client hosts of
-    /// the plans in this list. With an empty list, the class uses all client hosts.
+    /// Names of plans of the discipline `htb`. The class uses only the client hosts of subscribers
+    /// with these plans. With an empty list, the class uses all client hosts.
     #[param(default)]
     plans: Vec<String>,
     /// Transport of the connections: `"tcp"`, `"quic"` (aqmlab's own QUIC) or `"quinn"` (the QUIC
     /// library quinn). A table mixes transports: with `{ quic = 0.35, tcp = 0.65 }`, each
-    /// connection draws its transport with these probabilities. Results combine all connections of
-    /// the class. Default: `"quic"` with `kind = "http3-web"`, otherwise `"tcp"`.
+    /// connection draws its transport with these probabilities. Default: `"quic"` with `kind =
+    /// "http3-web"`, otherwise `"tcp"`.
     #[param(default)]
     #[schemars(default = "default_transport")]
     transport: Transport,
@@ -101,8 +99,8 @@ pub(crate) struct Common {
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
     /// Maximum number of bytes in one write of an application. The application splits a longer
-    /// message into several writes. All these writes happen at the same simulated time. Nagle's
-    /// algorithm applies after each write. Default: one write per message.
+    /// message into several writes at the same simulated time. Nagle's algorithm applies after each
+    /// write. Default: one write per message.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
     /// Parameters of connections with `transport = "quic"`.
@@ -117,9 +115,9 @@ pub(crate) struct Common {
     dscp: u8,
     /// Start time of the class, counted from the start of the run. A class with flows, sessions or
     /// users can have a list with one time for each of them. It can also have a table: `{ first =
-    /// "10 s", every = "5 s" }` starts one of them at 10 s, the next at 15 s, and so on. Without
-    /// `first`, the first one starts at 0 s. Many kinds of traffic have a key `start_within` for
-    /// random start times. A list or table in `start` disables `start_within`.
+    /// "10 s", every = "5 s" }` starts one of them at 10 s, the next at 15 s, and so on. The
+    /// default of `first` is 0 s. A list or table disables the random start times of
+    /// `start_within`.
     #[param(default)]
     start: Starts,
     /// Stop time of the class, counted from the start of the run. After this time the class starts
@@ -127,12 +125,12 @@ pub(crate) struct Common {
     /// time. Other transfers continue until they are complete. Default: never.
     stop: Option<Time>,
     /// Maximum number of open connections of the class. Further connections are refused. Results
-    /// count refused connections as `refused`. Default: unlimited.
+    /// count them as `refused`. Default: unlimited.
     #[param(least = 1)]
     max_connections: Option<u32>,
-    /// Selection from the connections of the traffic model. The class contains only the selected
-    /// connections. In this way, several classes can divide the connections of one model among
-    /// themselves. Only for models with a given arrival rate. Default: all connections.
+    /// Selection from the connections of the traffic model. Several classes can divide the
+    /// connections of one model among themselves. Only for models with a given arrival rate.
+    /// Default: all connections.
     subset: Option<Subset>,
 }
 

@@ -20,8 +20,7 @@ pub struct Wifi {
     /// Wi-Fi standard and channel width in the 5 GHz band.
     #[param(default)]
     pub phy: Phy,
-    /// Groups of stations. aqmlab assigns the client hosts to the stations in turn. For example, 10
-    /// clients and 4 stations give 3, 3, 2 and 2 clients per station.
+    /// Groups of stations. aqmlab assigns the client hosts to the stations in turn.
     #[param(default = Stations::usual(), table)]
     pub stations: Vec<Stations>,
     /// Queue structure of the access point.
@@ -53,8 +52,8 @@ pub struct Wifi {
     /// Limits of an A-MPDU, an aggregate of packets in one transmission.
     #[param(default, table)]
     pub ampdu: Ampdu,
-    /// Maximum number of retransmissions of a packet on the air. After the last retransmission
-    /// fails, the packet is dropped.
+    /// Maximum number of retransmissions of a packet on the air. If all fail, the packet is
+    /// dropped.
     #[param(default = 7, most = 255, words = "expected 0 to 255")]
     pub retries: u32,
 }
@@ -72,8 +71,7 @@ pub struct Stations {
     pub count: u32,
     /// Modulation and coding scheme (MCS) in both directions. The range is 0 to 15 with `"ht20"`
     /// and `"ht40"`, 0 to 9 with `"vht80"`, and 0 to 11 with `"he80"`. Values from 8 to 15 with
-    /// `"ht20"` and `"ht40"` use two spatial streams. For the same number of streams, a higher
-    /// value gives a higher rate. Required, except with `"11a"`.
+    /// `"ht20"` and `"ht40"` use two spatial streams. Required, except with `"11a"`.
     #[param(unwritten)]
     pub mcs: Option<u32>,
     /// Number of spatial streams. Only with `"vht80"` and `"he80"`. Default: 1.
@@ -84,7 +82,7 @@ pub struct Stations {
     /// allowed otherwise.
     #[param(unwritten)]
     pub rate: Option<Rate>,
-    /// Probability that the transmission of a packet on the air fails. With 1, no packet arrives.
+    /// Probability that the transmission of a packet on the air fails.
     #[param(
         default,
         least = 0.0,

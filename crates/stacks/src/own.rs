@@ -39,16 +39,15 @@ pub struct Quic {
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
     /// If true, the endpoint paces bursts of `burst` datagrams, as with segmentation offload. If
-    /// false, the endpoint paces single datagrams.
+    /// false, it paces single datagrams.
     #[param(default = false)]
     pub pace_bursts: bool,
     /// Size of the TLS messages that the server sends after its ServerHello, mainly certificates.
-    /// Before the server has validated the client's address, it can send at most three times the
-    /// bytes that it received. So above about 3,400 bytes, the handshake needs one more round trip.
+    /// Above about 3,400 bytes, the handshake needs one more round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
-    /// Number of additional connection IDs that each endpoint offers to its peer. Each ID needs
-    /// a frame of 28 bytes. quinn uses 4.
+    /// Number of additional connection IDs that each endpoint offers to its peer. Each ID needs a
+    /// frame of 28 bytes.
     #[param(default = 4, most = 7)]
     pub connection_ids: u32,
     /// Early data (0-RTT): application data that the client sends with its ClientHello, as on a
@@ -56,8 +55,7 @@ pub struct Quic {
     #[param(default)]
     pub early_data: EarlyData,
     /// Flow-control window: maximum number of bytes that are in flight or not yet read by the
-    /// receiving application. A small window limits the rate on paths with a high bandwidth-delay
-    /// product.
+    /// receiving application.
     #[param(default = "6 MiB", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
     /// Maximum time for which a receiver delays an ACK.

@@ -33,8 +33,7 @@ pub enum Control {
 /// quinn.
 #[parameters]
 pub struct Quinn {
-    /// Congestion control of both ends. The BBR of quinn is not available, because the bandwidth
-    /// estimate of version 0.11.19 never decreases.
+    /// Congestion control of both ends. The BBR of quinn is not available.
     #[param(default)]
     pub congestion_control: Control,
     /// Maximum UDP payload of a datagram at the start of a connection. The IP and UDP headers add
@@ -56,13 +55,11 @@ pub struct Quinn {
     #[param(default = 10, least = 1, most = 64)]
     pub burst: u32,
     /// Size of the TLS messages that the server sends after its ServerHello, mainly certificates.
-    /// Before the server has validated the client's address, it can send at most three times the
-    /// bytes that it received. So above about 3,400 bytes, the handshake needs one more round trip.
+    /// Above about 3,400 bytes, the handshake needs one more round trip.
     #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
     pub server_flight: Bytes,
     /// Flow-control window of a stream: maximum number of bytes that are in flight or not yet read
-    /// by the receiving application. A small window limits the rate on paths with a high
-    /// bandwidth-delay product.
+    /// by the receiving application.
     #[param(default = "1250000 bytes", least = Bytes(2400), most = Bytes(1_000_000_000))]
     pub receive_window: Bytes,
 }

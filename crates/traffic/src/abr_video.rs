@@ -60,9 +60,8 @@ fn ladder() -> Vec<Rate> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adaptation {
-    /// By the buffer (BBA-0): the lowest rate while it is filled below 0.375, the highest above
-    /// 0.9, linear between the two. The rate changes when this result passes the next rate of the
-    /// ladder.
+    /// By the buffer (BBA-0): lowest rate below a filling of 0.375, highest rate above 0.9, linear
+    /// between them. The rate changes when this result passes the next rate of the ladder.
     #[default]
     Bba,
     /// By throughput: the highest rate that is at most 0.9 of the harmonic mean over the last five
@@ -94,7 +93,7 @@ impl Parameters for AbrVideo {
         purpose: "Closed loop: viewers fetch segments over one connection each, at a bit rate \
                   chosen by buffer or throughput. Results: stalled time and mean bit rate.",
         departures: &[
-            "Reservoir and cushion of BBA-0 scale with the maximum buffer: 0.375 and 0.9 of it.",
+            "Reservoir and cushion of BBA-0 scale with `buffer`.",
             "Viewers watch until the end of the run.",
         ],
         memory: "one entry for each viewer and for each segment in the measured span",

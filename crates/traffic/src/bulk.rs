@@ -35,8 +35,7 @@ pub struct Bulk {
 impl Parameters for Bulk {
     const ABOUT: About = About {
         title: "Bulk transfers",
-        paper: "no paper; theory of such a transfer: J. Padhye, V. Firoiu, D. Towsley, J. Kurose, \
-                Modeling TCP Throughput: A Simple Model and its Empirical Validation, SIGCOMM 1998",
+        paper: "no paper; theory: J. Padhye et al., Modeling TCP Throughput, SIGCOMM 1998",
         purpose: "A fixed number of long-lived transfers, for throughput against loss and fairness \
                   between round-trip times.",
         departures: &[],

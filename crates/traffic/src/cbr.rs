@@ -78,9 +78,8 @@ pub enum Gaps {
 impl Parameters for Cbr {
     const ABOUT: About = About {
         title: "Datagrams at a constant rate",
-        paper: "no paper; used among TCP by Y. Zhang, L. Qiu, Understanding the End-to-End \
-                Performance Impact of RED in a Heterogeneous Environment, Cornell CS Technical \
-                Report 2000-1802, 2000; uniform gaps: ns-2's random CBR source",
+        paper: "no paper; uniform gaps: ns-2's random CBR source, used by Y. Zhang, L. Qiu, \
+                Cornell CS Technical Report 2000-1802, 2000",
         purpose: "UDP datagrams at a constant rate, whatever happens to them: does a discipline \
                   protect others from a sender that does not react?",
         departures: &[],

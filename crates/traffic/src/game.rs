@@ -21,8 +21,8 @@ pub struct Game {
     /// Number of players.
     #[param(least = 1)]
     pub players: u32,
-    /// Bit rate to each player, IP headers included. Cloud gaming takes about 15 Mbit/s. A game
-    /// that the player's computer draws takes about 50 kbit/s at a `frame_rate` of 20.
+    /// Bit rate to each player, IP headers included. A game that the player's computer draws takes
+    /// about 50 kbit/s at a `frame_rate` of 20.
     #[param(default = Rate::from_mbps(15))]
     pub rate: Rate,
     /// Frames or ticks per second. Each is sent as a burst of packets.

@@ -60,9 +60,8 @@ const SMALLEST_LARGEST: u64 = 1_000_000;
 impl Parameters for GeneralTcp {
     const ABOUT: About = About {
         title: "General TCP traffic",
-        paper: "L. Le, Investigating the Effects of Active Queue Management on the Performance of \
-                TCP Applications, dissertation, University of North Carolina, 2005, chapters 6 and \
-                7, for the traffic; the generator is aqmlab's own",
+        paper: "the traffic of L. Le, dissertation, University of North Carolina, 2005, chapters 6 \
+                and 7; the generator is aqmlab's own",
         purpose: "Open loop: connections of many applications, as on a backbone. Ends take turns \
                   or send at once. Most connections are small; few carry most bytes.",
         departures: &[

@@ -25,7 +25,7 @@ pub struct Http2Web {
     /// Median number of objects per page, HTML included. It is log-normal, 1 to 500.
     #[param(default = 70, least = 1, most = MOST_OBJECTS)]
     pub objects: u32,
-    /// Standard deviation of the logarithm of the number of objects. 0: every page has the median.
+    /// Sigma of the number of objects. 0: every page has the median.
     #[param(default = 0.8, least = 0.0)]
     pub objects_sigma: f64,
     /// Size of the HTML.
@@ -34,7 +34,7 @@ pub struct Http2Web {
     /// Median size of the other objects. It is log-normal, up to `object_max`.
     #[param(default = "6200 bytes", least = Bytes(1))]
     pub object: Bytes,
-    /// Standard deviation of the logarithm of object sizes. 0: every object has the median.
+    /// Sigma of object sizes. 0: every object has the median.
     #[param(default = 1.9, least = 0.0)]
     pub object_sigma: f64,
     /// Maximum object size.
@@ -87,8 +87,6 @@ impl Parameters for Http2Web {
             "All objects come from one server. Pages of 2024 use 12 in the median; a few carry \
              most bytes.",
             "Every page opens a connection. Real users reuse open connections.",
-            "The order of frames of equal priority is not modelled; a page's last byte does not \
-             depend on it.",
         ],
         memory: "one entry for each user and for each page that was complete in the measured span",
     };

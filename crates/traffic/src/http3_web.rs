@@ -58,14 +58,10 @@ impl Parameters for Http3Web {
                   `transport` is `\"quic\"` by default; connections that it gives to TCP use \
                   HTTP/2.",
         departures: &[
-            "Messages are as large as in HTTP/2: QPACK compresses about as HPACK. Its table \
-             entries travel in the first request, so no stream waits.",
-            "Each end opens a control and two QPACK streams, 18 bytes together. QPACK \
-             acknowledgements, a byte per response, are left out.",
-            "The server answers by urgency: 1 for HTML, scripts and style sheets, 3 for the rest; \
-             equal urgency in request order (RFC 9218's default).",
-            "The client closes the connection as soon as it has the page, and every page opens a \
-             new connection.",
+            "Messages are as large as in HTTP/2. No stream waits for QPACK.",
+            "The server first sends HTML, scripts and style sheets, then the rest, each in request \
+             order.",
+            "Every page opens a new connection.",
         ],
         memory: Http2Web::ABOUT.memory,
     };

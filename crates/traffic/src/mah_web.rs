@@ -33,7 +33,7 @@ pub struct MahWeb {
     #[param(default = 2, least = 1)]
     pub parallel: u32,
     /// Maximum think time. aqmlab replaces longer times by this value. The default gives the
-    /// paper's request rate. Without a cut, the table goes up to a day.
+    /// paper's request rate.
     #[param(default = "445.5 s")]
     pub think_cap: Time,
     /// Distribution of reply sizes.
@@ -63,16 +63,13 @@ pub enum Replies {
 impl Parameters for MahWeb {
     const ABOUT: About = About {
         title: "Web users after Mah",
-        paper: "B. Mah, An Empirical Model of HTTP Network Traffic, INFOCOM 1997; M. Christiansen, \
-                K. Jeffay, D. Ott, F. D. Smith, Tuning RED for Web Traffic, SIGCOMM 2000, sections \
-                3.2 to 3.4 and table 2",
+        paper: "B. Mah, An Empirical Model of HTTP Network Traffic, INFOCOM 1997; M. Christiansen \
+                et al., Tuning RED for Web Traffic, SIGCOMM 2000, sections 3.2 to 3.4 and table 2",
         purpose: "Closed loop: users think, fetch the primary file of a page, then its embedded \
                   files, one connection for each (HTTP/1.0).",
         departures: &[
             "Mah's table has think times of up to a day. Without the cap users make 16 requests in \
-             70 minutes; with it 139, as in the paper.",
-            "The published table does not separate replies of primary and embedded files. `replies \
-             = \"christiansen2000\"` gives each its own tail.",
+             70 minutes. With the cap they make 139, as in the paper.",
             "The number of files includes the primary file. ns-2's script fetches one more.",
         ],
         memory: "one entry for each user, and the files of the page that the user fetches",

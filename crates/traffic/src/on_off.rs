@@ -53,10 +53,7 @@ impl Parameters for OnOff {
                 Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000",
         purpose: "UDP datagrams in bursts and silences of Pareto times. Many such flows are \
                   self-similar together (Willinger et al., SIGCOMM 1995).",
-        departures: &[
-            "A burst that ends between two datagrams carries the gap over, so its rate is exact. \
-             ns-2 rounds bursts to whole datagrams.",
-        ],
+        departures: &["The rate of bursts is exact. ns-2 rounds bursts to whole datagrams."],
         memory: "one entry for each flow",
     };
 

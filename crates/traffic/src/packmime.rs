@@ -44,10 +44,10 @@ pub struct Packmime {
     /// HTTP version.
     #[param(default)]
     pub http: Http,
-    /// If true, a server waits up to 0.1 s before it sends a response.
+    /// If true, a server waits up to 0.1 s, on average 22 ms, before it sends a response.
     #[param(default = true)]
     pub server_delay: bool,
-    /// Factor by which each response size is multiplied. The result is at least 1 byte.
+    /// Factor on each response size. The result is at least 1 byte.
     #[param(default = 1.0, above = 0.0, unwritten)]
     pub response_scale: f64,
 }
@@ -68,23 +68,21 @@ pub enum Http {
 impl Parameters for Packmime {
     const ABOUT: About = About {
         title: "PackMime: HTTP connections with long memory",
-        paper: "J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. Weigle, Stochastic \
-                Models for Generating Synthetic HTTP Source Traffic, INFOCOM 2004; parameters of \
-                ns-2.35",
+        paper: "J. Cao et al., Stochastic Models for Generating Synthetic HTTP Source Traffic, \
+                INFOCOM 2004; parameters of ns-2.35",
         purpose: "Open-loop HTTP traffic between a group of clients and a group of servers. The \
-                  rate of new connections is the only input of the model. With a higher rate, \
-                  the arrivals approach a Poisson process and the sizes become independent.",
+                  rate of new connections determines the arrivals and the sizes. With a higher \
+                  rate, the arrivals approach a Poisson process and the sizes become \
+                  independent.",
         departures: &[
-            "The logarithm of a pause has a normal distribution. In aqmlab, each persistent \
-             connection draws its own mean and variance of this distribution. In ns-2, all \
-             connections of a run have the same mean and variance.",
+            "Pauses have a log-normal distribution. In aqmlab, each persistent connection draws \
+             its own parameters of this distribution. In ns-2, all connections of a run have the \
+             same parameters.",
             "With `direction = \"both\"`, each direction has separate groups of clients and servers \
              and half of the rate.",
             "The parameters come from ns-2 and are not verified against the paper.",
         ],
-        memory: "44 numbers for each quantity with long-range dependence: the times between \
-                 connections, the request sizes and the two parts of the round-trip time. This \
-                 amount does not depend on the rate",
+        memory: "44 numbers for each of four quantities with long-range dependence, at any rate",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

@@ -35,9 +35,9 @@ aqmlab_declare::tagged! {
             max: Time,
         },
         /// Evenly spaced from `min` to `max`, without random numbers. With n users or flows, user
-        /// or flow k has the round-trip time min + k/(n - 1) (max - min). k counts from 0. A single
-        /// user or flow has `min`. In a class with an arrival rate, connection k has the round-trip
-        /// time min + f (max - min). f is the fractional part of 0.618 k.
+        /// or flow k has the round-trip time min + k/(n - 1) (max - min). k counts from 0. In a
+        /// class with an arrival rate, connection k has the round-trip time min + f (max - min). f
+        /// is the fractional part of 0.618 k.
         Even {
             /// Minimum round-trip time.
             min: Time,
@@ -48,8 +48,7 @@ aqmlab_declare::tagged! {
         /// or `matrix` is required.
         Pairs {
             /// CSV file. The header is `server` and the names of the clients. Each further row
-            /// contains the name of a server and one time in milliseconds for each client. The
-            /// effective scenario contains this data in `matrix`.
+            /// contains the name of a server and one time in milliseconds for each client.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// List of rows. Each row belongs to a server and contains one time for each client.
@@ -59,28 +58,24 @@ aqmlab_declare::tagged! {
             #[serde(default)]
             extra: Time,
         },
-        /// Random value from a table. For each connection, aqmlab draws a uniform random number
-        /// from 0 to 1 and finds the round-trip time with this cumulative probability. Between two
-        /// rows, aqmlab interpolates the logarithm of the round-trip time. Either `file` or `cdf`
-        /// is required.
+        /// Random value from a table of cumulative probabilities. Between two rows, aqmlab
+        /// interpolates the logarithm of the round-trip time. Either `file` or `cdf` is required.
         Empirical {
             /// CSV file with a header. The first column contains milliseconds, the last column
-            /// contains cumulative probabilities. The effective scenario contains this data in
-            /// `cdf`.
+            /// contains cumulative probabilities.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// List of rows (round-trip time, cumulative probability). Both numbers increase from
-            /// row to row. The last probability is 1. If the random number is smaller than the
-            /// probability of the first row, the connection has the round-trip time of the first
-            /// row.
+            /// row to row. The last probability is 1. No round-trip time is smaller than in the
+            /// first row.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
         /// Wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, 10 % above 1.1 s.
         /// The median is 80 ms, or 97 ms with `fit = "median"`.
         General {
-            /// Published result that the distribution matches. The published results contradict
-            /// each other, so no distribution matches all of them.
+            /// Published result that the distribution matches. No distribution matches all
+            /// published results.
             #[serde(default)]
             fit: GeneralFit,
         },
@@ -91,9 +86,8 @@ aqmlab_declare::tagged! {
             /// Distribution of the round-trip times.
             #[serde(default)]
             table: PackmimeRtt,
-            /// aqmlab adds this time to each value of the distribution, for example for the
-            /// propagation delay of the links. The sum is the whole round-trip time, so the `delay`
-            /// of the links does not count twice.
+            /// aqmlab adds this time to each value of the distribution. The sum is the whole
+            /// round-trip time, including the `delay` of the links.
             #[serde(default)]
             extra: Time,
         },

@@ -37,12 +37,11 @@ aqmlab_declare::tagged! {
             /// Largest size.
             maximum: Bytes,
         },
-        /// Random value from a table. aqmlab draws a uniform random number u and selects the first
-        /// row with a cumulative probability of u or more. Either `file` or `cdf` is required.
+        /// Random value from a table of cumulative probabilities, without interpolation. Either
+        /// `file` or `cdf` is required.
         Empirical {
             /// CSV file with a header. The first column contains sizes in bytes, the last column
-            /// contains cumulative probabilities. The effective scenario contains this data in
-            /// `cdf`.
+            /// contains cumulative probabilities.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             file: Option<String>,
             /// List of rows (bytes, cumulative probability). Both numbers increase from row to row.

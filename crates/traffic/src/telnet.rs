@@ -22,10 +22,10 @@ pub struct Telnet {
     /// Bytes per keystroke.
     #[param(default = "1 bytes", least = Bytes(1))]
     pub keystroke: Bytes,
-    /// Bytes per echo. Echoes take the direction of responses.
+    /// Bytes per echo.
     #[param(default = "1 bytes", least = Bytes(1))]
     pub echo: Bytes,
-    /// Keystrokes per connection. Then the session opens a new connection.
+    /// Keystrokes per connection.
     #[param(default = 1000, least = 1, most = MOST_KEYSTROKES)]
     pub keystrokes: u32,
     /// Each session starts at a random time within this span.
@@ -44,8 +44,7 @@ impl Parameters for Telnet {
         purpose: "Interactive sessions: a keystroke, its echo, a pause. The response time is the \
                   delay that a typist notices.",
         departures: &[
-            "tcplib's times lie between the typist's packets. Here they start at the echo, so a \
-             session makes one keystroke per pause and round trip.",
+            "tcplib's times lie between the typist's packets. Here a pause starts at the echo.",
         ],
         memory: "one entry for each session, and the keystrokes of its connection",
     };

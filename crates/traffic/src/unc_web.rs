@@ -32,8 +32,8 @@ pub struct UncWeb {
     /// Connections that a user keeps open at once.
     #[param(default = 2, least = 1)]
     pub parallel: u32,
-    /// Probability that a connection is persistent: it fetches all remaining objects of a page from
-    /// its server, one after another. Other connections fetch one object.
+    /// Probability that a connection fetches all remaining objects of a page from its server, one
+    /// after another. Other connections fetch one object.
     #[param(default = 0.245, least = 0.0, most = 1.0)]
     pub persistent: f64,
     /// Factor on every think time.
@@ -51,14 +51,14 @@ pub struct UncWeb {
 impl Parameters for UncWeb {
     const ABOUT: About = About {
         title: "UNC web users",
-        paper: "F. D. Smith, F. Hernández-Campos, K. Jeffay, D. Ott, What TCP/IP Protocol Headers \
-                Can Tell Us About the Web, SIGMETRICS 2001; L. Le, dissertation, University of \
-                North Carolina, 2005, sections 3.2 and 3.3; reconstructed",
+        paper: "F. D. Smith et al., What TCP/IP Protocol Headers Can Tell Us About the Web, \
+                SIGMETRICS 2001; L. Le, dissertation, University of North Carolina, 2005, sections \
+                3.2 and 3.3; reconstructed",
         purpose: "Closed loop: users think, fetch the top-level object of a page, then its \
                   embedded objects from several servers, some over persistent connections.",
         departures: &[
-            "A connection ends with its page; originally a persistent one can wait for the next. \
-             The published shares of connections, objects and bytes still hold.",
+            "A connection ends with its page; in the original a persistent connection can wait for \
+             the next page. The published shares still hold.",
             "When the first connection of a page is persistent, the other connections open after \
              it has ended.",
             "Top-level and embedded objects share one distribution of response sizes, because no \

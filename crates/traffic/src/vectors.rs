@@ -16,8 +16,7 @@ use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
 /// connection vectors of the a-b-t model.
 #[parameters]
 pub struct Vectors {
-    /// File of connection vectors, in either format of tmix. aqmlab looks for it in the folder of
-    /// the scenario. The effective scenario has its whole path.
+    /// File of connection vectors, in either format of tmix, in the folder of the scenario.
     pub file: String,
     /// Length of the file in bytes. aqmlab sets it when it reads the file. A file of another length
     /// is an error.
@@ -27,25 +26,23 @@ pub struct Vectors {
     /// file with another hash is an error.
     #[param(unwritten)]
     pub file_hash: Option<String>,
-    /// Mean number of replays of each connection. Below 1 some connections are left out; above 1
-    /// some run several times. Default: computed from `load`.
+    /// Mean number of replays of each connection. Below 1 some connections are left out. Default:
+    /// computed from `load`.
     #[param(above = 0.0, most = MOST_COPIES, unwritten)]
     pub copies: Option<f64>,
-    /// Each further copy of a connection starts at a random time within this span after the
-    /// connection.
+    /// Further copies of a connection start at random times within this span after it.
     #[param(default = "10 s")]
     pub spread: Time,
     /// Factor on start times. Times within a connection do not change.
     #[param(default = 1.0, least = STRETCH.0, most = STRETCH.1)]
     pub stretch: f64,
-    /// If true, the file starts again when it ends. If false, no connection starts after its end.
+    /// If true, the file starts again when it ends.
     #[param(default)]
     pub repeat: bool,
     /// If true, a connection uses the windows and segment sizes of its vector, if it has any.
     #[param(default = true)]
     pub windows: bool,
-    /// If true, packets are also lost at random with the loss rates of the vector, in addition to
-    /// losses in the network.
+    /// If true, packets are also lost at random, with the loss rates of the vector.
     #[param(default)]
     pub losses: bool,
 }
@@ -59,16 +56,14 @@ const STRETCH: (f64, f64) = (1e-6, 1e6);
 impl Parameters for Vectors {
     const ABOUT: About = About {
         title: "Connection vectors",
-        paper: "M. Weigle, P. Adurthi, F. Hernandez-Campos, K. Jeffay, F. D. Smith, Tmix: A Tool \
-                for Generating Realistic TCP Application Workloads in ns-2, Computer Communication \
-                Review 36(3), 2006; `copies`: L. Le, dissertation, 2005, section 3.3.2",
+        paper: "M. Weigle et al., Tmix: A Tool for Generating Realistic TCP Application Workloads \
+                in ns-2, CCR 36(3), 2006; `copies`: L. Le, dissertation, 2005, section 3.3.2",
         purpose: "Open loop: replays TCP connections as their applications see them (the a-b-t \
                   model): which end sends how many bytes, after which pause.",
         departures: &[
             "Both ends use the larger segment size of a vector; ns-2's replayer only with two-way \
              TCP.",
-            "The evaluation suite shuffles bins of start times against trends in a trace. aqmlab \
-             does not.",
+            "aqmlab does not shuffle bins of start times against trends in a trace.",
         ],
         memory: "the vectors that it has read and that have not started. aqmlab reads the file \
                  during the run",

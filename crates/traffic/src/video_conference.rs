@@ -19,7 +19,7 @@ use crate::setting::Setting;
 /// Streams of interactive video from servers to clients, with feedback in the other direction.
 #[parameters]
 pub struct VideoConference {
-    /// Number of streams. With `direction = "both"` half of them go in each direction.
+    /// Number of streams. With `direction = "both"` half of them go each way.
     #[param(least = 1)]
     pub streams: u32,
     /// Frames per second.
@@ -66,10 +66,7 @@ impl Parameters for VideoConference {
         purpose: "Video frames over RTP at a bit rate that follows reported delay and loss. \
                   Results: frame delay, freezes and bit rate.",
         departures: &[
-            "Lost packets are not repaired: a frame that lost one never completes, and the next is \
-             shown.",
-            "The receiver computes the rate by delay, as in the draft; WebRTC's sender does.",
-            "The model has no audio. Use `voip` for audio.",
+            "Lost packets are not repaired. A frame without all its packets is not shown.",
         ],
         memory: "one entry for each stream, for each packet in flight and for each frame in the \
                  measured span",

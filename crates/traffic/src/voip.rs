@@ -23,8 +23,7 @@ use crate::setting::Setting;
 /// Voice calls. Talkers are at the servers, listeners at the clients.
 #[parameters]
 pub struct Voip {
-    /// Number of calls. Each is one direction of a conversation. With `direction = "both"` half of
-    /// them go each way.
+    /// Number of calls, each in one direction. With `direction = "both"` half of them go each way.
     #[param(least = 1)]
     pub calls: u32,
     /// The codec.
@@ -33,7 +32,7 @@ pub struct Voip {
     /// Mean length of a talk spurt, exponential.
     #[param(default = "1.004 s", above = Time::ZERO)]
     pub talk: Time,
-    /// Mean length of a silence, in which no packet is sent, exponential. 0 s: continuous talk.
+    /// Mean length of a silence (no packets), exponential. 0 s: continuous talk.
     #[param(default = "1.587 s")]
     pub silence: Time,
     /// How the playout buffer sets its delay.
@@ -82,10 +81,10 @@ impl Parameters for Voip {
         purpose: "Calls of RTP packets in talk spurts. Result: the opinion score by the E-model, \
                   from mouth-to-ear delay and lost or late packets.",
         departures: &[
-            "The two directions of a call are independent: talkers do not react to each other.",
+            "Talkers do not react to each other.",
             "Only delay and loss differ from the default terms of the E-model. Echo is cancelled.",
-            "Moving averages start with the first packet, with a weight of 0.1 for the first 500. \
-             Adaptive playout waits 1 ms longer than in the paper.",
+            "Moving averages have a weight of 0.1 for the first 500 packets. Adaptive playout \
+             waits 1 ms longer than in the paper.",
         ],
         memory: "one entry for each call and for each measured 10 s of a call",
     };

@@ -32,8 +32,8 @@ pub struct WebSessions {
     /// Maximum think time. Think times are uniform between the two.
     #[param(default = "3 s")]
     pub think_max: Time,
-    /// Number of transfers on a connection before the session opens a new one. A connection keeps
-    /// its window and path metrics from one transfer to the next, as an agent of ns does.
+    /// Number of transfers on a connection. The connection keeps its window and path metrics
+    /// between transfers, as an agent of ns does.
     #[param(default = 1, least = 1, most = MOST_TRANSFERS, unwritten)]
     pub transfers_per_connection: u32,
     /// Each session starts its first transfer at a random time within this span.

@@ -8,22 +8,18 @@ use aqmlab_net::Time;
 #[parameters]
 #[derive(Eq)]
 pub struct When {
-    /// Number of a bulk transfer. The transfers are numbered from 1 in the order of their start
-    /// times.
+    /// Number of a bulk transfer, from 1 in the order of start times.
     #[param(least = 1)]
     pub flow: u32,
-    /// Name of a phase. The change happens when the congestion control of the transfer's sender
-    /// enters this phase.
+    /// Phase of the transfer's congestion control that causes the change.
     pub phase: String,
-    /// Earliest time, counted from the start of the run. An earlier entry into the phase causes no
-    /// change.
+    /// Earliest time of the entry into the phase, counted from the start of the run.
     #[param(default, most = "720 h", unwritten)]
     pub after: Time,
     /// Time between the entry into the phase and the change.
     #[param(default, most = "720 h", unwritten)]
     pub wait: Time,
-    /// If true, every entry into the phase causes the change. If false, only the first entry causes
-    /// the change.
+    /// If true, every entry into the phase causes the change. If false, only the first entry does.
     #[param(default, unwritten)]
     pub every: bool,
 }

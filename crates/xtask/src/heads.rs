@@ -14,7 +14,10 @@ use aqmlab_declare::schema::{Described, Kind, Parameter};
 pub(crate) const BY_HAND: &str = "<!-- generated until here -->\n";
 
 /// The least number of shared parameters for which a page links to another page.
-const ENOUGH_SHARED: usize = 4;
+const ENOUGH_SHARED: usize = 3;
+
+/// Memory that pages do not mention.
+const LITTLE: [&str; 2] = ["nothing", "a few numbers"];
 
 /// A folder below docs, and the generated head of each page in it by the page's name.
 pub(crate) type Folder = (&'static str, Vec<(String, String)>);
@@ -25,19 +28,11 @@ pub(crate) fn all() -> [Folder; 3] {
     [
         (
             "disciplines",
-            heads::<Discipline>(
-                Discipline::ABOUT,
-                "In addition to the waiting packets, the discipline stores",
-                &presets,
-            ),
+            heads::<Discipline>(Discipline::ABOUT, "Memory:", &presets),
         ),
         (
             "congestion-controls",
-            heads::<CongestionControlKind>(
-                CongestionControlKind::ABOUT,
-                "In addition to the window, each connection stores",
-                &[],
-            ),
+            heads::<CongestionControlKind>(CongestionControlKind::ABOUT, "", &[]),
         ),
         ("traffic", traffic_heads()),
     ]
@@ -49,13 +44,24 @@ fn heads<T: JsonSchema>(
     stores: &str,
     presets: &[Preset],
 ) -> Vec<(String, String)> {
+    let mut earlier = Vec::new();
     let kinds = Described::of::<T>().kinds();
-    let heads = kinds.iter().enumerate().zip(about);
-    let heads = heads.map(|((place, kind), about)| {
-        let text = head(kind, (about, stores), presets, &kinds[..place]);
-        (kind.name.clone(), text)
+    let heads = kinds.into_iter().zip(about).map(|(kind, about)| {
+        let text = head(&kind, (about, stores), presets, &earlier);
+        let name = kind.name.clone();
+        let kind = with_rows(kind, &earlier);
+        earlier.push(kind);
+        (name, text)
     });
     heads.collect()
+}
+
+/// A kind with the parameters that have a row on its page.
+fn with_rows(mut kind: Kind, earlier: &[Kind]) -> Kind {
+    if let Some(home) = home_of_most(earlier, &kind.parameters) {
+        kind.parameters.retain(|one| !home.parameters.contains(one));
+    }
+    kind
 }
 
 /// The traffic models and the heads of their pages, which have an example.
@@ -65,15 +71,15 @@ fn traffic_heads() -> Vec<(String, String)> {
     let heads = described.zip(Model::examples());
     let heads = heads.map(|(((place, kind), about), example)| {
         let example = format!("\n## Example\n\n```toml\n{example}```\n\n{BY_HAND}");
-        let text = head(kind, (about, "Each class stores"), &[], &kinds[..place]);
+        let text = head(kind, (about, ""), &[], &kinds[..place]);
         let text = text.replace(&format!("\n{BY_HAND}"), &example);
         (kind.name.clone(), text)
     });
     heads.collect()
 }
 
-/// The head of a page. `stores` begins the sentence on memory. Words that a page of `earlier`
-/// explains have a link to it.
+/// The head of a page. `stores` begins the sentence on memory; without it a page has none. Words
+/// that a page of `earlier` explains have a link to it.
 fn head(
     kind: &Kind,
     (about, stores): (&About, &str),
@@ -88,8 +94,10 @@ fn head(
         memory,
     } = about;
     let name = &kind.name;
-    let mut page =
-        format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\n{stores} {memory}.\n");
+    let mut page = format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n");
+    if !stores.is_empty() && !LITTLE.contains(memory) {
+        page += &format!("\n{stores} {memory}.\n");
+    }
     if !kind.parameters.is_empty() {
         page += "\n## Parameters\n\n";
         let home = home_of_most(earlier, &kind.parameters);

@@ -102,14 +102,17 @@ fn columns_of(page: &mut String, table: &TableAbout) {
         let names = known.iter().map(|column| format!("`{}`", column.name));
         *page += &format!(" Also: {}.", names.collect::<Vec<_>>().join(", "));
     }
-    *page += "\n\n";
+    *page += "\n";
     let parts = parts();
     let is_part = |column: &Column| {
         let part = column.name.strip_suffix("_ns");
         part.is_some_and(|name| parts.iter().any(|known| known == name))
     };
     let (with_parts, shown): (Vec<_>, Vec<_>) = own.into_iter().partition(is_part);
-    column_rows(page, &shown);
+    if !shown.is_empty() {
+        *page += "\n";
+        column_rows(page, &shown);
+    }
     if !with_parts.is_empty() {
         *page += "\nThe other columns are the parts of the response time, in whole nanoseconds (uint64). \
                   They have the names of [the summary's parts](#breakdownclassband), with `_ns` for `_s`.\n";
@@ -117,20 +120,15 @@ fn columns_of(page: &mut String, table: &TableAbout) {
 }
 
 fn column_rows(page: &mut String, columns: &[Column]) {
-    *page += "| column | type | meaning |\n| --- | --- | --- |\n";
+    *page += "| column | meaning |\n| --- | --- |\n";
     for column in columns {
-        let Column { name, kind, .. } = column;
-        let nullable = if column.is_nullable {
-            ", may be empty"
-        } else {
-            ""
-        };
+        let name = column.name;
         let meaning = in_unit(name, column.unit.unwrap_or_default(), &cell(column.meaning));
-        let _ = writeln!(page, "| `{name}` | {kind}{nullable} | {meaning} |");
+        let _ = writeln!(page, "| `{name}` | {meaning} |");
     }
 }
 
-/// Columns that mean the same in three tables or more, in the order in which they come.
+/// Columns that mean the same in two tables or more, in the order in which they come.
 fn shared() -> Vec<Column> {
     let mut found: Vec<Column> = Vec::new();
     for column in TABLES.iter().flat_map(|table| table.columns) {
@@ -138,7 +136,7 @@ fn shared() -> Vec<Column> {
             let mut columns = table.columns.iter();
             columns.any(|other| is_same(other, column))
         });
-        if holders.count() >= 3 && !found.iter().any(|other| is_same(other, column)) {
+        if holders.count() >= 2 && !found.iter().any(|other| is_same(other, column)) {
             found.push(*column);
         }
     }

@@ -83,8 +83,8 @@ def evaluate(
     """Makes the report card of a queue discipline, or of a congestion control.
 
     What the store has is not run again: an evaluation that was interrupted goes on. If the first
-    runs of the candidate all fail in the same words, the card says so of all. The numbers
-    of the usual baselines ship with the package, as long as the engine is the one that made them.
+    runs of the candidate all fail in the same words, the card says so of all. The numbers of the
+    usual baselines ship with the package, as long as the engine is the one that made them.
 
     Args:
         queue: queue under test: a plug-in file (.py or .so; aqmlab executes its code), a preset or
@@ -106,10 +106,9 @@ def evaluate(
         sealed: draw the sealed settings (hidden test links) at random from this word and a hash of
             the queue. Without a word, the links depend on the hash alone.
         measures: score the tests by your own numbers: a CSV file with the columns
-            test,measure,letter,unit,formula. The measure is your name of the number. The letter
-            selects the rule of the score: D (delay), T (time), R (RPM), F (fairness), U (opinion
-            score) or G (goodput). A formula is the name of a metric, or an expression as in
-            --metric.
+            test,measure,letter,unit,formula. The letter selects the rule of the score: D (delay), T
+            (time), R (RPM), F (fairness), U (opinion score) or G (goodput). A formula is the name
+            of a metric, or an expression as in --metric.
         keep_going: continue even if the first three runs fail with the same message.
         say: called with a line about the work ahead.
 

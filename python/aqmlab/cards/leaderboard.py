@@ -61,12 +61,11 @@ QUEUES = Board(
     pages="disciplines",
     scale="0 is drop-tail with the same buffer, 1 the median of the baselines.",
     limits=(
-        "Parameters are defaults, or listed. A queue that is tuned for its link can do better.",
+        "Parameters are defaults, or listed below. A tuned queue can do better.",
         "Authors tuned most queues on tests of their own, which may resemble these or not.",
         "The quick tier has 33 settings and three seeds: look at the intervals.",
         "All queues get the same buffer in bytes, not the one that their authors recommend.",
-        "One test of the quick tier has senders with ECN. The standard tier has more.",
-        "There is no overall rank: which area matters is your decision.",
+        "Only one test of the quick tier has senders with ECN.",
     ),
 )
 """The queue disciplines that ship with the package."""
@@ -77,14 +76,13 @@ CONTROLS = Board(
     pages="congestion-controls",
     scale="1 is CUBIC in the same place, 0 half as good: twice the delay or half the rate.",
     limits=(
-        "CUBIC is the yardstick, not the best: a control may differ from it and be good.",
-        "Parameters are defaults. A control that is tuned for its path can do better.",
+        "CUBIC is the yardstick, not the best control.",
+        "Parameters are defaults. A tuned control can do better.",
         "The quick tier has 56 settings and three seeds: look at the intervals.",
         "Queues are drop-tail in the quick tier. DCTCP and Prague are made for queues that mark.",
-        "Round trips are 20 to 120 ms: controls for data centres are not at home there.",
-        "Most rates are 10 to 50 Mbit/s: controls for long fat paths are not at home there.",
-        "LEDBAT++ is meant to yield to others. No test asks how well it does that.",
-        "There is no overall rank: which area matters is your decision.",
+        "Round trips are 20 to 120 ms, most rates 10 to 50 Mbit/s: controls for data centres or "
+        "long fat paths are not at home there.",
+        "No test asks how well LEDBAT++ yields to others.",
     ),
 )
 """The congestion controls that ship with the package."""

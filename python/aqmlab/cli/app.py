@@ -109,7 +109,7 @@ def _first_screen() -> str:
         *(f"  {name:<10} {shortened(summary(name), _WIDTH - 13)}" for name in first),
         "",
         *textwrap.wrap(f"Also: {others}.", _WIDTH),
-        "aqmlab COMMAND -h explains a command, aqmlab -h names all of them.",
+        "aqmlab COMMAND -h explains a command, aqmlab -h lists all commands.",
     )
     return "\n".join(lines)
 

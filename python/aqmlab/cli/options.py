@@ -58,9 +58,8 @@ Where = Annotated[
     list[str] | None,
     Opt(
         "NAME=VALUE",
-        "Use only the runs in which a parameter has this value, such as rate_mbit=12 or seed=1. "
-        "Commas separate several conditions. May be repeated. Conditions on the same parameter are "
-        "alternatives.",
+        "Use only runs in which a parameter has this value, such as seed=1. Commas separate "
+        "several conditions. May be repeated. Conditions on the same parameter are alternatives.",
     ),
 ]
 

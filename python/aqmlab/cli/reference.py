@@ -14,6 +14,8 @@ import click
 from aqmlab._util.files import write_text
 from aqmlab.cli.build import Either, Group
 from aqmlab.cli.loading import load, names
+from aqmlab.results.metric_groups import listed
+from aqmlab.results.metrics import GROUPED
 
 __all__ = ["PAGE", "page"]
 
@@ -32,34 +34,24 @@ _HEAD = """# The command line
 
 `aqmlab shell` ends with the exit status of its program.
 
-Commands print results to standard output. They print progress, warnings and errors to standard
-error.
+Commands print results to standard output, and progress, warnings and errors to standard error.
 
-On a terminal, tables fit the width of the window. The command can shorten long names, but never
-numbers. In a pipe, tables are plain text of any width. `--json` prints all values. `--tsv` prints a
-row for each run, or for each point of a sweep. Its column heads are keys of
-[`summary.json`](metrics.md), and its numbers are not rounded. `KEY.low` and `KEY.high` are the ends
-of 95 % intervals. `--format` prints [tables for a paper](figures.md#tables-for-a-paper). If the
-environment variable `NO_COLOR` is set, commands print no bold text and no colours. Control
-characters in titles and labels appear as text, such as `\\u001b`.
+On a terminal, tables fit the width of the window: the command can shorten long names, but never
+numbers. `--json` prints all values. `--tsv` prints a row for each run, or for each point of a
+sweep. Its column heads are keys of [`summary.json`](metrics.md). `KEY.low` and `KEY.high` are the
+ends of 95 % intervals. `--format` prints [tables for a paper](figures.md#tables-for-a-paper). If
+the environment variable `NO_COLOR` is set, commands print no bold text and no colours.
 
 ## Short paths of fields
 
 You can leave out `topology.bottleneck.` before a field of the bottleneck: `--set rate=20Mbit/s`,
-`--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. The short
-path begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or `reverse`.
-You can use short paths in options, sweep files, Python, and the file `tables.toml` of a paper
-([reproduce](reproduce.md#adding-a-paper)).
+`--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. In a
+`network` with one link, the short path means `topology.links.LINK`. In a `network` with several
+links, short paths are not allowed. Sweep files and Python also accept short paths.
 
-| topology | meaning of `discipline` |
-| --- | --- |
-| `dumbbell`, `parking-lot` | `topology.bottleneck.discipline` |
-| `network` with one link | `topology.links.LINK.discipline` |
-| `network` with several links | not allowed; the error lists the full paths |
-
-The key of a [change during a run](how-to/step.md) includes the direction of the link, such as
-`bottleneck.forward.rate`. You can leave out the first parts of this key, if no other key has the
-same end: `forward.rate`.
+The key of a [change during a run](how-to/step.md) includes the direction of the link:
+`bottleneck.forward.rate`. If no other key has the same end, you can leave out the first parts:
+`forward.rate`.
 
 ## Places with runs
 
@@ -67,18 +59,22 @@ Commands that take `RUNS` open runs from any of these places:
 
 | place | runs |
 | --- | --- |
-| a run directory | the run in this directory |
+| a run directory | this run |
 | a folder of run directories, or a store | all runs in the folder |
-| the folder of a sweep's results | all runs of the sweep, with the names of its points |
+| the folder of a sweep's results | all runs of the sweep |
 | a sweep file | all runs of the sweep, if the results are in `runs/sweeps/NAME` |
 | a pattern in quotes, such as `'runs/bulk-*'` | all runs at the places that match the pattern |
 """
 _FIGURE = "aqmlab plot "
 """How commands begin that draw."""
-_SHARED = 4
+_SHARED = 3
 """How many commands take an option in the same words before the page lists it once, for all."""
 _CARD = "aqmlab evaluate"
 """How commands begin that make report cards; what two of them take, the page lists once."""
+_SHORT_NAMES = f"Short names of metrics, by what they measure: {listed(GROUPED)}."
+"""A sentence of the help; the page links to another page that says it."""
+_BAR = r"\|"
+"""A bar inside a cell of a table."""
 _COMMON, _OF_CARDS = "Common options", "Options of report cards"
 _LOADED = (
     "A direction of a link is *loaded* if its utilization is above 20 %, or if it drops or marks "
@@ -90,9 +86,9 @@ _CARDS = "[Report cards](evaluate.md) explains gates, findings, tiers and baseli
 def page() -> str:
     """The page as Markdown: the options that many commands take first, then every command."""
     commands = [pair for name in names() for pair in _commands(load(name), f"aqmlab {name}")]
-    # A figure counts as a command, the commands of another group count together.
+    # The commands of a group count together.
     counted = {
-        (name if name.startswith(_FIGURE) else " ".join(name.split()[:2]), row)
+        (" ".join(name.split()[:2]), row)
         for name, command in commands
         for row in _rows(name, command)
     }
@@ -107,21 +103,70 @@ def page() -> str:
     head = [
         f"## {_COMMON}\n\nEach command lists the options that it takes.\n",
         _table(sorted(shared)),
-        f"## Options of every figure\n\n{_LOADED}\n\n{_table(sorted(drawn))}",
+        f"## Options of every figure\n\n{_table(sorted(drawn))}",
         f"## {_OF_CARDS}\n\n{_CARDS}\n\n{_table(sorted(cards))}",
     ]
     groups = {_COMMON: shared, _OF_CARDS: cards}
-    sections = (
-        text for name, command in commands for text in _sections(command, name, groups, drawn)
-    )
+    sections: list[str] = []
+    plots = [pair for pair in commands if pair[0].startswith(_FIGURE)]
+    for name, command in commands:
+        if not name.startswith(_FIGURE):
+            sections += _sections(command, name, groups, drawn)
+        elif name == plots[0][0]:
+            sections += _figures(plots, drawn)
     return "\n".join([_HEAD, *head, *sections])
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
     """Arguments and options as a table."""
-    return (
-        "\n".join(["| argument or option | meaning |", "| --- | --- |", *map(_line, rows)]) + "\n"
+    return "\n".join(["| argument | meaning |", "| --- | --- |", *map(_line, rows)]) + "\n"
+
+
+def _figures(plots: Sequence[tuple[str, Any]], drawn: set[tuple[str, str]]) -> Iterator[str]:
+    """The commands that draw, in one section: their kinds, and every option that is not common."""
+    yield "## aqmlab plot\n\nThis command draws a figure of runs: `aqmlab plot KIND RUNS`.\n"
+    kinds, takers = [], dict[tuple[str, str], list[str]]()
+    for name, command in plots:
+        own = [row for row in _rows(name, command) if row not in drawn]
+        kind, (what, *_) = name.removeprefix(_FIGURE), _prose(command.help).split("\n\n")
+        kinds.append((kind, f"{what} | {', '.join(f'`{row[0].split()[0]}`' for row in own)}"))
+        for row in own:
+            takers.setdefault(row, []).append(kind)
+    yield (
+        "\n".join(
+            ["| kind | figure | own options |", "| --- | --- | --- |"]
+            + [f"| `{kind}` | {cells} |" for kind, cells in kinds]
+        )
+        + "\n"
     )
+    others = "[options of every figure](#options-of-every-figure)"
+    yield f"{_LOADED} Every kind also takes the {others}.\n"
+    names = Counter(row[0].split()[0] for row in takers)
+    rows = [
+        (f"`{name}`" + _kinds(some if names[name.split()[0]] > 1 else ()), meaning)
+        for (name, meaning), some in sorted(takers.items(), key=_by_option)
+    ]
+    yield (
+        "\n".join(
+            ["| option | meaning |", "| --- | --- |"]
+            + [
+                f"| {name.replace('|', _BAR)} | {_prose(meaning).replace('|', _BAR)} |"
+                for name, meaning in rows
+            ]
+        )
+        + "\n"
+    )
+
+
+def _by_option(pair: tuple[tuple[str, str], list[str]]) -> tuple[str, list[str]]:
+    """The order of the options of figures: by name, then by the kinds that take them."""
+    (name, _), some = pair
+    return name.split()[0], some
+
+
+def _kinds(some: Sequence[str]) -> str:
+    """The kinds of figures that take an option in this meaning, behind its name."""
+    return f" ({', '.join(some)})" if some else ""
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's type
@@ -149,10 +194,7 @@ def _sections(
     drawn: set[tuple[str, str]],
 ) -> Iterator[str]:
     """A command as a section."""
-    help_text = _prose(command.help)
-    if name.startswith(_FIGURE):  # the page of the figures explains the kinds
-        help_text = help_text.partition("\n\n")[0]
-    yield f"## {name}\n\n{help_text}\n"
+    yield f"## {name}\n\n{_prose(command.help)}\n"
     rows = _rows(name, command)
     if not name.startswith(_CARD):
         groups = {_COMMON: groups[_COMMON]}
@@ -163,16 +205,15 @@ def _sections(
         listed = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in rows if row in some)
         if listed:
             yield f"[{title}](#{title.lower().replace(' ', '-')}): {listed}.\n"
-    if drawn <= set(rows):
-        yield "[Options of every figure](#options-of-every-figure).\n"
-    elif as_figures := ", ".join(f"`{row[0].split()[0]}`" for row in rows if row in drawn):
-        yield f"[The same as for figures](#options-of-every-figure): {as_figures}.\n"
+    if as_figures := ", ".join(f"`{row[0].split()[0]}`" for row in rows if row in drawn):
+        yield f"[Options of figures](#options-of-every-figure): {as_figures}.\n"
 
 
 def _line(row: tuple[str, str]) -> str:
     """An argument or option as a row: its names and what it takes, what it is and its default."""
     names, meaning = row
-    cells = (text.replace("|", r"\|") for text in (f"`{names}`", _prose(meaning)))
+    meaning = meaning.replace(_SHORT_NAMES, "[Sweeps](sweeps.md) lists short names of metrics.")
+    cells = (text.replace("|", _BAR) for text in (f"`{names}`", _prose(meaning)))
     return f"| {' | '.join(cells)} |"
 
 

@@ -29,13 +29,11 @@ class LinkOptions:
     """What the link is.
 
     Options:
-        scenario (FILE): Use the bottleneck of this scenario, instead of options for rates, traces
-            and losses. --queue replaces the queue of the scenario. The program runs without the
-            users of the scenario; add them with --beside FILE.
+        scenario (FILE): Use the bottleneck of this scenario. --queue replaces its queue. --beside
+            FILE adds its users.
         rate (DOWN/UP): Download and upload rate in Mbit/s. A single number sets both. Default:
             20/2.
-        down (RATE|FILE): Rate of the download, or a trace file of mahimahi. Each line of a trace is
-            a time in ms at which the link can send a packet of 1500 bytes.
+        down (RATE|FILE): Rate of the download, or a trace file of mahimahi.
         up (RATE|FILE): Rate of the upload, or a trace file.
         rtt (TIME): Round-trip time without queueing, in ms; default: 20 ms.
         queue (QUEUE,...): Queue of both directions: a name from `aqmlab list disciplines` or
@@ -44,17 +42,15 @@ class LinkOptions:
         queue_down (QUEUE): Queue of the download only.
         queue_up (QUEUE): Queue of the upload only.
         buffer (SIZE): Buffer size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp'
-            (bandwidth-delay products). Default: the queue's own size, or 1 bdp if it has none. Home
-            routers often have 250 ms or more.
+            (bandwidth-delay products). Default: the queue's own size, or 1 bdp if it has none.
         loss (SHARE): Probability of a random loss in each direction: 0.01 is 1 %.
         jitter (TIME): Add a random delay of at most TIME to each packet in each direction. Packets
             keep their order.
         mm (--mm): Accept the arguments of mahimahi's mm-delay and mm-link before the program, such
-            as: --mm mm-delay 20 mm-link up.trace down.trace --downlink-queue=codel -- PROGRAM. You
-            can leave out mm-delay 20 and the word mm-link.
+            as: --mm mm-delay 20 mm-link up.trace down.trace --downlink-queue=codel -- PROGRAM.
         wifi (--wifi): Add Wi-Fi (802.11n, 20 MHz) after the link. The program is a device near the
             access point. The users of --beside have three other devices. The default of --rate is
-            then 1000/1000, so that the Wi-Fi is the bottleneck.
+            then 1000/1000.
     """
 
     scenario: Path | None = None

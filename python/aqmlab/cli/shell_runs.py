@@ -61,9 +61,9 @@ class EndOptions:
     Options:
         ecn (--ecn/--no-ecn): Use ECN on connections, or not; default: the setting of this kernel.
         control (NAME): Congestion control of the program, for uploads, such as cubic, bbr or reno;
-            default: this kernel's net.ipv4.tcp_congestion_control.
-        far_control (NAME): Congestion control of the far end, for downloads; default: this kernel's
-            net.ipv4.tcp_congestion_control.
+            default: the setting of this kernel.
+        far_control (NAME): Congestion control of the far end, for downloads; default: the setting
+            of this kernel.
         net (NET): Addresses that the program can reach. none: no address. local: the built-in
             services. host: these services, private networks, and servers on this machine (at
             host.aqmlab, not at 127.0.0.1). all: these services and public addresses. host,all: the
@@ -100,11 +100,10 @@ class RunOptions:
     Options:
         duration (--for TIME): End the program after this time, such as '30 s' or '5 min'.
         beside (USERS): Add simulated users to the same link. KIND:NUMBER adds users of a kind from
-            `aqmlab list traffic`, such as http2-web:10. bulk:2 adds two downloads without end,
-            upload:2 two such uploads. '{ kind = ... }' adds a class of traffic, as in a scenario. A
-            scenario file adds all its users.
-        warm_up (TIME): Start the users this time before the program, so that the program meets a
-            full queue. Results leave this time out. Default: 5 s with --beside, otherwise 0 s.
+            `aqmlab list traffic`, such as http2-web:10. upload:2 adds two endless uploads. '{ kind
+            = ... }' adds a class of traffic, as in a scenario. A scenario file adds all its users.
+        warm_up (TIME): Start the users this time before the program. Results leave this time out.
+            Default: 5 s with --beside, otherwise 0 s.
         record (TABLE,...): Write further tables into the run directory. packets has a row for each
             packet at a queue, with its flow, queueing delay and outcome.
         pcap (--pcap): Write every packet at the queue to capture.pcapng, with a comment: its

@@ -78,10 +78,9 @@ def write(
             drop-tail.
         ordered: Whether somebody chose the order of the runs: without a drop-tail queue the first
             one is the baseline.
-        playground: Address or folder of the playground. An HTML report then links each scenario
-            that the playground can show.
-        brief: Write one A4 page (.html or .pdf): a figure, five numbers, the verdict, the setting,
-            and the command that repeats the comparison.
+        playground: Address or folder of the playground. An HTML report then links scenarios to the
+            playground.
+        brief: Write the answer as one A4 page (.html or .pdf).
         progress: Called now and then with the share of the work that is done.
     """
     if not runs:

@@ -556,7 +556,9 @@ class Answer:
         if choice.second is not None and choice.payer is not None:
             payer, second = choice.payer, choice.second
             kept = choice.kept(payer, second)
-            gets = f"It keeps {100 * kept:.0f} % of its speed."
+            slower = round(100 * (1 - kept))
+            runs = f"runs {slower} % slower" if slower else "keeps its rate"
+            gets = f"The {payer.owner} {runs}."
             if kept > 1:
                 gets = f"{capital(self._fragment(payer, [second], choice.reference))}."
             yield (
@@ -609,10 +611,19 @@ class Answer:
         """What the second choice leaves less than good."""
         return " ".join(
             f"{capital(text)} {'is' if _verb('', text) else 'are'} "
-            f"{'only ' if words in ('fair', 'fair or poor') else ''}{words}."
+            f"{'at best fair' if words in ('fair or poor', 'poor or fair') else words}."
             for words, nouns in self._states(group, self._top)
-            if (text := listing(nouns, "and"))
+            if (text := listing([self._some(noun, group) for noun in nouns], "and"))
         )
+
+    def _some(self, noun: str, group: Group) -> str:
+        """Classes of one name, with "some" if only some of them are at their lowest level."""
+        levels = {
+            level
+            for (kind, owner), level in self.choice.class_levels(group).items()
+            if self._noun(self._worst(kind, owner, group)) == noun
+        }
+        return f"some {noun}" if len(levels) > 1 else noun
 
     # --- how sure ---
 

@@ -62,7 +62,7 @@ WORDS: Mapping[str, Word] = {
     ),
     "control": Word(
         "Congestion control: the rule that sets a sender's window or rate, such as cubic "
-        "(congestion_control in [traffic.tcp]). `aqmlab list transports` names all of them.",
+        "(congestion_control in [traffic.tcp]). `aqmlab list transports` lists them.",
         "docs/congestion-controls/index.md",
         ("controls", "congestion-control", "congestion control"),
     ),

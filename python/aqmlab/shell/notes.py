@@ -118,8 +118,8 @@ def _asks_names(entry: Mapping[str, Any]) -> bool:
 
 def _unanswered(entry: Mapping[str, Any]) -> str:
     """What became of questions for names: a program that knows its addresses needs no answer."""
-    many = "1 look-up" if entry["count"] == 1 else f"{entry['count']} look-ups"
-    return f"{many} without a name server, harmless unless a name failed; --net all has one"
+    many = "1 name look-up" if entry["count"] == 1 else f"{entry['count']} name look-ups"
+    return f"{many} got no answer; if the program needs names, use --net all"
 
 
 def _is_silent(run: Run) -> bool:

@@ -37,7 +37,7 @@ def from_capture(
         idle: longest pause within one application data unit. A longer pause begins a new unit.
         timeout: end a connection that sends nothing for longer than this time.
         partial: keep or drop connections without their start, their end or one direction.
-        layout: which of the two text formats of Tmix the vectors have.
+        layout: text format of the vectors. Tmix has two formats.
         outside: where connections go that were opened from beyond the link, if there are any.
         progress: called with the share that is done.
     """

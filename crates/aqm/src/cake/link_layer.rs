@@ -10,32 +10,31 @@ pub enum LinkLayer {
     /// No framing: the shaper counts IP bytes.
     #[default]
     Raw,
-    /// 48 bytes of overhead, then ATM cells. This is more than any real link needs.
+    /// 48 bytes of overhead, then ATM cells: more than any real link needs.
     Conservative,
-    /// Ethernet with preamble and interframe gap: 38 bytes of overhead, at least 84 bytes per
-    /// packet.
+    /// Ethernet with preamble and interframe gap: 38 bytes, at least 84 bytes per packet.
     Ethernet,
-    /// Cable modems (DOCSIS): 18 bytes of overhead, at least 64 bytes per packet.
+    /// Cable modems (DOCSIS): 18 bytes, at least 64 bytes per packet.
     Docsis,
-    /// 8 bytes of overhead, then ATM cells.
+    /// 8 bytes, ATM cells.
     IpoaVcmux,
-    /// 16 bytes of overhead, then ATM cells.
+    /// 16 bytes, ATM cells.
     IpoaLlcsnap,
-    /// 24 bytes of overhead, then ATM cells.
+    /// 24 bytes, ATM cells.
     BridgedVcmux,
-    /// 32 bytes of overhead, then ATM cells.
+    /// 32 bytes, ATM cells.
     BridgedLlcsnap,
-    /// 10 bytes of overhead, then ATM cells.
+    /// 10 bytes, ATM cells.
     PppoaVcmux,
-    /// 14 bytes of overhead, then ATM cells.
+    /// 14 bytes, ATM cells.
     PppoaLlc,
-    /// 32 bytes of overhead, then ATM cells.
+    /// 32 bytes, ATM cells.
     PppoeVcmux,
-    /// 40 bytes of overhead, then ATM cells.
+    /// 40 bytes, ATM cells.
     PppoeLlcsnap,
-    /// VDSL2 with PPPoE: 30 bytes of overhead, then PTM.
+    /// VDSL2 with PPPoE: 30 bytes, PTM.
     PppoePtm,
-    /// 22 bytes of overhead, then PTM.
+    /// 22 bytes, PTM.
     BridgedPtm,
 }
 

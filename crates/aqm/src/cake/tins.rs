@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 pub enum Tins {
     /// One tin for all traffic.
     Besteffort,
-    /// Three tins: best effort, bulk (1/16 of the rate) and voice (1/4 of the rate).
+    /// Three tins: best effort, bulk and voice.
     #[default]
     Diffserv3,
-    /// Four tins: best effort, bulk (1/16 of the rate), video (1/2) and voice (1/4).
+    /// Four tins: best effort, bulk, video and voice.
     Diffserv4,
-    /// Eight tins. The share of each tin is 7/8 of the share of the previous one.
+    /// Eight tins, as in Linux.
     Diffserv8,
-    /// Eight tins with the shares of `diffserv8`. The three highest bits of the DSCP select the
-    /// tin.
+    /// Eight tins, by the three highest bits of the DSCP.
     Precedence,
 }
 

@@ -20,32 +20,29 @@ use whole::Count;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Constant C of the cubic function, in segments per second cubed. With a larger value, the
-    /// window grows faster.
+    /// Constant C of the cubic function, in segments per second cubed. A larger value makes the
+    /// window grow faster.
     #[param(default = 0.4, above = 0.0)]
     pub c: f64,
-    /// Factor by which a loss multiplies the window. With a smaller value, other flows get a larger
-    /// share of the rate.
+    /// Factor on the window at a loss. A smaller value gives other flows a larger share.
     #[param(default = 0.7, above = 0.0, below = 1.0)]
     pub beta: f64,
     /// If true, HyStart can end slow start before a loss occurs.
     #[param(default = true)]
     pub hystart: bool,
-    /// Round-trip time in the computation of the target window (RFC 9438, section 4.2).
+    /// Round-trip time for the target window (RFC 9438, section 4.2).
     #[param(default, unwritten)]
     pub rtt: TargetRtt,
-    /// Factor by which an ECN echo multiplies the window. RFC 8511 proposes 0.85. Default: value of
-    /// `beta`.
+    /// Factor on the window at an ECN echo. RFC 8511 proposes 0.85. Default: value of `beta`.
     #[param(above = 0.0, below = 1.0, unwritten)]
     pub beta_ecn: Option<f64>,
     /// Minimum growth of the window per round trip, as a fraction of the window. The minimum
-    /// applies in congestion avoidance while W_max has no value, for example if HyStart ended the
-    /// first slow start. RFC 9438 has no such minimum.
+    /// applies while W_max has no value, for example after HyStart ends the first slow start. RFC
+    /// 9438 has no such minimum.
     #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0, unwritten)]
     pub search_growth: f64,
-    /// Treatment of time in which the flow does not use its whole congestion window. If true, the
-    /// cubic function includes this time, as in Linux. If false, the cubic function excludes this
-    /// time (RFC 9438, section 5.8).
+    /// If true, the cubic function includes the time in which the flow does not use its whole
+    /// window, as in Linux. If false, the function excludes this time (RFC 9438, section 5.8).
     #[param(default = true, unwritten)]
     pub counts_unused_time: bool,
     /// Method to compute W_est, the estimate of the window of a Reno flow (RFC 9438, section 4.3).
@@ -61,9 +58,8 @@ pub enum RenoEstimate {
     /// Linux).
     #[default]
     Rfc8312,
-    /// W_est grows as with `rfc8312` until W_est reaches cwnd_prior, the window before the last
-    /// congestion event. After this, W_est grows by one segment per round trip (RFC 9438, section
-    /// 4.3).
+    /// W_est grows as with `rfc8312` up to the window size before the last congestion event. Above
+    /// this size, W_est grows by one segment per round trip.
     Rfc9438,
 }
 
@@ -82,21 +78,20 @@ pub enum TargetRtt {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "CUBIC",
-        paper: "L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, CUBIC for Fast and Long-Distance Networks, \
-                RFC 9438, 2023; S. Ha, I. Rhee, Hybrid Slow Start, 2008 (HyStart)",
+        paper: "L. Xu et al., CUBIC for Fast and Long-Distance Networks, RFC 9438, 2023; S. Ha, I. \
+                Rhee, Hybrid Slow Start, 2008 (HyStart)",
         purpose: "The congestion window is a cubic function of the time since the last congestion \
                   event. W_max is the window at that event. The window grows slowly near W_max \
                   and faster away from W_max.",
         departures: &[
-            "The defaults follow Linux. The values `rtt = \"smoothed\"`, `counts_unused_time = \
-             false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` follow RFC 9438.",
-            "HyStart follows Linux. After HyStart has ended a slow start, HyStart stays off until \
-             the next retransmission timeout.",
-            "The key `multiplicative_decrease_base` of the TCP stack selects the quantity that a \
-             congestion event reduces. RFC 9438 (section 4.6) reduces FlightSize.",
-            "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC also follows \
-             Linux in five rules: the unit of the window, the unit of time, timeouts, spurious \
-             congestion events, and the minimum round-trip time.",
+            "The defaults follow Linux. RFC 9438 needs `rtt = \"smoothed\"`, `counts_unused_time = \
+             false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"`.",
+            "HyStart follows Linux. After HyStart ends a slow start, it stays off until the \
+             next retransmission timeout.",
+            "`multiplicative_decrease_base` of the TCP stack selects whether a congestion event \
+             reduces the window or FlightSize (RFC 9438, section 4.6).",
+            "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC follows more \
+             rules of Linux.",
         ],
         memory: "the send time of each segment in flight",
     };

@@ -29,8 +29,8 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "DCTCP",
-        paper: "S. Bensley, D. Thaler, P. Balasubramanian, L. Eggert, G. Judd, Data Center TCP (DCTCP), \
-                RFC 8257, 2017; M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
+        paper: "S. Bensley et al., Data Center TCP (DCTCP), RFC 8257, 2017; M. Alizadeh et al., \
+                SIGCOMM 2010",
         purpose: "Cuts the window once per window of data, in proportion to the share of marks. \
                   Needs `ecn` and `recovery = \"rack-tlp\"`. `ecn_echo` is `\"each-change\"` by \
                   default.",

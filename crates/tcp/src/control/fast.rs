@@ -17,8 +17,7 @@ pub struct Params {
     /// Target number of segments in the queue. The paper uses 8 to 200, more for faster paths.
     #[param(default = 100.0, above = 0.0)]
     pub alpha: f64,
-    /// Upper bound of segments in the queue. While `alpha` to `beta` segments are in the queue, the
-    /// window does not change.
+    /// While `alpha` to `beta` segments are in the queue, the window does not change.
     #[param(default = 100.0, above = 0.0)]
     pub beta: f64,
     /// Share of the distance from the present to the target window that one update covers.

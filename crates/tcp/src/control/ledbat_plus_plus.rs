@@ -22,8 +22,8 @@ pub struct Params {
     /// Target queueing delay. A larger target takes more of a shared link.
     #[param(default = "60 ms", above = Time::ZERO)]
     pub target: Time,
-    /// Factor of the decrease when the delay is above `target`. Per round trip the window shrinks
-    /// by this factor times (delay - `target`) / `target`, at most by half.
+    /// Above `target` the window shrinks per round trip by this factor times (delay - `target`) /
+    /// `target`, at most by half.
     #[param(default = 1.0, above = 0.0)]
     pub decrease: f64,
     /// Slow start ends when the queueing delay exceeds this share of `target`.
@@ -38,8 +38,8 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "LEDBAT++",
-        paper: "P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo, LEDBAT++: Congestion Control for \
-                Background Traffic, draft-irtf-iccrg-ledbat-plus-plus",
+        paper: "P. Balasubramanian et al., LEDBAT++: Congestion Control for Background Traffic, \
+                draft-irtf-iccrg-ledbat-plus-plus",
         purpose: "Background traffic that fills an empty link with a small delay and yields to \
                   other flows. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
@@ -48,8 +48,7 @@ impl Parameters for Params {
              ACK.",
             "The draft's initial window of two segments is `initial_window` of the stack.",
         ],
-        memory: "the minimum round-trip times of the last ten minutes and of the last four \
-                 samples, and the times of the slowdown",
+        memory: "two minimum round-trip times and the times of the slowdown",
     };
 }
 

@@ -62,7 +62,7 @@ impl Parameters for Params {
         title: "A congestion control of your own",
         paper: "Your own: a Python class, a class compiled with numba, or a shared object with the \
                 C ABI of aqmlab.h",
-        purpose: "Runs a congestion control from a file outside aqmlab, given by --plugin FILE.",
+        purpose: "Runs a congestion control from a file outside aqmlab (--plugin FILE).",
         departures: &[],
         memory: "the send time of each segment in flight and the state of the plug-in",
     };

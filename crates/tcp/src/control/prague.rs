@@ -29,7 +29,7 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "TCP Prague",
-        paper: "K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, Prague Congestion Control, \
+        paper: "K. De Schepper et al., Prague Congestion Control, \
                 draft-briscoe-iccrg-prague-congestion-control; tcp_prague.c of L4STeam/linux, 0.6",
         purpose: "DCTCP for the Internet, with pacing and fractional windows. Flows grow no faster \
                   than a flow with a round trip of `rtt_target`. A loss halves the window. Needs \
@@ -40,8 +40,7 @@ impl Parameters for Params {
             "Only the rate mode of the draft scales windows with the round trip.",
             "Slow start also grows the window in fractions.",
         ],
-        memory: "the fraction of marked packets, the window in units of 2^-20 segments, and a few \
-                 counters",
+        memory: "the fraction of marked packets, the fractional window and a few counters",
     };
 }
 

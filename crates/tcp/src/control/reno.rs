@@ -24,10 +24,7 @@ impl Parameters for Params {
         paper: "V. Jacobson, Congestion Avoidance and Control, SIGCOMM 1988; RFC 5681, section 3.1",
         purpose: "Slow start, then one more segment per round trip; congestion halves the window. \
                   The reference for all other controls.",
-        departures: &[
-            "`increase` and `decrease` make AIMD(a, b) (S. Floyd, M. Handley, J. Padhye, A \
-             Comparison of Equation-Based and AIMD Congestion Control, 2000).",
-        ],
+        departures: &["`increase` and `decrease` make AIMD(a, b)."],
         memory: "nothing",
     };
 }

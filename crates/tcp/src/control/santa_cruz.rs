@@ -19,8 +19,7 @@ pub struct Params {
     /// Target number of segments in the queue of the bottleneck.
     #[param(default = 4.0, above = 0.0)]
     pub target: f64,
-    /// The window does not change while the queue differs from the target by at most this number of
-    /// segments.
+    /// The window does not change while the queue is this close to `target`, in segments.
     #[param(default = 0.5)]
     pub tolerance: f64,
 }

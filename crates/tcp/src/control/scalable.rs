@@ -25,8 +25,8 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Scalable TCP",
-        paper: "T. Kelly, Scalable TCP: Improving Performance in Highspeed Wide Area Networks, ACM \
-                SIGCOMM Computer Communication Review 33(2), 2003",
+        paper: "T. Kelly, Scalable TCP: Improving Performance in Highspeed Wide Area Networks, CCR \
+                33(2), 2003",
         purpose: "Adds 1 % of the acknowledged data to the window and loses one eighth at \
                   congestion.",
         departures: &[

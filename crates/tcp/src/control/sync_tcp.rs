@@ -24,7 +24,7 @@ pub struct Params {
     /// How often the window can decrease.
     #[param(default)]
     pub decrease: DecreaseRule,
-    /// How slow start continues after the ninth ACK.
+    /// Slow start after the ninth ACK.
     #[param(default)]
     pub slow_start: SlowStartRule,
 }
@@ -40,7 +40,7 @@ pub enum DecreaseRule {
     EveryResult,
 }
 
-/// How slow start continues after the ninth ACK.
+/// Slow start after the ninth ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartRule {
@@ -59,7 +59,6 @@ impl Parameters for Params {
         purpose: "Reno that reacts to the trend of the one-way queueing delay before the queue is \
                   full. Both ends take part: time stamps report the delay.",
         departures: &[
-            "Two readings of the text are parameters: `decrease` and `slow_start`.",
             "The paper leaves points open; records/congestion-controls.md has the choices.",
             "The minimum never expires, as in the text: with a receiver's clock 500 us/s too fast \
              a transfer of a minute starves.",

@@ -16,12 +16,10 @@ use super::window::Window;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Lower bound of segments in the queue. Below it, the window grows by one segment per round
-    /// trip.
+    /// With fewer segments in the queue, the window grows by one segment per round trip.
     #[param(default = 1.0, above = 0.0)]
     pub alpha: f64,
-    /// Upper bound of segments in the queue. Above it, the window shrinks by one segment per round
-    /// trip.
+    /// With more segments in the queue, the window shrinks by one segment per round trip.
     #[param(default = 3.0, above = 0.0)]
     pub beta: f64,
     /// Number of segments in the queue at which slow start ends.

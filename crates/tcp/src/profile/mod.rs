@@ -54,30 +54,27 @@ pub struct Profile {
     pub syn_header: Bytes,
     /// Send buffer. It limits the data in flight.
     pub send_buffer: Bytes,
-    /// Receive buffer and advertised window. Applications read data immediately, so the buffer is
-    /// always empty.
+    /// Receive buffer and advertised window. Applications read at once, so the buffer is always
+    /// empty.
     pub receive_buffer: Bytes,
     /// Receive buffer of the peer, if the peer has another stack. Default: `receive_buffer`.
     #[serde(skip)]
     pub peer_receive_buffer: Option<Bytes>,
-    /// If true, connections start with a handshake. If false, the sender starts with data, as ns's
-    /// one-way TCP does.
+    /// If false, the sender starts with data, without a handshake (ns's one-way TCP).
     pub handshake: bool,
     /// Congestion window after the handshake, in segments.
     pub initial_window: u32,
-    /// If true, the ACK that completes the handshake adds one segment to the server's window.
+    /// If true, the handshake's last ACK adds one segment to the server's window.
     pub handshake_opens_window: bool,
     /// Slow-start threshold of a new connection.
     pub initial_ssthresh: Bytes,
-    /// Time at which a new connection copies the path metrics of earlier connections to the same
-    /// peer.
+    /// When a new connection copies the path metrics of earlier connections to the same peer.
     pub peer_cache: PeerCache,
     /// Growth of the window per ACK in slow start: a word, or a table with its `kind` and limit.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<SlowStart>")]
     pub slow_start: SlowStart,
-    /// Phase of the connection while the window equals ssthresh. RFC 5681, section 3.1 allows both
-    /// phases.
+    /// Phase while the window equals ssthresh. RFC 5681, section 3.1 allows both phases.
     pub at_ssthresh: AtSsthresh,
     /// Growth of the window per ACK in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
@@ -85,28 +82,27 @@ pub struct Profile {
     pub cwnd_arithmetic: CwndArithmetic,
     /// Condition for a growth of the window.
     pub window_growth: WindowGrowth,
-    /// If true, each of the first two duplicate ACKs releases a new segment (RFC 3042).
+    /// If true, the first two duplicate ACKs release a new segment each (RFC 3042).
     pub limited_transmit: bool,
     /// Duplicate ACKs that do not trigger a fast retransmit.
     pub fast_retransmit_guard: FastRetransmitGuard,
-    /// Initial value of `recover`, the sequence number that the fast retransmit guard compares
-    /// with.
+    /// Initial sequence number of the fast retransmit guard (`recover`).
     pub initial_recover: InitialRecover,
     /// Maximum number of SACK blocks in an ACK: 4, or 3 with time stamps (RFC 2018, section 3).
     pub sack_blocks: u32,
-    /// Whether a time-out discards the SACK information of the peer.
+    /// Whether a time-out discards the peer's SACK information.
     pub sack_at_timeout: SackAtTimeout,
-    /// Method by which SACK recovery reduces the data in flight to ssthresh.
+    /// How SACK recovery reduces the data in flight to ssthresh.
     pub rate_reduction: RateReduction,
-    /// Partial ACKs that restart the retransmission timer in NewReno recovery.
+    /// Partial ACKs that restart the timer in NewReno recovery.
     pub newreno_variant: NewRenoVariant,
     /// Window after the ACK that ends NewReno's recovery.
     pub newreno_exit: NewRenoExit,
-    /// If true, the ACK that ends fast recovery also grows the window (BSD: ssthresh + 1 segment).
+    /// If true, the ACK that ends fast recovery also grows the window (BSD).
     pub recovery_exit_opens_window: bool,
-    /// Quantity to which a congestion event applies the multiplicative decrease.
+    /// Quantity that a congestion event decreases.
     pub multiplicative_decrease_base: DecreaseBase,
-    /// Whether later time-outs of the same segment reduce ssthresh again.
+    /// Whether further time-outs of a segment reduce ssthresh again.
     pub ssthresh_at_repeated_timeout: RepeatedTimeout,
     /// ssthresh after the client's SYN timed out. Default: unchanged.
     #[serde(default)]
@@ -117,58 +113,55 @@ pub struct Profile {
     pub ecn_reaction: EcnReaction,
     /// If true, segments carry time stamps (RFC 7323) and every ACK measures a round trip.
     pub timestamps: bool,
-    /// Clock that measures round trips and drives retransmission timers.
+    /// Clock of round trips and retransmission timers.
     pub clock: Clock,
     /// Retransmission time-out before the first round-trip sample.
     pub rto_initial: Time,
     /// Lower bound of the retransmission time-out.
     pub rto_min: Time,
-    /// Upper bound of the retransmission time-out, including the back-off.
+    /// Upper bound of the time-out, including the back-off.
     pub rto_max: Time,
     /// Quantity that `rto_min` limits: the time-out or its variance term.
     pub rto_min_bounds: RtoMinBounds,
     /// ACK that ends the back-off of the retransmission time-out.
     pub backoff_ends_with: BackoffEnd,
     /// Times between the SYNs of the client, as multiples of `rto_initial`. After the last entry,
-    /// each time is twice the time before. The times of the server always double.
+    /// each time doubles. The times of the server always double.
     pub syn_backoff: Vec<u32>,
-    /// Retransmissions of one segment before the connection is aborted.
+    /// Retransmissions of a segment before the connection is aborted.
     pub max_retransmissions: u32,
-    /// A client aborts an unanswered connection attempt after this time.
+    /// Time after which a client aborts an unanswered connection attempt.
     pub connect_timeout: Time,
-    /// A server aborts an incomplete handshake after this time.
+    /// Time after which a server aborts an incomplete handshake.
     pub accept_timeout: Time,
-    /// If true, a server answers a repeated SYN with a SYN-ACK before its own timer expires.
+    /// If true, a server answers a repeated SYN at once.
     pub answers_repeated_syn: bool,
     /// When the receiver acknowledges a single segment.
     pub delayed_ack: DelayedAck,
-    /// Number of unacknowledged full segments at which the receiver sends an ACK immediately.
+    /// Unacknowledged full segments that trigger an ACK.
     pub ack_every: u32,
-    /// Number of in-order segments at the start of a connection that the receiver acknowledges
-    /// immediately.
+    /// First in-order segments that the receiver acknowledges at once.
     pub quick_acks: u32,
     /// If true, a small segment waits while data is outstanding (Nagle's rule, RFC 896).
     pub nagle: bool,
-    /// If true, the window returns to the initial window after an idle period longer than the RTO.
+    /// If true, an idle period longer than the RTO resets the window to the initial window.
     pub restart_after_idle: bool,
-    /// Maximum random delay before each segment, uniform from 0 (ns's `overhead_`). It prevents
-    /// synchronized flows.
+    /// Maximum random delay before each segment, uniform from 0 (ns's `overhead_`).
     pub random_send_delay: Time,
-    /// If true, the sender draws one delay and then sends all segments that the window allows (ns's
-    /// `send_much`). If false, the sender draws a delay for each segment.
+    /// If true, one delay is for all segments that the window allows (ns's `send_much`). If false,
+    /// each segment has its own delay.
     #[serde(default)]
     pub delayed_send_fills_window: bool,
-    /// If true, the idle time starts at the last ACK (ns's one-way TCP). If false, the idle time
-    /// starts at the last segment of any kind, such as a request (BSD).
+    /// If true, the idle time starts at the last ACK (ns's one-way TCP). If false, it starts at the
+    /// last segment of any kind (BSD).
     #[serde(default)]
     pub idle_since_ack: bool,
     /// If true, Nagle's rule delays a small segment only while another small segment is outstanding
-    /// (G. Minshall, draft-minshall-nagle, 1999; Linux). Needs `recovery = "rack-tlp"`.
+    /// (draft-minshall-nagle, 1999; Linux). Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub minshall: bool,
     /// If true, Nagle's rule applies to each segment and delays a FIN until earlier data is
-    /// acknowledged (ns's two-way TCP). If false, Nagle's rule applies once to a sequence of
-    /// segments (BSD).
+    /// acknowledged (ns's two-way TCP). If false, it applies once to a sequence of segments (BSD).
     #[serde(default)]
     pub strict_nagle: bool,
     /// If true, Reno's fast retransmit sets the window to ssthresh in whole segments and sends
@@ -176,13 +169,12 @@ pub struct Profile {
     /// window (ns's two-way TCP).
     #[serde(default)]
     pub lone_fast_retransmit: bool,
-    /// If true, the sender uses SACK information only in fast recovery (ns's two-way TCP). The ACK
-    /// that ends fast recovery then increases the window. After a time-out the sender also
-    /// retransmits data that SACK has acknowledged.
+    /// If true, the sender uses SACK information only in fast recovery (ns's two-way TCP), and the
+    /// ACK that ends fast recovery grows the window.
     #[serde(default)]
     pub sack_in_recovery_only: bool,
-    /// If true, an application closes the connection with its last write (ns's `MSG_EOF`). The last
-    /// data segment can then include the FIN.
+    /// If true, an application closes with its last write (ns's `MSG_EOF`): the last data segment
+    /// can include the FIN.
     #[serde(default)]
     pub closes_with_write: bool,
     /// Probe for a lost tail: a word, or a table with its `kind` and times. Needs `recovery =
@@ -190,11 +182,11 @@ pub struct Profile {
     #[serde(default, deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<TailLossProbe>")]
     pub tail_loss_probe: TailLossProbe,
-    /// Method to detect a spurious time-out (F-RTO). Needs `recovery = "rack-tlp"`.
+    /// Detection of spurious time-outs (F-RTO). Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub frto: Frto,
-    /// If true, the window is restored when D-SACK or time stamps show that nothing was lost. Needs
-    /// `recovery = "rack-tlp"`.
+    /// If true, the sender restores the window when D-SACK or time stamps show that nothing was
+    /// lost. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub undo: bool,
     /// If true, the receiver reports duplicate data (D-SACK, RFC 2883).
@@ -203,18 +195,17 @@ pub struct Profile {
     /// Source of the pacing rate. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub pacing: Pacing,
-    /// Amount of data that a paced sender sends in one burst. Needs `recovery = "rack-tlp"`.
+    /// Data in one burst of a paced sender. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub pacing_burst: PacingBurst,
-    /// Additional condition that ends the first slow start before a congestion event. Needs
-    /// `recovery = "rack-tlp"`.
+    /// Additional condition that ends the first slow start. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub slow_start_exit: SlowStartExit,
-    /// Method by which the receiver echoes marks. Default: the method of the congestion control,
-    /// otherwise an echo until CWR.
+    /// How the receiver echoes marks. Default: the method of the congestion control, otherwise an
+    /// echo until CWR.
     #[serde(default)]
     pub ecn_echo: EcnEcho,
-    /// If true, ACKs also count marked bytes in the Accurate ECN option. Needs `ecn_echo =
+    /// If true, ACKs count marked bytes in the Accurate ECN option, too. Needs `ecn_echo =
     /// "accurate"`.
     #[serde(default = "yes")]
     pub accecn_option: bool,
@@ -222,17 +213,16 @@ pub struct Profile {
     /// ECT(0).
     #[serde(default)]
     pub ect: Ect,
-    /// Rules of RACK for the cases in which Linux and RFC 8985 differ. Needs `recovery =
-    /// "rack-tlp"`.
+    /// Rules of RACK where Linux and RFC 8985 differ. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub rack_rules: RackRules,
     /// Unit of the congestion window. Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub window_counts: WindowCounts,
     /// How long the receiver may delay SACK reports (Linux: `tcp_comp_sack_delay_ns`; its timer
-    /// adds up to 0.1 ms). The first three reports of a gap go at once; later ones wait for at most
-    /// 1/20 of the round trip. Default: every report goes at once (RFC 5681), and the kernel of a
-    /// live run keeps its own 1 ms.
+    /// adds up to 0.1 ms). The first three reports of a gap go at once; later reports wait for at
+    /// most 1/20 of the round trip. Default: every report goes at once (RFC 5681), and the kernel
+    /// of a live run keeps its own 1 ms.
     #[cfg(feature = "linux")]
     #[serde(default)]
     pub sack_compression: Option<Time>,

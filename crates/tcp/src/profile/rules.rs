@@ -12,18 +12,16 @@ pub enum Recovery {
     Tahoe,
     /// Fast retransmit and fast recovery. The first new ACK ends recovery (RFC 2581).
     Reno,
-    /// Fast recovery until all data outstanding at its start is acknowledged. Each partial ACK
-    /// repairs one loss (RFC 6582).
+    /// Fast recovery until all data outstanding at its start is acknowledged (RFC 6582).
     NewReno,
     /// Selective acknowledgements (RFC 2018) with the rules of RFC 6675. NewReno if the peer sends
     /// no SACK.
     Sack,
-    /// Selective acknowledgements with the older rule of ns's Sack1: every hole below a block is
-    /// sent again once, as far as the estimated data in flight allows.
+    /// Selective acknowledgements with the older rule of ns's Sack1: the sender repeats every hole
+    /// once, as far as the estimated data in flight allows.
     SackPipe,
     /// RACK (RFC 8985): a segment is lost when a later one has arrived and a reordering window has
-    /// passed. Pacing, delivery rates, tail loss probes and undo need it. Without the peer's SACK
-    /// three duplicate ACKs count.
+    /// passed. Without the peer's SACK three duplicate ACKs count.
     RackTlp,
 }
 
@@ -48,8 +46,7 @@ pub enum FastRetransmitGuard {
 pub enum InitialRecover {
     /// The initial sequence number (RFC 6582, section 3.2, step 0).
     InitialSequenceNumber,
-    /// Zero, although initial sequence numbers are random. Half of all connections make no fast
-    /// retransmit before a time-out (plain FreeBSD 4.5).
+    /// Zero: half of all connections make no fast retransmit before a time-out (plain FreeBSD 4.5).
     Zero,
 }
 
@@ -86,8 +83,8 @@ pub enum AtSsthresh {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionAvoidance {
-    /// mss x mss / window: one segment per round trip with an ACK for each segment, half with
-    /// delayed ACKs (RFC 5681, equation 3).
+    /// mss x mss / window (RFC 5681, equation 3): one segment per round trip, half a segment with
+    /// delayed ACKs.
     PerAck,
     /// By the acknowledged bytes: one segment per window of data (RFC 3465, section 2.1; Linux).
     ByteCounting,
@@ -97,13 +94,11 @@ pub enum CongestionAvoidance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CwndArithmetic {
-    /// An increment is rounded to whole bytes. It is at least one byte (BSD; RFC 5681, section
-    /// 3.1).
+    /// Rounded to whole bytes, at least one (BSD; RFC 5681, section 3.1).
     Integer,
-    /// Increments are not rounded (ns).
+    /// Not rounded (ns).
     Real,
-    /// Increments are not rounded. The sender sends only whole segments, also as retransmissions
-    /// (ns's two-way TCP).
+    /// Not rounded. The sender sends only whole segments (ns's two-way TCP).
     WholeSegments,
 }
 
@@ -113,11 +108,10 @@ pub enum CwndArithmetic {
 pub enum WindowGrowth {
     /// At every ACK for new data.
     Always,
-    /// Only if the acknowledged flight filled the window (RFC 7661, section 4); half of it is
-    /// enough in slow start (Linux).
+    /// Only if the acknowledged flight filled the window, in slow start half of it (RFC 7661,
+    /// section 4; Linux).
     CwndLimited,
-    /// Not beyond 65,535 bytes, nor at in-order ACKs while the window exceeds the peer's: BSD's
-    /// header prediction.
+    /// Not beyond 65,535 bytes, nor at in-order ACKs while the window exceeds the peer's (BSD).
     HeaderPrediction,
 }
 
@@ -128,31 +122,27 @@ pub enum WindowGrowth {
 pub enum PeerCache {
     /// Never.
     Off,
-    /// When the peer's SYN or SYN-ACK arrives. A server then times its SYN-ACK with them (FreeBSD
-    /// 2.2.8).
+    /// When the peer's SYN or SYN-ACK arrives (FreeBSD 2.2.8).
     AtSyn,
-    /// The client at the SYN-ACK, the server at the end of the handshake (FreeBSD 4.5 with its SYN
-    /// cache).
+    /// The client at the SYN-ACK, the server at the end of the handshake (FreeBSD 4.5).
     WhenComplete,
 }
 
-/// Whether a time-out discards the SACK information of the peer.
+/// Whether a time-out discards the peer's SACK information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SackAtTimeout {
     /// The time-out discards the information (RFC 2018, section 8).
     Forget,
-    /// Kept: only missing data is sent again, and the ACK of arrived data does not grow the window
-    /// (Linux).
+    /// The sender keeps it and sends only missing data again (Linux).
     Keep,
 }
 
-/// Method by which SACK recovery reduces the data in flight to ssthresh.
+/// How SACK recovery reduces the data in flight to ssthresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateReduction {
-    /// The window becomes ssthresh at once. The sender pauses until enough data has arrived (RFC
-    /// 6675).
+    /// At once: the sender pauses until enough data has arrived (RFC 6675).
     AtOnce,
     /// Over one round trip (proportional rate reduction, RFC 9937, formerly RFC 6937).
     Proportional,
@@ -174,7 +164,7 @@ pub enum NewRenoVariant {
 pub enum NewRenoExit {
     /// ssthresh.
     Ssthresh,
-    /// One segment more than the data in flight, if less than ssthresh, which avoids a burst.
+    /// One segment more than the data in flight, at most ssthresh: no burst.
     FlightSize,
 }
 
@@ -186,12 +176,11 @@ pub enum DecreaseBase {
     FlightSize,
     /// The smaller of congestion window and peer's window, in whole segments (BSD).
     Cwnd,
-    /// The smaller of congestion and peer's window; ssthresh is in whole segments, the window keeps
-    /// its fraction (ns).
+    /// As `cwnd`, but the window keeps its fraction (ns).
     FractionalCwnd,
 }
 
-/// Whether later time-outs of the same segment reduce ssthresh again.
+/// Whether further time-outs of a segment reduce ssthresh again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatedTimeout {
@@ -211,11 +200,9 @@ pub enum EctOn {
     AllData,
     /// Every packet after the client's SYN: also SYN-ACK, ACKs and FIN (ns's two-way TCP of 2001).
     AllButSyn,
-    /// Every packet after the handshake, ACKs and retransmissions included, with Accurate ECN; else
-    /// new data (Linux).
+    /// With Accurate ECN every packet after the handshake, otherwise new data (Linux).
     AllButHandshake,
-    /// Every packet, SYNs and ACKs included, because switches of data centres drop others (Linux,
-    /// if the congestion control needs ECN).
+    /// Every packet, SYNs and ACKs included (Linux, if the congestion control needs ECN).
     AllPackets,
 }
 
@@ -244,18 +231,18 @@ impl EctOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnReaction {
-    /// ssthresh falls to two segments at least. At a window of one the sender waits for the
-    /// restarted timer (RFC 3168, section 6.1.2).
+    /// ssthresh is at least two segments. At a window of one the sender waits for the restarted
+    /// timer (RFC 3168, section 6.1.2).
     Rfc3168,
     /// As `rfc3168`, but a window of one stays and the sender reports a reduction (ns's one-way
     /// TCP, Linux).
     NoWait,
     /// The window can fall below one segment. Nothing new leaves until an ACK without an echo grows
-    /// it, or the restarted timer sets the initial window. The first echo after a time-out counts,
-    /// whatever it acknowledges (two-way TCP of ns-2.35).
+    /// it, or the restarted timer sets the initial window. The first echo after a time-out counts
+    /// (two-way TCP of ns-2.35).
     Fractional,
-    /// ssthresh falls to one segment at least. Below two the sender ignores the echo, and ACKs with
-    /// one can grow the window (KAME).
+    /// ssthresh is at least one segment. Below two the sender ignores echoes, and ACKs with an echo
+    /// can grow the window (KAME).
     Kame,
 }
 
@@ -275,7 +262,7 @@ impl EcnReaction {
 pub enum RtoMinBounds {
     /// The time-out (RFC 6298, rule 2.4).
     Rto,
-    /// The variance term, so the time-out exceeds the smoothed round trip by at least `rto_min`
+    /// The variance term: the time-out exceeds the smoothed round trip by at least `rto_min`
     /// (Linux).
     Variance,
 }
@@ -288,28 +275,27 @@ pub enum BackoffEnd {
     Sample,
     /// Any ACK of new data, including retransmitted data (ns, Linux with time stamps).
     NewAck,
-    /// Any ACK of new data, after the timer has run once more with the backed-off value (ns's
-    /// two-way TCP).
+    /// Any ACK of new data, once the timer has run with the backed-off value (ns's two-way TCP).
     NewAckOnceArmed,
 }
 
 aqmlab_declare::tagged! {
-    /// Clock that measures round trips and drives retransmission timers.
+    /// Clock of round trips and retransmission timers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Clock {
-        /// A slow timer of the host, with its own phase, counts round trips in ticks and fires
-        /// timers on them. Estimator: BSD's integers.
+        /// A slow timer of the host, with its own phase, measures round trips and fires timers in
+        /// ticks. Estimator: BSD's integers.
         Ticks {
             /// Period of the tick.
             period: Time,
         },
-        /// Round trips count in whole ticks, at least one, with the host's own phase; timers fire
-        /// exactly. Estimator: ns's integers.
+        /// Round trips are whole ticks, at least one, with the host's own phase; timers are exact.
+        /// Estimator: ns's integers.
         RttTicks {
             /// Period of the tick.
             period: Time,
         },
-        /// Round trips are measured exactly, with the clock granularity G of RFC 6298.
+        /// Round trips are exact, with the clock granularity G of RFC 6298.
         Fine {
             /// G of RFC 6298, section 2.
             granularity: Time,
@@ -323,7 +309,7 @@ aqmlab_declare::tagged! {
     pub enum DelayedAck {
         /// At once.
         Off,
-        /// At the next tick of a host-wide timer with this period. Each host has its own phase.
+        /// At the next tick of a timer of the host, with its own phase.
         Grid {
             /// Period of the tick.
             period: Time,
@@ -381,17 +367,15 @@ pub enum Frto {
     Linux,
 }
 
-/// Rules of RACK for the cases in which Linux and RFC 8985 differ.
+/// Rules of RACK where Linux and RFC 8985 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RackRules {
-    /// The rules of RFC 8985: every D-SACK widens the reordering window, and the reordering timer
-    /// has no margin (section 6.2).
+    /// The rules of RFC 8985.
     #[default]
     Rfc8985,
-    /// The rules of Linux for windows in whole segments, proportional rate reduction, reordering,
-    /// one timer for RACK, probe and time-out, and shorter gaps after late paced segments.
-    /// records/congestion-controls.md lists them.
+    /// The rules of Linux for reordering, rate reduction and timers
+    /// (records/congestion-controls.md).
     Linux,
 }
 
@@ -413,8 +397,7 @@ pub enum Pacing {
     /// The congestion control, if it paces. Otherwise ACKs clock the segments.
     #[default]
     Control,
-    /// Twice the window per round trip in early slow start, 1.2 times later (Linux with a
-    /// discipline that paces).
+    /// Twice the window per round trip in early slow start, later 1.2 times (Linux).
     Linux,
 }
 
@@ -425,9 +408,9 @@ pub enum PacingBurst {
     /// One segment.
     #[default]
     Segment,
-    /// One TCP segmentation offload unit of Linux: 1/1024 s at the pacing rate, more if the
-    /// smallest round trip is a few milliseconds; at least two segments (BBR below 1.2 Mbit/s:
-    /// one), at most 64 KiB. For Prague 1/4096 s and at least one segment.
+    /// A segmentation offload unit of Linux: 1/1024 s at the pacing rate, more with round trips of
+    /// a few milliseconds; at least two segments (BBR below 1.2 Mbit/s: one), at most 64 KiB.
+    /// Prague: 1/4096 s, at least one segment.
     Linux,
 }
 
@@ -438,8 +421,7 @@ pub enum EcnEcho {
     /// In every ACK until CWR reports a smaller window (RFC 3168, section 6.1.3).
     #[default]
     UntilCwr,
-    /// Only in ACKs of marked data. Waiting data is acknowledged at once when marks begin or end
-    /// (DCTCP: RFC 8257, section 3.2).
+    /// Only in ACKs of marked data (DCTCP: RFC 8257, section 3.2).
     EachChange,
     /// A counter in every segment (Accurate ECN: RFC 9768) if the peer supports it, else until CWR.
     /// Needs `recovery = "rack-tlp"`.

@@ -40,9 +40,8 @@ def command(
     runs with the same seed must give the same bytes. With --trace, the plug-in must also make the
     decisions in the trace.
 
-    Packet scripts test TCP. They use the format of packetdrill. For each script the command prints
-    PASS, FAIL, or the reason why it cannot check the script. With FAIL it also prints the line, the
-    expected packet and the packet that it found.
+    Packet scripts in the format of packetdrill test TCP. For each script, the command prints PASS,
+    FAIL, or the reason why it cannot check the script.
 
     Options:
         files (FILE...): The plug-in (.py or .so), or packet scripts (.pkt or .script).

@@ -94,13 +94,11 @@ def command(
     """Compare runs: the same users under different queues.
 
     The command prints the main numbers and an answer. The answer says which queue to take, which
-    users gain, and which users lose. A star marks a number that clearly differs: the 95 %
-    interval of the difference does not contain zero. `aqmlab explain needs` prints the limits of
-    good and poor.
+    users gain, and which users lose. A star marks a clear difference: its 95 % interval does not
+    contain zero. `aqmlab explain needs` prints the limits of good and poor.
 
-    The command first makes the missing runs of scenario files. Runs that differ only in their seed
-    form a group. A table shows the mean of each group. Each difference is the mean of the
-    differences between runs with the same seed. Each scenario has separate tables.
+    Runs that differ only in their seed form a group. A table shows the mean of each group. A
+    difference is the mean of the differences between runs with the same seed.
 
     Options:
         sources (RUNS_OR_SCENARIO): Scenario files, run directories, folders of run directories,
@@ -109,7 +107,7 @@ def command(
         every (--all): Show all numbers and all differences.
         figure (-o, --output FILE): Figure file (.svg, .png, .pdf, .html); default:
             runs/compare.svg.
-        drawn (--figure/--no-figure): Draw the figure, which takes most of the time of the command.
+        drawn (--figure/--no-figure): Draw the figure. This takes most of the time.
         root (--out FOLDER): Folder for new run directories.
     """
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)

@@ -97,17 +97,16 @@ def command(
 ) -> None:
     """Make a report card of a queue or a congestion control.
 
-    The command runs a fixed set of tests. It compares the candidate (the queue or control under
-    test) with baselines, which are queues or controls in use today. The card grades areas such as
-    delay, users and fairness. A gate is a check for a serious fault. A finding is a check of how a
-    queue treats one kind of packets. The card also lists the gates and findings that fail. The
-    command does not repeat finished runs, so the same command continues an interrupted evaluation.
+    The command compares the candidate, the queue or control under test, with baselines. Baselines
+    are queues or controls in use today. The card grades areas such as delay, users and fairness. A
+    gate is a check for a serious fault. A finding is a check of how a queue treats one kind of
+    packets. The same command continues an interrupted evaluation.
 
     The suites bbr-draft and control-cases have no card. Each of their cases passes or fails.
 
-    The exit status is 1 if a run of the candidate fails, or if a gate, a finding or a case
-    fails. With --against it is 1 if a run of the candidate fails, or if a result is clearly worse
-    than in the other card.
+    The exit status is 1 if a run of the candidate, a gate, a finding or a case fails. With
+    --against, it is 1 if a run of the candidate fails, or if a result is clearly worse than in the
+    other card.
 
     Options:
         everything (--all): Make a card of every shipped discipline, and a table of all grades.
@@ -120,19 +119,16 @@ def command(
             users=2,delay=1.
         worst (--worst): Search for the scenario in which the candidate is worst, compared with the
             baselines.
-        allow (NAME,...): Accept failures of these gates, findings and cases. They do not change the
-            exit status.
+        allow (NAME,...): Ignore failures of these gates, findings and cases in the exit status.
         write (FOLDER): Write the scenario file of each test to FOLDER, and run nothing.
         directory (--out FOLDER): Folder of the card; default: runs/cards/QUEUE, or runs/worst/QUEUE
-            for `evaluate worst`. The suites bbr-draft and control-cases write cases.csv and
-            their scenarios only if you state FOLDER.
-        against (CARD): Compare the new card with this card.json. The exit status is 1 if a result
-            is clearly worse.
+            for `evaluate worst`. The suites bbr-draft and control-cases write cases.csv and their
+            scenarios only if you state FOLDER.
+        against (CARD): Compare the new card with this card.json.
         update (--update): Replace the file of --against by the new card.
         junit (FILE): Write gates, findings and grades as JUnit XML. With --against, write the
             comparison instead.
-        markdown (FILE): Append the comparison to FILE as Markdown, for example to the summary of a
-            CI workflow.
+        markdown (FILE): Append the comparison to FILE as Markdown.
     """
     asked = made.keywords
     queue, control, ecn, tier = (asked[name] for name in ("queue", "control", "ecn", "tier"))

@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Write traced connections of runs as qlog, for qvis.
 
-    Each connection that measure.flow_trace selects becomes one file. The file has the congestion
-    window, bytes in flight, round-trip times, pacing rate and state of the sender.
+    Each connection that measure.flow_trace selects becomes one file, with the congestion window,
+    bytes in flight, round-trip times, pacing rate and state of the sender.
 
     Options:
         output (-o, --output FOLDER): Folder for the files.

@@ -59,9 +59,8 @@ def command(
 ) -> None:
     """Write a first scenario of your own link, with comments.
 
-    --link uses the rates and delays of a named link. --kind selects the users. Without options, the
-    command asks a few questions on a terminal. The kinds office and home have a call and an upload.
-    --no-call and --no-upload remove these.
+    Without options, the command asks a few questions on a terminal. The kinds office and home have
+    a call and an upload; --no-call and --no-upload remove these.
 
     Options:
         file (FILE): Scenario file to write; default: KIND.toml, or LINK.toml with --link.
@@ -69,8 +68,8 @@ def command(
         rate (DOWN/UP): Download and upload rate in Mbit/s, such as 100/20, or with a unit, such as
             "1 Gbit/s".
         rtt (MS): Round-trip time without queueing, such as 30 (in ms) or "100 us".
-        users (N): Number of people. With --kind data-centre, workers; with lab, long transfers;
-            with fairness, transfers of each control; with isp, subscribers.
+        users (N): Number of people. Other kinds count workers (data-centre), long transfers (lab),
+            transfers of each control (fairness) or subscribers (isp).
         controls (A,B): With --kind fairness: congestion controls that share the link; default:
             cubic,bbr3.
         plans (PLANS): With --kind isp: rates of each plan, and its share of the subscribers;
@@ -78,8 +77,8 @@ def command(
         network (FILE): With --kind isp: network.json of LibreQoS.
         circuits (FILE): With --kind isp: ShapedDevices.csv of LibreQoS.
         names (--names): Keep the names of nodes in network.json. By default, numbers replace them.
-        fit (--fit): With --network and --circuits: compute assured rates that all nodes can keep
-            at the same time. By default, the assured rates come from these two files.
+        fit (--fit): Compute assured rates that all nodes can keep at the same time, instead of the
+            rates in --network and --circuits.
         wifi (N): With --kind home or office: number of devices on Wi-Fi. One of them is far from
             the access point.
         call (--call/--no-call): Add a voice call.

@@ -24,9 +24,8 @@ def command(
 ) -> None:
     """Open the playground in the browser: queues side by side.
 
-    The command prints the address of the page. Only this machine can reach this address. Ctrl-C
-    ends the command. --link replaces the bottleneck of the scenario and the round-trip times of its
-    classes. With --link and without SCENARIO, the page shows this link with its usual users.
+    Only this machine can reach the address of the page. Ctrl-C ends the command. --link replaces
+    the bottleneck and the round-trip times of the scenario.
 
     Options:
         scenario (SCENARIO): Scenario file (TOML) or run directory to begin with; default: the story

@@ -32,9 +32,8 @@ def command(
         str,
         Opt(
             "A,B,...",
-            "Queues to compare: presets, TOML tables, or droptail and red. The command adapts the "
-            "buffers of droptail and red to the link. If you name one queue, the command compares "
-            "it with droptail.",
+            "Queues to compare: presets, TOML tables, or droptail and red, with buffers that fit "
+            "the link. The command compares a single queue with droptail.",
             complete=disciplines,
         ),
     ] = "droptail,fq-codel",
@@ -71,17 +70,15 @@ def command(
 ) -> None:
     """Replay a capture with several queues and compare them.
 
-    The command sends the data of the applications again. It does not send the captured packets,
-    because their times depend on the queue of the captured link (the present queue). You can change
-    the scenario and its connection vectors in the folder `replay` of --out. Standard error lists
-    the assumptions, and the traffic that the command leaves out. The command first replays the
-    capture with the present queue. If the results differ much from the capture, an assumption is
-    wrong, and the command ends with an error.
+    The command sends the data of the applications again, not the captured packets. Standard error
+    lists the assumptions, and the traffic that the command leaves out. The command first uses the
+    present queue: the queue of the captured link. If the results differ much from the capture, an
+    assumption is wrong, and the command ends with an error. The folder `replay` of --out contains
+    the scenario and its connection vectors.
 
     --predict estimates how much response times and delays change with each queue. It prints the
-    ratio of the new value to the old value, with a range of likely ratios (a band). From the
-    capture, it also infers the present queue, rates that vary, and the pauses of servers and
-    people. If it cannot predict, it prints the reason.
+    ratio of new to old values, with a range of likely ratios. If it cannot predict, it prints the
+    reason.
 
     Options:
         capture (FILE): Capture file: pcap or pcapng.

@@ -56,8 +56,8 @@ def command(
     """Run a scenario.
 
     If the scenario states a load, the command first finds the number of users that causes this
-    load. The same scenario and seed give the same results, so the command does not repeat a
-    finished run. --link replaces the bottleneck and the round-trip times of the classes.
+    load. The command does not repeat a finished run. --link replaces the bottleneck and the
+    round-trip times of the scenario.
 
     Options:
         directory (--out FOLDER): Run directory; default: runs/NAME-KEY-sSEED, where KEY is a hash

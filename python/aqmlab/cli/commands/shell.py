@@ -40,8 +40,7 @@ def _attach(program: list[str] | None = None, *, attach: Path) -> None:
     """A program over the link of a running program.
 
     Options:
-        attach (DIR): Run the program over the link of a running program. DIR is the run directory
-            of the running program.
+        attach (DIR): Run the program over the link of a running program. DIR is its run directory.
     """
     from aqmlab.shell.attach import run_beside
 
@@ -93,11 +92,6 @@ def command(
     With --net all the program also reaches public addresses:
 
       aqmlab shell --net all -- firefox
-
-    A download beside a backup, first with the queue of a home router, then with FQ-CoDel:
-
-      aqmlab shell --rate 20/2 --rtt 30 --queue 'droptail:250 ms,fq-codel' \
-        --beside upload -- curl -s -o /dev/null http://host.aqmlab:8000/250kB
 
     Browsers can load a test page with 34 objects and 1 MB, http://host.aqmlab:8000/page.
 

@@ -69,8 +69,8 @@ def command(
 ) -> None:
     """Run a scenario with many values of fields and several seeds.
 
-    The command does not repeat finished runs, so the same command continues an interrupted sweep.
-    If you extend the sweep file, it makes only the new runs.
+    The same command continues an interrupted sweep. If you extend the sweep file, it makes only the
+    new runs.
 
     Options:
         file (SWEEP): Sweep file (TOML).

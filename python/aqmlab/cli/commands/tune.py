@@ -79,7 +79,7 @@ def command(
 
     A setting has a value for each parameter. Every setting runs in every scenario with every seed.
     The best settings run again with new seeds, and the command compares them with the untuned
-    scenario. It does not repeat finished runs, so the same command continues an interrupted search.
+    scenario. The same command continues an interrupted search.
     """
     from aqmlab.cli import tune_tables
 

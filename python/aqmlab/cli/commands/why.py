@@ -72,13 +72,12 @@ def command(
     """Show where the time of responses went: why were they slow?
 
     The command divides each response time into parts: propagation, queues, timers, recovery. The
-    sum of the parts is exactly the response time. The runs need measure.breakdown = true. The
-    command prints a table and a paragraph for each class and queue. Then it prints the differences
-    between queues for each part. Runs of one scenario with different seeds form a group. --response
-    and --slowest repeat the run, and show each event that delayed one response.
+    runs need measure.breakdown = true. The command prints the parts for each class and queue, and
+    the differences between queues. --response and --slowest show each event that delayed one
+    response.
 
-    A capture (pcap or pcapng) shows fewer parts. The command divides each request and its response
-    into handshake, time-outs, recovery, server and transfer.
+    With a capture (pcap or pcapng), the parts are handshake, time-outs, recovery, server and
+    transfer.
 
     Options:
         traffic (--class NAME): Class of traffic; default: every class.

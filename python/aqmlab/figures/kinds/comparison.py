@@ -26,8 +26,7 @@ def comparison(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        limit_s: End of the time axis of the distribution, in seconds; default: chosen from the
-            data.
+        limit_s: End of the time axis in seconds; default: chosen from the data.
         look: Width and theme.
     """
     found = compared(runs, look)

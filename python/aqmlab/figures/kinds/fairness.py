@@ -36,7 +36,7 @@ def fairness(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        window_s: Length of the windows in seconds.
+        window_s: Length of the intervals in seconds.
         look: Width and theme.
     """
     if not window_s > 0:

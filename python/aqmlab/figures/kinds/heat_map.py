@@ -42,7 +42,7 @@ def heat_map(
         x: Parameter on the horizontal axis; default: the numeric parameter with the most values.
         y: Parameter on the vertical axis; default: the other numeric parameter with the most
             values.
-        link: Link, if the metric describes a link; default: the busiest link.
+        link: Link; default: the busiest link.
         look: Width and theme.
     """
     found = configurations(runs, look.names)

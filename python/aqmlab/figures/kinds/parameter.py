@@ -80,14 +80,14 @@ def parameter(
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric, such as p95, delay or loss, or a key of summary.json. Default: the median
-            response time, or the mean queueing delay if there are no responses. With --series
-            class, the metric describes a class; default: goodput.
+            response time, or the mean queueing delay if there are no responses.
         x: Parameter on the horizontal axis, or "subscribers" for the number of subscribers of an
             access network; default: the numeric parameter with the most values.
         series: Draw a curve for each value of this parameter. "class" draws a curve for each class
-            of traffic. Default: all other parameters, if they make at most eight curves.
+            of traffic; the metric then describes a class, and its default is goodput. Default: all
+            other parameters, if they make at most eight curves.
         facet: Draw a plot for each value of this parameter. All plots have the same axes.
-        link: Link, if the metric describes a link; default: the busiest link.
+        link: Link; default: the busiest link.
         look: Width and theme.
     """
     found = configurations(runs, look.names)

@@ -29,8 +29,8 @@ def throughput_delay(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        delay: Metric that should be small, such as p95 or links.bottleneck.reverse.sojourn_p99_s;
-            default: the mean queueing delay in the busiest direction of the link.
+        delay: Metric that should be small, such as p95; default: the mean queueing delay in the
+            busiest direction of the link.
         throughput: Metric that should be large, such as goodput; default: the throughput in this
             direction.
         link: Link; default: the busiest link.

@@ -32,8 +32,8 @@ def utilization_delay(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        delay: Metric that should be small; default: the mean queueing delay in the busiest
-            direction of the link.
+        delay: Metric that should be small, such as p95; default: the mean queueing delay in the
+            busiest direction of the link.
         utilization: Metric that should be large; default: the utilization in this direction.
         link: Link; default: the busiest link.
         look: Width and theme.

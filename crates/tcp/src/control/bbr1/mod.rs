@@ -25,18 +25,18 @@ use crate::sender::rack::pace;
 #[parameters]
 #[derive(Copy)]
 pub struct Params {
-    /// Window gain while BBR probes for bandwidth: the limit on data in flight, as a multiple of
-    /// the bandwidth-delay product. A larger gain keeps a longer queue.
+    /// Limit on data in flight while BBR probes for bandwidth, in bandwidth-delay products. A
+    /// larger gain keeps a longer queue.
     #[param(default = 2.0, above = 0.0)]
     pub cwnd_gain: f64,
-    /// How long a minimum round-trip time is valid before BBR measures it again.
+    /// Time for which a minimum round-trip time is valid.
     #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
-    /// Number of round trips for which a delivery-rate sample stays valid (Linux: bbr_bw_rtts).
+    /// Number of round trips for which a delivery-rate sample is valid.
     #[param(default = 10, least = 1)]
     pub bw_rounds: u32,
-    /// If true, BBR detects a policer (Linux: lt_bw). Its sign is two intervals of equal bandwidth
-    /// with 20 % loss or more. BBR then keeps this bandwidth for 48 round trips.
+    /// If true, BBR detects a policer (Linux: lt_bw) by two intervals of equal bandwidth with 20 %
+    /// loss or more. It then keeps this bandwidth for 48 round trips.
     #[cfg(feature = "linux")]
     #[param(default, unwritten)]
     pub policers: bool,
@@ -45,13 +45,12 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "BBR, version 1",
-        paper: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, BBR: Congestion-Based \
-                Congestion Control, ACM Queue 14(5), 2016; tcp_bbr.c of Linux",
+        paper: "N. Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 14(5), \
+                2016; tcp_bbr.c of Linux",
         purpose: "Paces at the largest recent delivery rate and keeps twice the bandwidth-delay \
                   product in flight, whatever is lost or marked. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
-            "The policer detector (lt_bw) is off by default. It sees ACKs only; in Linux also \
-             time-outs.",
+            "The policer detector is off by default and sees ACKs only.",
             "Segments are paced one by one unless `pacing_burst` changes that.",
             "The time of the ACK selects the first phase of the cycle.",
         ],

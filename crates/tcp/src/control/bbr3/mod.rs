@@ -46,7 +46,7 @@ impl Parameters for Params {
         departures: &[
             "Segments are paced one by one unless `pacing_burst` changes that. The window has room \
              for three bursts.",
-            "BBR counts losses of a round as runs of segments that different ACKs found lost.",
+            "The segments that one ACK finds lost count as one loss.",
             "The branch's ECN for data centres is left out, so data is not ECN-capable.",
             "The time of the ACK replaces random numbers.",
         ],

@@ -124,7 +124,12 @@ fn column_rows(page: &mut String, columns: &[Column]) {
     for column in columns {
         let name = column.name;
         let meaning = in_unit(name, column.unit.unwrap_or_default(), &cell(column.meaning));
-        let _ = writeln!(page, "| `{name}` | {meaning} |");
+        let empty = if column.is_nullable {
+            " (may be empty)"
+        } else {
+            ""
+        };
+        let _ = writeln!(page, "| `{name}` | {meaning}{empty} |");
     }
 }
 

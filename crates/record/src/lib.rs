@@ -56,7 +56,9 @@ pub use responses::ResponseStats;
 pub use round_trips::RoundTrips;
 pub use rows::{Exchange, Flow, RetransmittedKinds, TraceRow};
 pub use samples::QueueSamples;
-pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_schema};
+pub use schema::{
+    Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_and_sections, summary_schema,
+};
 pub use senders::SenderStats;
 pub use sockets::{SocketStats, SocketSummary};
 pub use span::MeasuredSpan;

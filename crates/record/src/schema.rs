@@ -46,13 +46,20 @@ pub struct Metric {
 /// (of the value), `x-shown-unit` and `x-scale` (from the value to what is shown).
 #[inline]
 pub fn summary_schema() -> Value {
+    summary_and_sections().0
+}
+
+/// The schema, and its metrics as a list.
+#[inline] // with what calls it: compiled where the schema is asked for
+pub fn summary_and_sections() -> (Value, Vec<Section>) {
     let mut schema = schema_with_looks();
+    let sections = sections_of(&schema);
     leave_out_looks(&mut schema);
-    schema
+    (schema, sections)
 }
 
 /// The schema, in whose fields `x-look` is how tables show them.
-#[inline] // with what calls it: compiled where the schema is asked for
+#[inline]
 fn schema_with_looks() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<Summary>().to_value();
@@ -116,11 +123,14 @@ const OF_THEIR_OWN: [&str; 10] = [
 /// The parts of the summary with their metrics, in their order.
 #[inline]
 pub fn sections() -> Vec<Section> {
-    let schema = schema_with_looks();
+    summary_and_sections().1
+}
+
+fn sections_of(schema: &Value) -> Vec<Section> {
     let part = |key: &str, of: &str, name: &str| {
         let part = &schema["$defs"][name];
         let mut metrics = Vec::new();
-        add_metrics(&schema, part, of, &mut metrics);
+        add_metrics(schema, part, of, &mut metrics);
         Section {
             key: key.to_owned(),
             about: text(&part["description"]),
@@ -128,7 +138,7 @@ pub fn sections() -> Vec<Section> {
         }
     };
     let mut run = Vec::new();
-    add_metrics(&schema, &schema, "", &mut run);
+    add_metrics(schema, schema, "", &mut run);
     vec![
         Section {
             key: String::new(),

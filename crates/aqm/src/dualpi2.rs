@@ -67,8 +67,8 @@ pub struct Params {
     /// Threshold in packets instead of `step`. When an L4S packet leaves, it is marked if more than
     /// `step_packets` packets still wait in the L4S queue.
     pub step_packets: Option<u32>,
-    /// Minimum number of packets in the L4S queue. A packet that arrives while fewer packets wait
-    /// is not marked for its delay.
+    /// A packet that arrives while fewer than this many packets wait in the L4S queue is not marked
+    /// for its delay.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay at which the ramp starts.

@@ -128,9 +128,9 @@ pub(crate) struct Common {
     /// count them as `refused`. Default: unlimited.
     #[param(least = 1)]
     max_connections: Option<u32>,
-    /// Selection from the connections of the traffic model. Several classes can divide the
-    /// connections of one model among themselves. Only for models with a given arrival rate.
-    /// Default: all connections.
+    /// Random part of the model's connections: `{ of = "web", to = 0.2 }` selects a fifth. A second
+    /// class with the same name `of` selects the rest with `from = 0.2, to = 1.0`. Only for models
+    /// with a given arrival rate. Default: all connections.
     subset: Option<Subset>,
 }
 

@@ -102,11 +102,10 @@ fn default_fallback() -> Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GeneralFit {
-    /// The lower 60 % of the published round-trip times. 60 % of the round-trip times are below 94
-    /// ms.
+    /// The lower 60 % of the published round-trip times, which are below 94 ms.
     #[default]
     Body,
-    /// Response times without congestion have the published median. 60 % of the round-trip times
+    /// The published median of the response times without congestion. 60 % of the round-trip times
     /// are below 115 ms.
     Median,
 }

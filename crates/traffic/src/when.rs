@@ -19,7 +19,8 @@ pub struct When {
     /// Time between the entry into the phase and the change.
     #[param(default, most = "720 h", unwritten)]
     pub wait: Time,
-    /// If true, every entry into the phase causes the change. If false, only the first entry does.
+    /// If true, every entry into the phase from `after` on causes the change. If false, only the
+    /// first such entry does.
     #[param(default, unwritten)]
     pub every: bool,
 }

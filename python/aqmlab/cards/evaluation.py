@@ -103,12 +103,12 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
-        sealed: draw the sealed settings (hidden test links) at random from this word and a hash of
-            the queue. Without a word, the links depend on the hash alone.
-        measures: score the tests by your own numbers: a CSV file with the columns
-            test,measure,letter,unit,formula. The letter selects the rule of the score: D (delay), T
-            (time), R (RPM), F (fairness), U (opinion score) or G (goodput). A formula is the name
-            of a metric, or an expression as in --metric.
+        sealed: select other sealed settings: test links that the author does not choose. A hash of
+            the queue and this word determine the links. By default only the hash determines them.
+        measures: score the tests by your own measures, from a CSV file: each row
+            (test,measure,letter,unit,formula) adds a measure to a test. The letter selects the rule
+            of the score: D (delay), T (time), R (RPM), F (fairness), U (opinion score) or G
+            (goodput). A formula is the name of a metric, or an expression as in --metric.
         keep_going: continue even if the first three runs fail with the same message.
         say: called with a line about the work ahead.
 

@@ -28,7 +28,7 @@ _HEAD = """# The command line
 | exit status | meaning |
 | --- | --- |
 | 0 | The command did its work. |
-| 1 | A run failed, a test of a queue or control failed, or a run directory is damaged. |
+| 1 | A run failed, a test of a queue or congestion control failed, or a run directory is damaged. |
 | 2 | The input is wrong, or a plug-in raises an exception (`run` and `check`). |
 | 130 | The user interrupted the command. |
 
@@ -40,7 +40,7 @@ On a terminal, tables fit the width of the window: the command can shorten long 
 numbers. `--json` prints all values. `--tsv` prints a row for each run, or for each point of a
 sweep. Its column heads are keys of [`summary.json`](metrics.md). `KEY.low` and `KEY.high` are the
 ends of 95 % intervals. `--format` prints [tables for a paper](figures.md#tables-for-a-paper). If
-the environment variable `NO_COLOR` is set, commands print no bold text and no colours.
+the environment variable `NO_COLOR` is set, commands print no bold text or colours.
 
 ## Short paths of fields
 
@@ -55,7 +55,7 @@ The key of a [change during a run](how-to/step.md) includes the direction of the
 
 ## Places with runs
 
-Commands that take `RUNS` open runs from any of these places:
+`RUNS` can be any of these places:
 
 | place | runs |
 | --- | --- |
@@ -101,7 +101,7 @@ def page() -> str:
     )
     cards = {row for row, count in of_cards.items() if count > 1} - shared - drawn
     head = [
-        f"## {_COMMON}\n\nEach command lists the options that it takes.\n",
+        f"## {_COMMON}\n",
         _table(sorted(shared)),
         f"## Options of every figure\n\n{_table(sorted(drawn))}",
         f"## {_OF_CARDS}\n\n{_CARDS}\n\n{_table(sorted(cards))}",

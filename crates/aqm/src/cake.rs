@@ -76,8 +76,8 @@ pub struct Params {
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
     /// Largest packet, and maximum quantum (bytes that a flow sends in one turn). With a shaper,
-    /// `target` of a tin is at least the time to send 1.5 x `mtu` bytes at the tin's threshold
-    /// rate.
+    /// each tin raises a shorter `target` to the time for 1.5 x `mtu` bytes at its share of
+    /// `bandwidth`.
     #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

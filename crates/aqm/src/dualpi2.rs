@@ -198,8 +198,8 @@ impl Parameters for Params {
         purpose: "Keeps the delay of L4S traffic below about 1 ms and the delay of classic traffic \
                   near 15 ms. L4S flows and classic flows get about equal rates.",
         departures: &[
-            "The defaults, the step, the weighted round robin and `memory` follow Linux. `rules = \
-             \"rfc\"` and `native = \"ramp\"` select the decisions of RFC 9332.",
+            "The defaults, step, weighted round robin and `memory` follow Linux. With `rules = \
+             \"rfc\"` and `native = \"ramp\"`, DualPI2 drops and marks as in RFC 9332.",
         ],
         memory: "a few numbers",
     };

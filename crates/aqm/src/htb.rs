@@ -28,8 +28,8 @@ pub struct Params {
     pub leaf: Leaf,
     /// Bytes that a subscriber sends in one turn: a data size, "linux" or "plan". With "linux", a
     /// turn is the data of 0.1 s at the assured rate (1000 to 200000 bytes). With "plan", a turn is
-    /// the data of 0.1 s at the plan's `ceil`. The maximum is 60000 bytes x (`ceil` / link rate),
-    /// but a turn is never below 1522 bytes.
+    /// the data of 0.1 s at the plan's `ceil`, but at most 60000 bytes x `ceil` / link rate. The
+    /// result is at least 1522 bytes.
     #[param(default)]
     pub quantum: Quantum,
     /// Size of each token bucket. With a larger size, a node can send more bytes at once.
@@ -44,7 +44,8 @@ pub struct Params {
     #[param(default = "pass".to_owned())]
     pub unknown: String,
     /// If true, aqmlab refuses a tree in which the assured rates of children add up to more than
-    /// the assured rate of their parent. The check ignores `"fit"` rates.
+    /// the assured rate of their parent. The check ignores nodes and plans with the default
+    /// `rate = "fit"`.
     #[param(default)]
     pub strict: bool,
     /// Nodes between the link and the subscribers. Each table `nodes.NAME` describes one node or

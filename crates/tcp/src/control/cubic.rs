@@ -90,8 +90,9 @@ impl Parameters for Params {
              next retransmission timeout.",
             "`multiplicative_decrease_base` of the TCP stack selects the base of the \
              multiplicative decrease: the window or FlightSize (RFC 9438, section 4.6).",
-            "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC follows more \
-             rules of Linux.",
+            "Profile `linux` sets `rack_rules = \"linux\"`. CUBIC then also follows Linux in its \
+             units, retransmission timeouts, spurious congestion events and minimum round-trip \
+             time.",
         ],
         memory: "the send time of each segment in flight",
     };

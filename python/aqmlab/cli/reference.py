@@ -46,8 +46,8 @@ the environment variable `NO_COLOR` is set, commands print no bold text or colou
 
 You can leave out `topology.bottleneck.` before a field of the bottleneck: `--set rate=20Mbit/s`,
 `--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. In a
-`network` with one link, the short path means `topology.links.LINK`. In a `network` with several
-links, short paths are not allowed. Sweep files and Python also accept short paths.
+topology of kind `network` with one link, the short path means `topology.links.LINK`. With several
+links, this kind does not allow short paths. Sweep files and Python also accept short paths.
 
 The key of a [change during a run](how-to/step.md) includes the direction of the link:
 `bottleneck.forward.rate`. If no other key has the same end, you can leave out the first parts:

@@ -32,8 +32,9 @@ def command(
         str,
         Opt(
             "A,B,...",
-            "Queues to compare: presets, TOML tables, droptail or red. The sizes of droptail and "
-            "red fit the link. If you name only one queue, the command compares it with droptail.",
+            "Queues to compare: presets, TOML tables, droptail or red. droptail and red get a "
+            "buffer of 100 ms at the faster rate of the link. If you name only one queue, the "
+            "command compares it with droptail.",
             complete=disciplines,
         ),
     ] = "droptail,fq-codel",

@@ -15,8 +15,8 @@ SECTIONS = re.findall(r"^### (.*?)\n\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.
 MOST_BYTES = 1_500_000
 
 
-def test_there_are_thirty_two_pictures() -> None:
-    assert len(SECTIONS) == 32
+def test_there_are_twenty_four_pictures() -> None:
+    assert len(SECTIONS) == 24
 
 
 def test_a_picture_has_a_sentence_and_one_command() -> None:

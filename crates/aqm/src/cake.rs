@@ -75,8 +75,9 @@ pub struct Params {
     /// Number of queues in each tin, a multiple of 8.
     #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
-    /// Largest packet, and most bytes that a flow sends in one turn (quantum). With a shaper,
-    /// `target` of a tin is at least the time of 1.5 x `mtu` bytes at the rate of the tin.
+    /// Largest packet, and maximum quantum (bytes that a flow sends in one turn). With a shaper,
+    /// each tin raises a shorter `target` to the time for 1.5 x `mtu` bytes at its share of
+    /// `bandwidth`.
     #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// If true, ECN-capable packets are marked instead of dropped.

@@ -55,9 +55,9 @@ pub enum Root {
     /// Exact arithmetic, as in RFC 8289.
     #[default]
     Exact,
-    /// As in Linux. `codel` and `fq-codel` approximate 1 / sqrt(count) with one Newton step per
-    /// drop or mark. In `cobalt` and `cake`, the first drop or mark of a queue can come one
-    /// interval (`rtt` in `cake`) earlier than with `"exact"`.
+    /// As in Linux. `codel` and `fq-codel` approximate 1 / sqrt(count), with one Newton step per
+    /// drop or mark. `cobalt` and `cake` compute it exactly, but begin with 0. So the first drop or
+    /// mark of a queue can come one interval (`rtt` in `cake`) earlier.
     Linux,
 }
 

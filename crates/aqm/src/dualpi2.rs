@@ -67,8 +67,8 @@ pub struct Params {
     /// Threshold in packets instead of `step`. When an L4S packet leaves, it is marked if more than
     /// `step_packets` packets still wait in the L4S queue.
     pub step_packets: Option<u32>,
-    /// Minimum number of packets in the L4S queue. A packet that arrives while fewer packets wait
-    /// is not marked for its delay.
+    /// A packet that arrives while fewer than this many packets wait in the L4S queue is not marked
+    /// for its delay.
     #[param(default)]
     pub min_qlen_step: u32,
     /// Delay at which the ramp starts.
@@ -198,8 +198,8 @@ impl Parameters for Params {
         purpose: "Keeps the delay of L4S traffic below about 1 ms and the delay of classic traffic \
                   near 15 ms. L4S flows and classic flows get about equal rates.",
         departures: &[
-            "The defaults, the step, the weighted round robin and `memory` follow Linux. `rules = \
-             \"rfc\"` and `native = \"ramp\"` select the decisions of RFC 9332.",
+            "The defaults, step, weighted round robin and `memory` follow Linux. With `rules = \
+             \"rfc\"` and `native = \"ramp\"`, DualPI2 drops and marks as in RFC 9332.",
         ],
         memory: "a few numbers",
     };

@@ -26,10 +26,10 @@ pub struct Params {
     /// Queue discipline of each subscriber: the name of a discipline or preset, or a table such as
     /// `{ kind = "cake", rtt = "50 ms" }`. A plan can set another discipline.
     pub leaf: Leaf,
-    /// Bytes that a leaf sends in one turn: a data size, "linux" or "plan". With "linux", a turn is
-    /// the data of 0.1 s at the assured rate (1000 to 200000 bytes). With "plan", a turn is the
-    /// data of 0.1 s at the `ceil` of the plan. The maximum is 60000 bytes x (`ceil` / link rate),
-    /// the minimum 1522 bytes.
+    /// Bytes that a subscriber sends in one turn: a data size, "linux" or "plan". With "linux", a
+    /// turn is the data of 0.1 s at the assured rate (1000 to 200000 bytes). With "plan", a turn is
+    /// the data of 0.1 s at the plan's `ceil`, but at most 60000 bytes x `ceil` / link rate. The
+    /// result is at least 1522 bytes.
     #[param(default)]
     pub quantum: Quantum,
     /// Size of each token bucket. With a larger size, a node can send more bytes at once.
@@ -39,12 +39,13 @@ pub struct Params {
     #[param(default = 14, most = 256, changeable)]
     pub overhead: u32,
     /// What HTB does with packets of hosts without a plan. With "pass", these packets leave before
-    /// all other packets and use no tokens. With "drop", HTB drops them. If the value is the name
-    /// of a plan, these hosts share one additional leaf of this plan.
+    /// all other packets and use no tokens. With "drop", HTB drops them. If the value is a plan's
+    /// name, these hosts count as one additional subscriber of this plan.
     #[param(default = "pass".to_owned())]
     pub unknown: String,
     /// If true, aqmlab refuses a tree in which the assured rates of children add up to more than
-    /// the assured rate of their parent. The check ignores `"fit"` rates.
+    /// the assured rate of their parent. The check ignores nodes and plans with the default
+    /// `rate = "fit"`.
     #[param(default)]
     pub strict: bool,
     /// Nodes between the link and the subscribers. Each table `nodes.NAME` describes one node or

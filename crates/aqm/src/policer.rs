@@ -27,8 +27,8 @@ pub struct Params {
     /// Tokens in the bucket at the start of the run, as a share of `burst`.
     #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial: f64,
-    /// Bytes that the policer adds to the IP size of each packet. Default: the bytes of the link's
-    /// `framing`.
+    /// Bytes that the policer adds to the IP size of each packet. Default: the bytes that the
+    /// link's `framing` adds.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Size of the FIFO after the policer.

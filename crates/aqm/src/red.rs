@@ -94,9 +94,9 @@ impl Parameters for Params {
         departures: &[
             "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
              ALTQ.",
-            "At or above `max_th`, also with `gentle`, RED drops the packets that it would \
-             otherwise mark. RFC 3168 (section 7) and ns-3 (without `gentle`) do the same. The \
-             paper and Linux without its option `harddrop` mark ECN-capable packets.",
+            "At or above `max_th`, RED drops ECN-capable packets instead of marking them, even with \
+             `gentle`. RFC 3168 (section 7) and ns-3 (without `gentle`) do the same. The paper marks \
+             them. So does Linux without its option `harddrop`.",
         ],
         memory: "a few numbers",
     };

@@ -29,8 +29,8 @@ pub struct Params {
     /// Size of the bucket for the peak rate.
     #[param(default = "1600 bytes", check = check::packet_size)]
     pub mtu: Bytes,
-    /// Bytes that the shaper adds to the IP size of each packet. Default: the bytes of the link's
-    /// `framing`.
+    /// Bytes that the shaper adds to the IP size of each packet. Default: the bytes that the link's
+    /// `framing` adds.
     #[param(most = 256, changeable)]
     pub overhead: Option<u32>,
     /// Discipline of the waiting packets: the name of a discipline or preset, or a table.

@@ -21,10 +21,10 @@ pub struct Change {
     pub when: Option<When>,
     /// Path of the value that changes. For a link, the path is `LINK.DIRECTION.rate`,
     /// `LINK.DIRECTION.delay` or `LINK.DIRECTION.discipline.PARAMETER`. For a traffic class, the
-    /// path is `traffic.CLASS.KEY`. The `KEY` is `users`, `sessions`, `flows` or `rate`. With the
-    /// congestion control `external`, the `KEY` can also be `congestion_control.cwnd` or
-    /// `congestion_control.pacing_rate`. You can leave out the first parts of a path if the rest
-    /// identifies one value.
+    /// path is `traffic.CLASS.KEY`. The `KEY` is `users`, `sessions`, `flows` or `rate`. If you set
+    /// the window yourself (congestion control `external`), the `KEY` can also be
+    /// `congestion_control.cwnd` or `congestion_control.pacing_rate`. You can leave out the first
+    /// parts of a path if the rest identifies one value.
     pub key: String,
     /// New value, in the same form as the value of this key in the scenario.
     #[serde(deserialize_with = "scalar")]

@@ -124,7 +124,7 @@ pub enum Record {
     /// `subscribers.parquet`: one row for each subscriber of the discipline `htb`.
     Subscribers,
     /// `sojourn.parquet`: a histogram of the time that packets spend in the queues. Every run
-    /// writes this table.
+    /// writes this table, even without this word.
     Sojourn,
 }
 

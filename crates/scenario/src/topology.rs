@@ -48,8 +48,8 @@ pub struct ParkingLot {
     /// Number of routers in the chain.
     #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
-    /// Number of congested links, from 1 to `routers` - 3. The first core links are congested:
-    /// `core-1`, `core-2` and so on.
+    /// Number of congested links, from 1 to `routers` - 3. The links between the inner routers are
+    /// `core-1`, `core-2` and so on. The first `bottlenecks` of these links are congested.
     #[param(default = 1)]
     #[schemars(range(min = 1))]
     pub bottlenecks: u32,

@@ -116,8 +116,8 @@ pub(crate) struct Common {
     /// Start time of the class, counted from the start of the run. A class with flows, sessions or
     /// users can have a list with one time for each of them. It can also have a table: `{ first =
     /// "10 s", every = "5 s" }` starts one of them at 10 s, the next at 15 s, and so on. The
-    /// default of `first` is 0 s. A list or table disables the random start times of
-    /// `start_within`.
+    /// default of `first` is 0 s. A list or table disables the key `start_within` of the class,
+    /// which sets random start times.
     #[param(default)]
     start: Starts,
     /// Stop time of the class, counted from the start of the run. After this time the class starts
@@ -128,9 +128,10 @@ pub(crate) struct Common {
     /// count them as `refused`. Default: unlimited.
     #[param(least = 1)]
     max_connections: Option<u32>,
-    /// Selection from the connections of the traffic model. Several classes can divide the
-    /// connections of one model among themselves. Only for models with a given arrival rate.
-    /// Default: all connections.
+    /// Random part of the model's connections: `{ of = "web", to = 0.2 }` selects a fifth. `of` is
+    /// a name of your choice. A second class with the same `of`, model and round-trip times selects
+    /// the rest with `from = 0.2, to = 1.0`. Only for models with a given arrival rate. Default:
+    /// all connections.
     subset: Option<Subset>,
 }
 

@@ -90,8 +90,7 @@ pub struct Stations {
         words = "expected a probability from 0 to 1"
     )]
     pub frame_error: f64,
-    /// Traffic class that uses these stations. Default: all classes that are not the `class` of
-    /// another entry.
+    /// Traffic class that uses these stations. Default: all classes that no other entry names.
     #[param(unwritten)]
     pub class: Option<String>,
 }

@@ -70,10 +70,9 @@ impl Parameters for Packmime {
         title: "PackMime: HTTP connections with long memory",
         paper: "J. Cao et al., Stochastic Models for Generating Synthetic HTTP Source Traffic, \
                 INFOCOM 2004; parameters of ns-2.35",
-        purpose: "Open-loop HTTP traffic between a group of clients and a group of servers. The \
-                  rate of new connections determines the arrivals and the sizes. With a higher \
-                  rate, the arrivals approach a Poisson process and the sizes become \
-                  independent.",
+        purpose: "Open-loop HTTP traffic between a group of clients and a group of servers. With \
+                  a higher rate of new connections, the arrivals approach a Poisson process and \
+                  the sizes become independent of each other.",
         departures: &[
             "Pauses have a log-normal distribution. In aqmlab, each persistent connection draws \
              its own parameters of this distribution. In ns-2, all connections of a run have the \

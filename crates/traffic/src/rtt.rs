@@ -71,8 +71,9 @@ aqmlab_declare::tagged! {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             cdf: Vec<(Time, f64)>,
         },
-        /// Wide distribution of Aikat et al. 2003, reconstructed: 10 ms to 25 s, 10 % above 1.1 s.
-        /// The median is 80 ms, or 97 ms with `fit = "median"`.
+        /// Wide distribution of Aikat et al. 2003, which aqmlab reconstructs from published
+        /// results. The times are 10 ms to 25 s, and 10 % exceed 1.1 s. The median is 80 ms, or 97
+        /// ms with `fit = "median"`.
         General {
             /// Published result that the distribution matches. No distribution matches all
             /// published results.
@@ -102,12 +103,11 @@ fn default_fallback() -> Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GeneralFit {
-    /// The lower 60 % of the published round-trip times. 60 % of the round-trip times are below 94
-    /// ms.
+    /// The lower 60 % of the published round-trip times, which are below 94 ms.
     #[default]
     Body,
-    /// Response times without congestion have the published median. 60 % of the round-trip times
-    /// are below 115 ms.
+    /// In a network without congestion, the response times have the published median. 60 % of the
+    /// round-trip times are below 115 ms.
     Median,
 }
 
@@ -119,8 +119,8 @@ pub enum PackmimeRtt {
     /// ms.
     #[default]
     Ns2,
-    /// Distribution of ns-2.1b9 in Weigle's dissertation (2003), reconstructed: 1 ms to 3.5 s,
-    /// median 54 ms, mean 74 ms.
+    /// Distribution of ns-2.1b9 in Weigle's dissertation (2003), which aqmlab reconstructs from
+    /// published statistics. Range 1 ms to 3.5 s, median 54 ms, mean 74 ms.
     Weigle2003,
 }
 

@@ -8,7 +8,7 @@ use aqmlab_net::Time;
 #[parameters]
 #[derive(Eq)]
 pub struct When {
-    /// Number of a bulk transfer, from 1 in the order of start times.
+    /// Number of a bulk transfer. The transfer that starts first has the number 1.
     #[param(least = 1)]
     pub flow: u32,
     /// Phase of the transfer's congestion control that causes the change.
@@ -19,7 +19,8 @@ pub struct When {
     /// Time between the entry into the phase and the change.
     #[param(default, most = "720 h", unwritten)]
     pub wait: Time,
-    /// If true, every entry into the phase causes the change. If false, only the first entry does.
+    /// If true, every entry into the phase at or after the time `after` causes the change. If
+    /// false, only the first of these entries causes the change.
     #[param(default, unwritten)]
     pub every: bool,
 }

@@ -67,8 +67,7 @@ pub(crate) fn page() -> String {
     rows::<Rtt>(&mut page, "`rtt`");
     page += "\n[Round-trip times](traffic/round-trip-times.md) states the source of each kind.\n";
     rows::<Sizes>(&mut page, "`request` and `response`");
-    page += "\n## `tcp`\n\nThe value is the name of a profile, or a table. \
-             [The TCP stack](tcp-stack.md) lists the profiles and the keys.\n";
+    page += "\n## `tcp`\n\n[The TCP stack](tcp-stack.md) lists the profiles and the keys.\n";
     page += "\n## `quic`\n\n";
     let mut quic = Described::of::<Quic>().parameters();
     keys(&mut page, &quic);

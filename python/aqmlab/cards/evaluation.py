@@ -95,7 +95,8 @@ def evaluate(
         baselines: queues to compare with, in addition to drop-tail; default:
             fq-codel,pie,dualpi2,cake. For a control: controls to compare with, in addition to
             CUBIC; default: bbr3.
-        only: run only these tests: names such as a-base, or sections such as 5.1.
+        only: run only these tests: names or sections that --list prints, such as a-base or
+            r7928-5.3.
         seeds: numbers, or text such as "1..10"; default: 3, 10 or 30 by tier.
         jobs: runs at a time; default: the number of processors.
         scheduler: address of a Dask scheduler that makes the runs instead.
@@ -103,12 +104,13 @@ def evaluate(
         progress: called with the share that is done. Left out: a bar in terminals and notebooks;
             False: none.
         memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
-        sealed: draw the sealed settings (hidden test links) at random from this word and a hash of
-            the queue. Without a word, the links depend on the hash alone.
-        measures: score the tests by your own numbers: a CSV file with the columns
-            test,measure,letter,unit,formula. The letter selects the rule of the score: D (delay), T
-            (time), R (RPM), F (fairness), U (opinion score) or G (goodput). A formula is the name
-            of a metric, or an expression as in --metric.
+        sealed: select other sealed settings: test links that the author of the queue cannot choose.
+            aqmlab computes the links from this word and a hash of the queue. By default aqmlab uses
+            only the hash.
+        measures: score the tests by your own measures, from a CSV file: each row
+            (test,measure,letter,unit,formula) adds a measure to a test. The letter selects the rule
+            of the score: D (delay), T (time), R (RPM), F (fairness), U (opinion score) or G
+            (goodput). A formula is the name of a metric, or an expression as in --metric.
         keep_going: continue even if the first three runs fail with the same message.
         say: called with a line about the work ahead.
 

@@ -28,7 +28,7 @@ _HEAD = """# The command line
 | exit status | meaning |
 | --- | --- |
 | 0 | The command did its work. |
-| 1 | A run failed, a test of a queue or control failed, or a run directory is damaged. |
+| 1 | A run failed, a test of a queue or congestion control failed, or a run directory is damaged. |
 | 2 | The input is wrong, or a plug-in raises an exception (`run` and `check`). |
 | 130 | The user interrupted the command. |
 
@@ -40,14 +40,14 @@ On a terminal, tables fit the width of the window: the command can shorten long 
 numbers. `--json` prints all values. `--tsv` prints a row for each run, or for each point of a
 sweep. Its column heads are keys of [`summary.json`](metrics.md). `KEY.low` and `KEY.high` are the
 ends of 95 % intervals. `--format` prints [tables for a paper](figures.md#tables-for-a-paper). If
-the environment variable `NO_COLOR` is set, commands print no bold text and no colours.
+the environment variable `NO_COLOR` is set, commands print no bold text or colours.
 
 ## Short paths of fields
 
 You can leave out `topology.bottleneck.` before a field of the bottleneck: `--set rate=20Mbit/s`,
 `--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. In a
-`network` with one link, the short path means `topology.links.LINK`. In a `network` with several
-links, short paths are not allowed. Sweep files and Python also accept short paths.
+topology of kind `network` with one link, the short path means `topology.links.LINK`. With several
+links, this kind does not allow short paths. Sweep files and Python also accept short paths.
 
 The key of a [change during a run](how-to/step.md) includes the direction of the link:
 `bottleneck.forward.rate`. If no other key has the same end, you can leave out the first parts:
@@ -55,7 +55,7 @@ The key of a [change during a run](how-to/step.md) includes the direction of the
 
 ## Places with runs
 
-Commands that take `RUNS` open runs from any of these places:
+`RUNS` can be any of these places:
 
 | place | runs |
 | --- | --- |
@@ -101,7 +101,7 @@ def page() -> str:
     )
     cards = {row for row, count in of_cards.items() if count > 1} - shared - drawn
     head = [
-        f"## {_COMMON}\n\nEach command lists the options that it takes.\n",
+        f"## {_COMMON}\n",
         _table(sorted(shared)),
         f"## Options of every figure\n\n{_table(sorted(drawn))}",
         f"## {_OF_CARDS}\n\n{_CARDS}\n\n{_table(sorted(cards))}",

@@ -29,8 +29,8 @@ class LinkOptions:
     """What the link is.
 
     Options:
-        scenario (FILE): Use the bottleneck of this scenario. --queue replaces its queue. --beside
-            FILE adds its users.
+        scenario (FILE): Use the bottleneck of this scenario. --queue replaces the queue. --beside
+            with the same FILE adds the users of the scenario.
         rate (DOWN/UP): Download and upload rate in Mbit/s. A single number sets both. Default:
             20/2.
         down (RATE|FILE): Rate of the download, or a trace file of mahimahi.

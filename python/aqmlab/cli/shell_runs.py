@@ -102,8 +102,8 @@ class RunOptions:
         beside (USERS): Add simulated users to the same link. KIND:NUMBER adds users of a kind from
             `aqmlab list traffic`, such as http2-web:10. upload:2 adds two endless uploads. '{ kind
             = ... }' adds a class of traffic, as in a scenario. A scenario file adds all its users.
-        warm_up (TIME): Start the users this time before the program. Results leave this time out.
-            Default: 5 s with --beside, otherwise 0 s.
+        warm_up (TIME): Time from the start of the users to the start of the program. Results leave
+            this time out. Default: 5 s with --beside, otherwise 0 s.
         record (TABLE,...): Write further tables into the run directory. packets has a row for each
             packet at a queue, with its flow, queueing delay and outcome.
         pcap (--pcap): Write every packet at the queue to capture.pcapng, with a comment: its

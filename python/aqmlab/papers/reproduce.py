@@ -58,10 +58,10 @@ def reproduce(
     Args:
         paper: Name of a paper (see `aqmlab list papers`), or `all`.
         tables: Tables or figures to repeat, such as B.1; default: all.
-        quick: Make short runs. Their numbers are not scored.
+        quick: Make short runs. aqmlab does not test whether their numbers are within the tolerance.
         full: Make runs as long as in the paper. The default runs of some papers are shorter.
         finished_only: Use only finished runs.
-        measured: Use the numbers in the paper's file measured.json instead of runs.
+        measured: Use stored numbers (measured.json in the paper's folder) instead of new runs.
         out: Folder of the results; default: out/reproduce/PAPER.
         jobs: Runs at a time; None: as many as there are processors.
         seeds: One run per row and seed; cells are judged by their mean; None: the paper's, with

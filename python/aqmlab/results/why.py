@@ -192,7 +192,7 @@ def _paragraph(group: Group, traffic: str) -> str:
     over = f" over {len(group.runs)} seeds" if len(group.runs) > 1 else ""
     who = f"The slowest 10 % of responses{of_class} under {group.label}"
     sentences = [
-        f"{who} take {in_words(whole)} on average{over}, all responses {all_take}.",
+        f"{who} take {in_words(whole)} on average{over}. All responses take {all_take}.",
         f"The slowest spend {in_sentence(clauses)}.",
         named[0].gloss,
         f"{lost_tail} of the slowest and {lost_all} of all wait for at least one lost packet.",

@@ -104,8 +104,8 @@ def paragraphs(tapped: Tapped) -> list[str]:
     clauses[:1] = [one.replace(" % ", " % of their time ", 1) for one in clauses[:1]]
     spent = f" The slowest spend {in_sentence(clauses)}." if clauses else ""
     said = (
-        f"The slowest 10 % of responses take {in_words(tail.response_s)} on average, all responses "
-        f"{in_words(found['all'].response_s)}.{spent}"
+        f"The slowest 10 % of responses take {in_words(tail.response_s)} on average. All responses "
+        f"take {in_words(found['all'].response_s)}.{spent}"
     )
     uploads = sum(not one.response_bytes for one in tapped.exchanges)
     if uploads:

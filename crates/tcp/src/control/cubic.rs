@@ -88,10 +88,11 @@ impl Parameters for Params {
              false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"`.",
             "HyStart follows Linux. After HyStart ends a slow start, it stays off until the \
              next retransmission timeout.",
-            "`multiplicative_decrease_base` of the TCP stack selects whether a congestion event \
-             reduces the window or FlightSize (RFC 9438, section 4.6).",
-            "With `rack_rules = \"linux\"` in the TCP stack (profile `linux`), CUBIC follows more \
-             rules of Linux.",
+            "`multiplicative_decrease_base` of the TCP stack selects the base of the \
+             multiplicative decrease: the window or FlightSize (RFC 9438, section 4.6).",
+            "Profile `linux` sets `rack_rules = \"linux\"`. CUBIC then also follows Linux in its \
+             units, retransmission timeouts, spurious congestion events and minimum round-trip \
+             time.",
         ],
         memory: "the send time of each segment in flight",
     };

@@ -19,7 +19,7 @@ def command(
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
-    """Find how many users, or connections per second, cause a load."""
+    """Find how many users or connections/s cause a scenario's load."""
     chosen = load(scenario, overrides, None)
     if not chosen.uncalibrated:
         raise AqmlabError(

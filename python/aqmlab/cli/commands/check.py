@@ -36,12 +36,12 @@ def command(
 ) -> None:
     """Test your own queue or control, or the TCP of aqmlab.
 
-    In small simulations, a plug-in must keep its limit, obey ECN and account for every packet. Two
-    runs with the same seed must give the same bytes. With --trace, the plug-in must also make the
-    decisions in the trace.
+    In small simulations, every packet must depart, be dropped or wait. A queue must not exceed its
+    limit, and must mark only ECN-capable packets. Two runs with the same seed must write the same
+    bytes. With --trace, the plug-in must also make the decisions in the trace.
 
-    Packet scripts in the format of packetdrill test TCP. For each script, the command prints PASS,
-    FAIL, or the reason why it cannot check the script.
+    To test the TCP of aqmlab, use packet scripts in the format of packetdrill. For each script, the
+    command prints PASS, FAIL, or why it cannot check the script.
 
     Options:
         files (FILE...): The plug-in (.py or .so), or packet scripts (.pkt or .script).

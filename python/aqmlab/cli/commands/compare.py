@@ -95,7 +95,7 @@ def command(
 
     The command prints the main numbers and an answer. The answer says which queue to take, which
     users gain, and which users lose. A star marks a clear difference: its 95 % interval does not
-    contain zero. `aqmlab explain needs` prints the limits of good and poor.
+    contain zero. `aqmlab explain needs` prints which values are good or poor for users.
 
     Runs that differ only in their seed form a group. A table shows the mean of each group. A
     difference is the mean of the differences between runs with the same seed.
@@ -103,7 +103,7 @@ def command(
     Options:
         sources (RUNS_OR_SCENARIO): Scenario files, run directories, folders of run directories,
             patterns such as 'runs/bulk-*', or sweeps.
-        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
+        baseline (LABEL): Label of the runs to compare with, such as fq-codel; default: drop-tail.
         every (--all): Show all numbers and all differences.
         figure (-o, --output FILE): Figure file (.svg, .png, .pdf, .html); default:
             runs/compare.svg.

@@ -128,7 +128,7 @@ def command(
         update (--update): Replace the file of --against by the new card.
         junit (FILE): Write gates, findings and grades as JUnit XML. With --against, write the
             comparison instead.
-        markdown (FILE): Append the comparison to FILE as Markdown.
+        markdown (FILE): With --against, append the comparison to FILE as Markdown.
     """
     asked = made.keywords
     queue, control, ecn, tier = (asked[name] for name in ("queue", "control", "ecn", "tier"))

@@ -24,9 +24,9 @@ def command(
         Arg(
             "NAME",
             "Name of a discipline, preset, profile, traffic model, link or metric, or a word of "
-            "the results. `needs` prints the limits of good and poor. For settings of Linux or "
+            "the results. `needs` prints which values are good or poor. For settings of Linux or "
             "OpenWrt ('tc: ...', 'sqm: ...', 'sysctl: ...', or a file with such lines), the "
-            "command prints TOML.",
+            "command prints the same settings as TOML for a scenario.",
             complete=catalog_names,
         ),
     ],

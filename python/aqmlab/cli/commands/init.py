@@ -77,8 +77,8 @@ def command(
         network (FILE): With --kind isp: network.json of LibreQoS.
         circuits (FILE): With --kind isp: ShapedDevices.csv of LibreQoS.
         names (--names): Keep the names of nodes in network.json. By default, numbers replace them.
-        fit (--fit): Compute assured rates that all nodes can keep at the same time, instead of the
-            rates in --network and --circuits.
+        fit (--fit): Compute assured (guaranteed) rates that all nodes can get at the same time.
+            Ignore the assured rates in --network and --circuits.
         wifi (N): With --kind home or office: number of devices on Wi-Fi. One of them is far from
             the access point.
         call (--call/--no-call): Add a voice call.

@@ -28,8 +28,8 @@ def command(
     the bottleneck and the round-trip times of the scenario.
 
     Options:
-        scenario (SCENARIO): Scenario file (TOML) or run directory to begin with; default: the story
-            about bufferbloat.
+        scenario (SCENARIO): Scenario file (TOML) or run directory to begin with; default: a
+            step-by-step story about bufferbloat.
         browser (--browser/--no-browser): Open the browser, or only print the address.
     """
     import webbrowser

@@ -32,8 +32,9 @@ def command(
         str,
         Opt(
             "A,B,...",
-            "Queues to compare: presets, TOML tables, or droptail and red, with buffers that fit "
-            "the link. The command compares a single queue with droptail.",
+            "Queues to compare: presets, TOML tables, droptail or red. droptail and red get a "
+            "buffer of 100 ms at the faster rate of the link. If you name only one queue, the "
+            "command compares it with droptail.",
             complete=disciplines,
         ),
     ] = "droptail,fq-codel",
@@ -77,14 +78,13 @@ def command(
     the scenario and its connection vectors.
 
     --predict estimates how much response times and delays change with each queue. It prints the
-    ratio of new to old values, with a range of likely ratios. If it cannot predict, it prints the
-    reason.
+    ratio of new to old values, with a range of likely ratios.
 
     Options:
         capture (FILE): Capture file: pcap or pcapng.
         rate (DOWN/UP): Rate of the link in Mbit/s; default: the rate that the capture shows.
         rtt (MS): Round-trip time of every connection; default: the round-trip times in the capture.
-        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
+        baseline (LABEL): Label of the runs to compare with, such as fq-codel; default: drop-tail.
         buffer (DOWN/UP): With --predict: longest queueing delay of the present drop-tail queue in
             ms, such as 150/600; default: from the round-trip times in the capture.
         what_if (--what-if): Compare even if the replay with the present queue differs much from the

@@ -29,7 +29,8 @@ def command(
         int | None,
         Opt(
             "N",
-            "Divide the responses of each run into N batches, and add intervals from the batches.",
+            "Divide the responses of each run into N batches, and add confidence intervals (batch "
+            "means).",
             least=2,
         ),
     ] = None,

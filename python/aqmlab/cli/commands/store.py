@@ -29,8 +29,7 @@ def _opened(folder: Path) -> Store:
 def _check(store: StoreFolder = STORE_ROOT, as_json: Json = False) -> None:
     """Check every byte of every run.
 
-    The command changes nothing. The exit status is 1 if a run is damaged. A sweep makes a damaged
-    run again.
+    The exit status is 1 if a run is damaged. A sweep makes a damaged run again.
     """
     found = _opened(store)
     paths = list(found.runs())

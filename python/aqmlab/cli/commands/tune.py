@@ -43,8 +43,9 @@ def _derived(texts: list[str]) -> dict[str, str]:
 
 _GOAL = (
     '"minimize METRIC" or "maximize METRIC". Commas separate several goals: "minimize '
-    'responses.all.p90_s, maximize links.bottleneck.utilization". A metric of an application needs '
-    f"a class: mos.calls. Short names of metrics, by what they measure: {listed(GROUPED)}."
+    'responses.all.p90_s, maximize links.bottleneck.utilization". A metric of an application ends '
+    "with a class, such as mos.calls (class calls). "
+    f"Short names of metrics, by what they measure: {listed(GROUPED)}."
 )
 
 

@@ -73,15 +73,14 @@ def command(
 
     The command divides each response time into parts: propagation, queues, timers, recovery. The
     runs need measure.breakdown = true. The command prints the parts for each class and queue, and
-    the differences between queues. --response and --slowest show each event that delayed one
-    response.
+    the differences between queues.
 
     With a capture (pcap or pcapng), the parts are handshake, time-outs, recovery, server and
     transfer.
 
     Options:
         traffic (--class NAME): Class of traffic; default: every class.
-        baseline (LABEL): Label of the runs to compare with; default: drop-tail.
+        baseline (LABEL): Label of the runs to compare with, such as fq-codel; default: drop-tail.
         output (-o, --output FILE): With --response or --slowest: draw the response as a sequence
             diagram (.svg, .png, .pdf).
         theme: Background and colours of the sequence diagram.

@@ -40,8 +40,8 @@ def heat_map(
         metric: Metric, such as p95, delay or loss, or a key of summary.json. Default: the median
             response time, or the mean queueing delay if there are no responses.
         x: Parameter on the horizontal axis; default: the numeric parameter with the most values.
-        y: Parameter on the vertical axis; default: the other numeric parameter with the most
-            values.
+        y: Parameter on the vertical axis; default: the numeric parameter with the most values,
+            except --x.
         link: Link; default: the busiest link.
         look: Width and theme.
     """

@@ -31,8 +31,8 @@ def throughput_delay(
         runs: Runs, run directories, folders of them, or folders of sweeps.
         delay: Metric that should be small, such as p95; default: the mean queueing delay in the
             busiest direction of the link.
-        throughput: Metric that should be large, such as goodput; default: the throughput in this
-            direction.
+        throughput: Metric that should be large, such as goodput; default: the throughput in the
+            busiest direction.
         link: Link; default: the busiest link.
         look: Width and theme.
     """

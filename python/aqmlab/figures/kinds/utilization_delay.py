@@ -34,7 +34,7 @@ def utilization_delay(
         runs: Runs, run directories, folders of them, or folders of sweeps.
         delay: Metric that should be small, such as p95; default: the mean queueing delay in the
             busiest direction of the link.
-        utilization: Metric that should be large; default: the utilization in this direction.
+        utilization: Metric that should be large; default: the utilization in the busiest direction.
         link: Link; default: the busiest link.
         look: Width and theme.
     """

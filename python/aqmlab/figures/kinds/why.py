@@ -78,8 +78,8 @@ def why(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        traffic: Class of traffic. Default: all classes together. If their applications differ, the
-            default is one class: web pages, or else the first class.
+        traffic: Class of traffic. Default: all classes together. For classes with different
+            applications, the default is the first class with web pages, or else the first class.
         band: Show only this band of responses, such as the slowest 10 % (slowest_10). Default: all
             bands; with --x, slowest_10.
         x: Draw the bars along this parameter. Default: one bar for each queue.

@@ -94,9 +94,10 @@ impl Parameters for Params {
         departures: &[
             "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
              ALTQ.",
-            "At or above `max_th`, RED drops ECN-capable packets instead of marking them, even with \
-             `gentle`. RFC 3168 (section 7) and ns-3 (without `gentle`) do the same. The paper marks \
-             them. So does Linux without its option `harddrop`.",
+            "At or above `max_th`, RED drops ECN-capable packets instead of marking them. With \
+             `gentle`, these drops are random up to twice `max_th`. RFC 3168 (section 7) and ns-3 \
+             (without `gentle`) also drop them. The paper marks them. So does Linux without its \
+             option `harddrop`.",
         ],
         memory: "a few numbers",
     };

@@ -1,4 +1,4 @@
-"""What only a checkout runs: studies, comparisons with other simulators and the kernel, costs.
+"""Studies, benchmarks, comparisons with other simulators and the kernel: only in a checkout.
 
 Each module with a ``main`` is a program, ``python -m lab.NAME`` from the root of the checkout; the
 Makefile has a target for most.

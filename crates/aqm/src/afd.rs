@@ -20,10 +20,10 @@ pub struct Params {
     /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Gain on the previous sample, in headers per packet. Must be below `beta`.
+    /// Gain on the previous sample of the queue, in headers per packet. Must be below `beta`.
     #[param(default = 1.7, least = 0.0)]
     pub alpha: f64,
-    /// Gain on the newest sample, in headers per packet.
+    /// Gain on the newest sample of the queue, in headers per packet.
     #[param(default = 1.8, least = 0.0)]
     pub beta: f64,
     /// Time between two updates of the fair share m_fair.
@@ -62,7 +62,7 @@ impl Parameters for Params {
         purpose: "Limits every flow to a fair share of the link. The share moves so that the queue \
                   stays at a target length.",
         departures: &[
-            "On another link, keep alpha and beta and change `shadow`. The paper gives no rule.",
+            "The paper gives no rule for other links: keep alpha and beta, and change `shadow`.",
             "With ECN, AFD does not limit flows that ignore marks.",
         ],
         memory: "b headers of 16 bytes, and a count of 16 bytes for each of at most b flows",

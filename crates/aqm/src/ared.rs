@@ -56,7 +56,7 @@ pub struct Params {
     /// 0.83.
     #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.
@@ -76,19 +76,19 @@ pub struct Params {
     /// Up to which average queue length an ECN-capable packet is marked instead of dropped.
     #[param(default)]
     pub mark_region: MarkRegion,
-    /// Where the slope from `max_th` to twice `max_th` starts.
+    /// Probability at which the slope from `max_th` to twice `max_th` starts.
     #[param(default)]
     pub gentle_slope: GentleSlope,
 }
 
-/// Where the slope from `max_th` to twice `max_th` starts.
+/// Probability at which the slope from `max_th` to twice `max_th` starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GentleSlope {
     /// At the current `max_p`, so the probability has no step at `max_th`.
     #[default]
     PresentMaxP,
-    /// At the initial `max_p`, as in ns-2 and ns-3. The probability drops at `max_th` if `max_p`
+    /// At the initial `max_p`, as in ns-2 and ns-3. The probability falls at `max_th` if `max_p`
     /// has grown.
     FirstMaxP,
 }

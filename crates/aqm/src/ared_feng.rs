@@ -34,7 +34,7 @@ pub struct Params {
     /// Factor on `max_p` when the average rises above `max_th`.
     #[param(default = 2.0, above = 1.0)]
     pub beta: f64,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.

@@ -46,9 +46,9 @@ impl Parameters for Params {
         title: "Adaptive Virtual Queue",
         paper: "S. Kunniyur, R. Srikant, Analysis and Design of an Adaptive Virtual Queue (AVQ) \
                 Algorithm for Active Queue Management, ACM SIGCOMM 2001, token-bucket form",
-        purpose: "Reaches a chosen utilization with a short queue. AVQ signals packets that would \
-                  overflow a virtual queue, and adapts the capacity of that queue to the arrival \
-                  rate.",
+        purpose: "Reaches a chosen utilization with a short queue. AVQ drops or marks packets that \
+                  would overflow a virtual queue, and adapts the capacity of that queue to the \
+                  arrival rate.",
         departures: &[
             "The virtual capacity starts at the link capacity (ns-2: 0.8 of it) and never exceeds \
              it.",

@@ -26,7 +26,7 @@ pub struct Params {
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Bernoulli signals",
-        paper: "no paper; independent losses are those of J. Padhye, V. Firoiu, D. Towsley, J. \
+        paper: "no paper; for TCP under independent losses: J. Padhye, V. Firoiu, D. Towsley, J. \
                 Kurose, Modeling TCP Throughput: A Simple Model and its Empirical Validation, \
                 SIGCOMM 1998",
         purpose: "Drops or marks every arrival with the same probability, which a controller \

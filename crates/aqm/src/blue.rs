@@ -49,10 +49,11 @@ pub enum OnIdle {
     /// The probability falls by `d2` once when the link becomes idle, as in the paper.
     #[default]
     Once,
-    /// The probability also falls by `d2` per `freeze_time` of silence, at the next arrival.
+    /// Also, the first arrival after an idle time lowers the probability by `d2` for each
+    /// `freeze_time` of the idle time.
     Decay,
-    /// As in ALTQ on FreeBSD: the first arrival after an idle time lowers the probability by `d2`
-    /// (idle for more than `freeze_time`) or sets it to `d2` (more than 1 s).
+    /// As in ALTQ on FreeBSD: the first arrival after more than `freeze_time` of idle time lowers
+    /// the probability by `d2`. After more than 1 s, it sets the probability to `d2`.
     Altq,
 }
 

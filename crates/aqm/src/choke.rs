@@ -39,7 +39,7 @@ pub struct Params {
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
@@ -60,9 +60,10 @@ impl Parameters for Params {
         purpose: "Punishes heavy flows without a table of flows. CHOKe compares each arrival with \
                   random waiting packets and drops both if they belong to the same flow.",
         departures: &[
-            "Without `harddrop`, Linux also marks ECN-capable packets above `max_th`.",
-            "A matched pair is always dropped, even if ECN-capable. So is every arrival with the \
-             average above `max_th`.",
+            "Linux also marks ECN-capable packets above `max_th`, unless its flag `harddrop` is \
+             set.",
+            "Matched pairs, and all arrivals while the average is above `max_th`, are dropped even \
+             if ECN-capable.",
         ],
         memory: "a few numbers",
     };

@@ -53,8 +53,8 @@ impl Parameters for Params {
         title: "COBALT",
         paper: "J. Palmei, S. Gupta, P. Imputato, J. Morton, M. P. Tahiliani, S. Avallone, D. Taht, \
                 Design and Evaluation of COBALT Queue Discipline, IEEE LANMAN 2019",
-        purpose: "CoDel that remembers how often it had to signal and forgets at the same pace. A \
-                  BLUE next to it drops packets of unresponsive flows.",
+        purpose: "CoDel that remembers how often it had to signal and forgets at the same pace. \
+                  BLUE, which runs beside it, drops packets of unresponsive flows.",
         departures: &[
             "As in Linux's CAKE but not in ns-3: a delay of at most four packet times is never too \
              long, and the last packet is never dropped.",

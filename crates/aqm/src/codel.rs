@@ -16,8 +16,8 @@ use aqmlab_declare::{About, Declared, Parameters, parameters};
 /// Parameters of CoDel.
 #[parameters]
 pub struct Params {
-    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the time of 1.5
-    /// packets of `mtu` bytes if longer.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the transmission time
+    /// of 1.5 packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must exceed `target` before CoDel acts. Use the longest common round-trip
@@ -34,7 +34,7 @@ pub struct Params {
     #[param(default, changeable)]
     pub ecn: bool,
     /// A packet that waited longer is marked when it leaves, also if CoDel does not act. Only with
-    /// `ecn`. Default: no step.
+    /// `ecn`. Default: never.
     pub ce_threshold: Option<Time>,
     /// `ce_threshold` marks only packets with this value in the bits `ce_threshold_mask` of the DS
     /// byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1) (L4S).

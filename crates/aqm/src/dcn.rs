@@ -23,10 +23,10 @@ pub struct Params {
     /// Buffer size.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Gain on the previous sample, per packet. Must be below `b`.
+    /// Gain on the previous sample of the queue, per packet. Must be below `b`.
     #[param(default = 1.7, least = 0.0)]
     pub a: f64,
-    /// Gain on the newest sample, per packet.
+    /// Gain on the newest sample of the queue, per packet.
     #[param(default = 1.8, least = 0.0)]
     pub b: f64,
     /// Time between two updates of p_ref (T in the paper).
@@ -48,8 +48,8 @@ pub struct Params {
     /// Entries in the table of heavy flows.
     #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
-    /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Default: 1 % of
-    /// the packets that the link carries in this time.
+    /// Upper bound and initial value of p_ref, in packets per `aging_interval`. Default: 1 % of the
+    /// packets that the link carries in `aging_interval`.
     #[param(least = LEAST_SHARE)]
     pub p_max: Option<f64>,
     /// Which packets of a flow count.
@@ -89,10 +89,11 @@ impl Parameters for Params {
         paper: "L. Le, J. Aikat, K. Jeffay, F. D. Smith, Differential Congestion Notification: \
                 Taming the Elephants, ICNP 2004; L. Le, dissertation, 2005, section 4.8.3",
         purpose: "Signals congestion only to flows that are both large and fast, and holds the \
-                  queue near a target length. Short transfers never lose a packet.",
+                  queue near a target length. Short transfers lose packets only when the \
+                  buffer is full.",
         departures: &[
-            "The text gives only `q_ref`. aqmlab takes a, b and T from AFD, 1 s for aging and \
-             clearing, and 70 packets (100 kB) as large.",
+            "The text gives only `q_ref`. aqmlab takes a, b and T from AFD, and 1 s for aging and \
+             clearing. A flow is heavy after 70 packets (100 kB).",
         ],
         memory: "`sb_slots` slots of 24 bytes and at most `hb_entries` flows of 32 bytes",
     };

@@ -19,15 +19,15 @@ pub struct Params {
     /// Number of queues. Each flow is hashed to one of them.
     #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
-    /// IP bytes that each turn adds to the credit of a flow. If it is at least the largest packet,
-    /// every turn sends a packet.
+    /// IP bytes that each turn adds to the credit of a flow. If `quantum` is at least the largest
+    /// packet, every turn sends a packet.
     #[param(default = "500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Bytes,
     /// Buffer size for all flows together. When it is full, the flow with the most bytes loses
     /// packets.
     #[param(default = "25000 bytes", check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Which packet of that flow is dropped when the buffer is full.
+    /// Which packet of the flow with the most bytes is dropped when the buffer is full.
     #[param(default)]
     pub overflow: Overflow,
 }

@@ -36,8 +36,8 @@ pub struct Params {
     /// Maximum number of packets that one overflow drops.
     #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
-    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the time of 1.5
-    /// packets of `mtu` bytes if longer.
+    /// Acceptable standing delay, 5 to 10 % of `interval`. Default: 5 ms, or the transmission time
+    /// of 1.5 packets of `mtu` bytes if longer.
     #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must exceed `target` before CoDel acts. Use the longest common round-trip
@@ -51,7 +51,7 @@ pub struct Params {
     #[param(default = true, changeable)]
     pub ecn: bool,
     /// A packet that waited longer is marked when it leaves, also if CoDel does not act. Only with
-    /// `ecn`. Default: no step.
+    /// `ecn`. Default: never.
     pub ce_threshold: Option<Time>,
     /// `ce_threshold` marks only packets with this value in the bits `ce_threshold_mask` of the DS
     /// byte (DSCP and ECN). With mask 3, the value 1 selects ECT(1) (L4S).
@@ -77,8 +77,8 @@ pub struct Params {
 pub enum OnePacket {
     /// The bytes of the flow, as in RFC 8289 and RFC 8290.
     Flow,
-    /// The bytes of all flows, as in Linux: CoDel may signal a flow's only packet while other flows
-    /// wait.
+    /// The bytes of all flows, as in Linux: CoDel may drop or mark a flow's only packet while other
+    /// flows wait.
     #[default]
     All,
 }

@@ -39,8 +39,7 @@ pub struct Params {
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
     /// Proportional gain: each update adds this probability for each second by which the delay grew
-    /// since the last update. Default: 1.25, plus half of the amount by which a shorter `t_update`
-    /// lowers the default `alpha`.
+    /// since the last update. Default: 1.25 + (0.125 - a) / 2, where a is the default `alpha`.
     #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// Burst allowance: PIE drops and marks nothing for this long when an idle queue fills
@@ -79,10 +78,10 @@ impl Parameters for Params {
         purpose: "Shares the link among flows in bytes, serves sparse flows first, and holds the \
                   delay of each flow at a target with PIE.",
         departures: &[
-            "An arrival that exceeds `limit` or `memory` is dropped. Linux only counts excess \
-             memory.",
-            "The default rules follow Linux, except units: Linux adds the link-layer header and \
-             counts time in 64 ns.",
+            "An arrival that exceeds `limit` or `memory` is dropped. Linux counts excess memory, \
+             but drops nothing for it.",
+            "The default rules follow Linux, except units: Linux adds the link-layer header to \
+             packet sizes and counts time in units of 64 ns.",
             "PIE works as in `pie`, without the delay estimate from the departure rate.",
         ],
         memory: "about 100 bytes for each queue",

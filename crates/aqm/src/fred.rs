@@ -18,8 +18,8 @@ use aqmlab_declare::{About, Parameters, parameters};
 #[parameters]
 pub struct Params {
     /// Minimum threshold. Below this average queue length, only flows above their share lose
-    /// packets. It is also the maximum number of waiting packets of a flow. Default: `limit` / 4,
-    /// or the packets that the link carries in `rtt` if they are fewer.
+    /// packets. It is also the maximum number of waiting packets of a flow. Default: the smaller of
+    /// `limit` / 4 and the packets that the link carries in `rtt`.
     pub min_th: Option<QueueSize>,
     /// Maximum threshold. From this average queue length on every arrival is dropped. Default: 2
     /// x `min_th`.
@@ -41,7 +41,7 @@ pub struct Params {
     /// Drop or mark probability when the average reaches `max_th`.
     #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub max_p: f64,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// Mean packet size. It converts thresholds between packets and bytes. While the link is idle,
@@ -59,13 +59,13 @@ impl Parameters for Params {
         title: "Flow Random Early Drop",
         paper: "D. Lin, R. Morris, Dynamics of Random Early Detection, ACM SIGCOMM 1997, \
                 section 5",
-        purpose: "RED that counts the waiting packets of each flow. Flows with few packets are \
-                  never signalled; flows above their share are dropped.",
+        purpose: "RED that counts the waiting packets of each flow. FRED spares flows with few \
+                  packets and drops arrivals of flows above their share.",
         departures: &[
-            "Flows above their share, and all packets from `max_th` on, are dropped even if \
-             ECN-capable. The paper does not cover ECN.",
-            "The paper says one round trip's worth of packets; 100 ms for `rtt` is aqmlab's \
-             choice.",
+            "Arrivals of flows above their share, and all arrivals from `max_th` on, are dropped \
+             even if ECN-capable. The paper does not cover ECN.",
+            "For `min_th`, the paper names the packets of one round trip; 100 ms for `rtt` is \
+             aqmlab's choice.",
         ],
         memory: "about 32 bytes for each flow with waiting packets and 8 bytes for each waiting \
                  packet",

@@ -28,8 +28,8 @@ pub struct Params {
     pub leaf: Leaf,
     /// Bytes that a subscriber sends in one turn: a data size, "linux" or "plan". With "linux", a
     /// turn is the data of 0.1 s at the assured rate (1000 to 200000 bytes). With "plan", a turn is
-    /// the data of 0.1 s at the plan's `ceil`, but at most 60000 bytes x `ceil` / link rate. The
-    /// result is at least 1522 bytes.
+    /// the data of 0.1 s at the plan's `ceil`, but at most 60000 bytes x `ceil` / link rate. With
+    /// "plan", the minimum is 1522 bytes.
     #[param(default)]
     pub quantum: Quantum,
     /// Size of each token bucket. With a larger size, a node can send more bytes at once.
@@ -72,7 +72,7 @@ impl Parameters for Params {
              without packets.",
             "With `unknown = \"pass\"`, at most 1000 packets of hosts without a plan can wait.",
         ],
-        memory: "about 250 bytes for each node and each subscriber, and the queues in use",
+        memory: "about 250 bytes for each node and each subscriber, plus the queues in use",
     };
 
     fn check_together(&self) -> Result<(), Problem> {

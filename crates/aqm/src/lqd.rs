@@ -29,11 +29,11 @@ pub struct Params {
     /// Gain on the distance of the loss rate from `p_ref`, per update. 0 ignores the loss rate.
     #[param(default = 0.1, least = 0.0, changeable)]
     pub b: f64,
-    /// Time between two updates of the probability, at least 10 us. The gains hold for this
-    /// interval: change them together.
+    /// Time between two updates of the probability, at least 10 us. If you change it, change the
+    /// gains too.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
-    /// Time over which the loss rate is measured. Default: each `interval`.
+    /// Time over which the loss rate is measured. Default: `interval`.
     #[param(least = check::SHORTEST_TICK)]
     pub loss_interval: Option<Time>,
     /// If true, marked packets count as lost.
@@ -58,7 +58,7 @@ impl Parameters for Params {
         title: "Loss and Queueing Delay controller",
         paper: "L. Le, K. Jeffay, F. D. Smith, A Loss and Queuing-Delay Controller for Router \
                 Buffer Management, ICDCS 2006; L. Le, dissertation, 2005, section 4.4",
-        purpose: "Trades queue length against loss rate. LQD rests where a (q - q_ref) = b (loss - \
+        purpose: "Trades queue length against loss rate. In equilibrium, a (q - q_ref) = b (loss - \
                   p_ref).",
         departures: &[
             "The paper does not state the sampling interval. aqmlab uses 160 Hz, as for PI.",

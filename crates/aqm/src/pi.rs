@@ -19,19 +19,19 @@ pub struct Params {
     /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Gain on the newest sample, per packet. Must be above `b`. Without `a`, `b` and `design`: the
-    /// authors' values, 1.822e-5 for `a` and 1.816e-5 for `b`. They are for 3750 packets per
-    /// second, at least 60 flows and round-trip times up to 246 ms.
+    /// Gain on the newest sample of the queue, per packet. Must be above `b`. Without `a`, `b` and
+    /// `design`, PI uses the authors' values: 1.822e-5 for `a` and 1.816e-5 for `b`. They are for
+    /// 3750 packets per second, at least 60 flows and round-trip times up to 246 ms.
     #[param(changeable)]
     pub a: Option<f64>,
-    /// Gain on the previous sample, per packet.
+    /// Gain on the previous sample of the queue, per packet.
     #[param(changeable)]
     #[param(above = 0.0)]
     pub b: Option<f64>,
     /// Load for which the authors' rule computes the gains.
     #[param(table)]
     pub design: Option<Design>,
-    /// Sampling interval, at least 10 us. The gains hold for this interval: change them together.
+    /// Sampling interval, at least 10 us. If you change it, change the gains too.
     #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
     /// Unit of the queue length.

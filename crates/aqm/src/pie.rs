@@ -30,8 +30,7 @@ pub struct Params {
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
     /// Proportional gain: each update adds this probability for each second by which the delay grew
-    /// since the last update. Default: 1.25, plus half of the amount by which a shorter `t_update`
-    /// lowers the default `alpha`.
+    /// since the last update. Default: 1.25 + (0.125 - a) / 2, where a is the default `alpha`.
     #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// Burst allowance: PIE drops and marks nothing for this long when an idle queue fills

@@ -36,7 +36,7 @@ pub struct Params {
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
     #[param(default, changeable)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.
@@ -94,9 +94,10 @@ impl Parameters for Params {
         departures: &[
             "While fewer than two packets wait, RED admits every arriving packet, as in ns-2 and \
              ALTQ.",
-            "At or above `max_th`, RED drops ECN-capable packets instead of marking them, even with \
-             `gentle`. RFC 3168 (section 7) and ns-3 (without `gentle`) do the same. The paper marks \
-             them. So does Linux without its option `harddrop`.",
+            "At or above `max_th`, RED drops ECN-capable packets instead of marking them. With \
+             `gentle`, RED drops them at random between `max_th` and twice `max_th`. RFC 3168 \
+             (section 7) and ns-3 (without `gentle`) also drop them. The paper marks them. So does \
+             Linux without its option `harddrop`.",
         ],
         memory: "a few numbers",
     };

@@ -41,7 +41,7 @@ pub struct Params {
     /// If true, the probability rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd 2000).
     #[param(default)]
     pub gentle: bool,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// Unit of the queue length.
@@ -87,8 +87,8 @@ pub struct Params {
     /// Minimum number of lists between a change of a flow's filter probability and a decrease.
     #[param(default = 3)]
     pub decrease_lists: u32,
-    /// If true, filtered flows are tested for a response to losses. Flows without one get larger
-    /// increases.
+    /// If true, filtered flows are tested for a response to losses. Flows that do not respond get
+    /// larger increases.
     #[param(default)]
     pub unresponsive_test: bool,
     /// Number of remembered periods of each flow. A period ends at the next increase of the flow's
@@ -99,11 +99,11 @@ pub struct Params {
     /// root of the factor.
     #[param(default = 1.5, least = 1.0, most = response::MOST_RISE)]
     pub test_rise: f64,
-    /// Minimum number of pairs of periods without a response, for a flow that fails the test.
+    /// A flow fails the test only if at least this many pairs of its periods show no response.
     #[param(default = 3, least = 1, most = 190)]
     pub test_pairs: u32,
-    /// Minimum ratio of pairs without a response to pairs with a response, for a flow that fails
-    /// the test.
+    /// A flow fails the test only if pairs without a response are at least this many times as
+    /// frequent as pairs with a response.
     #[param(default = 4.0, least = 1.0)]
     pub test_majority: f64,
     /// Factor on the filter increase of flows that failed the test.
@@ -119,8 +119,8 @@ impl Parameters for Params {
         title: "RED with Preferential Dropping",
         paper: "R. Mahajan, S. Floyd, D. Wetherall, Controlling High-Bandwidth Flows at the \
                 Congested Router, ICNP 2001; the authors' ns-2 scripts",
-        purpose: "Finds high-bandwidth flows in RED's drop history and filters only these before \
-                  RED, until they send no more than TCP would.",
+        purpose: "Finds high-bandwidth flows in RED's drop history. A filter before RED drops \
+                  packets of these flows until they send no more than TCP would.",
         departures: &[
             "The filter acts while RED's average is at least `min_th` and more than one packet \
              waits. RED does not see what the filter drops or marks.",

@@ -19,17 +19,16 @@ pub struct Params {
     /// Buffer size.
     #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
-    /// Increase of the price per packet of mismatch, at each update.
+    /// Gain of the price: each update adds gamma (alpha (q - q_ref) + arrivals - capacity).
     #[param(default = 0.001, above = 0.0, changeable)]
     pub gamma: f64,
-    /// Weight of the queue mismatch relative to the rate mismatch.
+    /// Weight of q - q_ref relative to arrivals - capacity.
     #[param(default = 0.1, above = 0.0, changeable)]
     pub alpha: f64,
     /// Base of the probability 1 - phi^(-price).
     #[param(default = 1.001, above = 1.0, changeable)]
     pub phi: f64,
-    /// Time between two updates of the price, at least 10 us. `gamma` holds for this interval:
-    /// change them together.
+    /// Time between two updates of the price, at least 10 us. If you change it, change `gamma` too.
     #[param(default = "2 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
     /// Unit of the queue length.
@@ -52,7 +51,7 @@ impl Parameters for Params {
         paper: "S. Athuraliya, V. Li, S. Low, Q. Yin, REM: Active Queue Management, IEEE Network \
                 15(3), 2001",
         purpose: "Matches the arrival rate to the capacity and holds the queue at a target with a \
-                  price. The marks of several links add up to their prices' sum.",
+                  price. The marks along a path measure the sum of its links' prices.",
         departures: &[
             "Arrivals and capacity are packets of `mean_packet` per update.",
             "Packets that are not ECN-capable are dropped. ns-2 never signals them.",

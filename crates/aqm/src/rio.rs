@@ -47,7 +47,7 @@ pub struct Params {
     /// queue faster.
     #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// DSCPs of In packets, 0 to 63; all others are Out. The default is low drop precedence in RFC

@@ -39,7 +39,7 @@ pub struct Params {
     /// Weight of the newest sample in both averages.
     #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
-    /// How RED spaces its drops and marks. p_b is the base probability.
+    /// How RED spaces its drops and marks. The base probability p_b sets the mean gap.
     #[param(default)]
     pub gap: Gap,
     /// Target number of active Short flows per active Long flow (SLR).
@@ -48,7 +48,8 @@ pub struct Params {
     /// Initial L_t: the number of packets of a flow that are Short.
     #[param(default = 10, least = 1)]
     pub l_t: u32,
-    /// Period of a check that forgets flows without a packet since the last check (T_u).
+    /// Time between two checks (T_u). A check forgets flows that sent no packet since the last
+    /// check.
     #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub t_u: Time,
     /// How often L_t moves by one packet (T_c).

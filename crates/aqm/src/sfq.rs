@@ -23,8 +23,8 @@ pub struct Params {
     /// Maximum number of packets in one bucket.
     #[param(default = 127, least = 1)]
     pub depth: u32,
-    /// IP bytes that a bucket sends in one turn. If a packet exceeds them, the next turn is
-    /// shorter. Default: one packet.
+    /// IP bytes that a bucket sends in one turn. If the last packet exceeds them, the bucket's next
+    /// turn is shorter. Default: one packet.
     #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
     /// How often the hash changes. Default: never.

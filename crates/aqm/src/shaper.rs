@@ -46,7 +46,7 @@ impl Parameters for Params {
         departures: &[
             "Packets are never split.",
             "As in Linux, a leaf that is a scheduler hands over its next packet early. This packet \
-             waits outside the leaf. A FIFO keeps its packet.",
+             waits outside the leaf. A FIFO keeps its next packet until it can leave.",
         ],
         memory: "the state of the leaf and two token buckets",
     };

@@ -17,17 +17,18 @@ pub struct Params {
     /// Buffer size (B). Its unit is also the unit of the queue length; the paper uses bytes.
     #[param(check = check::buffer)]
     pub limit: QueueSize,
-    /// Whether a hit raises the drop probability of the packet.
+    /// Whether a hit raises the drop probability. An arrival hits if a random entry of the zombie
+    /// list has its flow.
     #[param(default)]
     pub rule: Rule,
-    /// Length of the zombie list (M), longer than the buffer.
+    /// Length of the list of recent flows, the zombies (M). It should be longer than the buffer.
     #[param(default = 1000, least = 1, most = MOST_ZOMBIES)]
     pub zombies: u32,
-    /// Probability that a miss replaces the zombie (p_o).
+    /// Probability that an arrival without a hit replaces the compared entry (p_o).
     #[param(default = 0.25, above = 0.0, most = 1.0)]
     pub overwrite: f64,
-    /// Weight of the newest arrival in the hit frequency. Default: `overwrite` / `zombies`. The
-    /// frequency then forgets as fast as the list does.
+    /// Weight of the newest arrival in the hit frequency. Default: `overwrite` / `zombies`. With
+    /// the default, the frequency forgets as fast as the list.
     #[param(above = 0.0, most = 1.0)]
     pub alpha: Option<f64>,
     /// Drop probability with many flows when the queue fills a third of the buffer or more. From a
@@ -45,7 +46,8 @@ pub struct Params {
 pub enum Rule {
     /// All packets have the same probability. Only the number of flows matters.
     Simple,
-    /// Packets that hit are dropped or marked 1 / P times more often, so a flow pays for its share.
+    /// A hit multiplies the probability by 1 + 1 / P (P: hit frequency), so a flow pays for its
+    /// share.
     #[default]
     Full,
 }

@@ -202,7 +202,7 @@ columns! {
 
 columns! {
     /// A packet that reached the discipline of one direction of a link in the measured span, in the
-    /// order of arrival. A packet that waits while a million others pass appears later.
+    /// order of arrival. Packets that wait long appear later.
     Packets("packets.parquet", Large) of ((&'a LinkDirection, &'a PacketRow)) |(name, row)| {
         /// The link.
         link: Words = &name.link,

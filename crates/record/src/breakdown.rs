@@ -99,8 +99,7 @@ parts! {
     PropagationHandshake, propagation_handshake, "handshake";
     /// Propagation of the request and of its first answer. No window can avoid it.
     PropagationExchange, propagation_exchange, "request and answer";
-    /// Propagation of trips that waited for the congestion window in slow start: the ACK and the
-    /// data that it released.
+    /// Propagation of trips that waited for the congestion window in slow start.
     PropagationSlowStart, propagation_slow_start, "slow start";
     /// Propagation of trips that waited for the congestion window in congestion avoidance.
     PropagationCongestionAvoidance, propagation_congestion_avoidance, "congestion avoidance";

@@ -60,8 +60,8 @@ fn ladder() -> Vec<Rate> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adaptation {
-    /// By the buffer (BBA-0): lowest rate below a filling of 0.375, highest rate above 0.9, linear
-    /// between them. The rate changes when this result passes the next rate of the ladder.
+    /// By buffer level (BBA-0): lowest rate below 0.375 of `buffer`, highest rate above 0.9, linear
+    /// between them. The rate changes when the linear value passes the next rate of the ladder.
     #[default]
     Bba,
     /// By throughput: the highest rate that is at most 0.9 of the harmonic mean over the last five

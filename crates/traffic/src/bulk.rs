@@ -36,7 +36,7 @@ impl Parameters for Bulk {
     const ABOUT: About = About {
         title: "Bulk transfers",
         paper: "no paper; theory: J. Padhye et al., Modeling TCP Throughput, SIGCOMM 1998",
-        purpose: "A fixed number of long-lived transfers, for throughput against loss and fairness \
+        purpose: "A fixed number of long-lived transfers. They show throughput, loss, and fairness \
                   between round-trip times.",
         departures: &[],
         memory: "one entry for each transfer",

@@ -80,8 +80,8 @@ impl Parameters for Cbr {
         title: "Datagrams at a constant rate",
         paper: "no paper; uniform gaps: ns-2's random CBR source, used by Y. Zhang, L. Qiu, \
                 Cornell CS Technical Report 2000-1802, 2000",
-        purpose: "UDP datagrams at a constant rate, whatever happens to them: does a discipline \
-                  protect others from a sender that does not react?",
+        purpose: "UDP datagrams at a constant rate, without a reaction to loss or marks. They show \
+                  whether a discipline protects other flows.",
         departures: &[],
         memory: "one entry for each flow",
     };

@@ -44,8 +44,8 @@ impl Parameters for Ftp {
         title: "File transfers of the 3GPP",
         paper: "3GPP TR 36.814, Further advancements for E-UTRA physical layer aspects, annex \
                 A.2.1.3.1, 2017",
-        purpose: "Files of half a megabyte: model 1 at a rate, model 2 by users that read in \
-                  between. Result: user-perceived throughput, size / time.",
+        purpose: "Files of half a megabyte arrive at a rate (model 1), or users fetch a file, read \
+                  and fetch the next (model 2). Result: user-perceived throughput, size / time.",
         departures: &[
             "Time counts from the first SYN; the 3GPP counts from the arrival of the packet call.",
             "FTP model 3 (TR 36.872), a Poisson process for each of K users, equals model 1 at K \

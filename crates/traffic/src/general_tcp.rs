@@ -62,8 +62,8 @@ impl Parameters for GeneralTcp {
         title: "General TCP traffic",
         paper: "the traffic of L. Le, dissertation, University of North Carolina, 2005, chapters 6 \
                 and 7; the generator is aqmlab's own",
-        purpose: "Open loop: connections of many applications, as on a backbone. Ends take turns \
-                  or send at once. Most connections are small; few carry most bytes.",
+        purpose: "Open loop: connections of many applications, as on a backbone. The two ends take \
+                  turns or send at the same time. Most connections are small; few carry most bytes.",
         departures: &[
             "The dissertation's backbone trace is not available; sizes and durations are chosen to \
              resemble its reports.",

@@ -40,8 +40,8 @@ pub struct Http2Web {
     /// Maximum object size.
     #[param(default = "5000000 bytes", least = Bytes(1))]
     pub object_max: Bytes,
-    /// Share of the objects that the HTML itself references. Scripts and style sheets of the HTML
-    /// reference the rest.
+    /// Share of the objects that the HTML itself references. Scripts and style sheets refer to
+    /// the other objects.
     #[param(default = 0.3, above = 0.0, below = 1.0)]
     pub first_wave: f64,
     /// Share of scripts and style sheets among the HTML's objects. The server sends them first.
@@ -53,7 +53,8 @@ pub struct Http2Web {
     /// Maximum time to parse it. The time is uniform between the two.
     #[param(default = "50 ms")]
     pub parse_max: Time,
-    /// If true, TLS 1.3 follows the TCP handshake and costs a round trip. QUIC includes it.
+    /// If true, TLS 1.3 follows the TCP handshake and costs a round trip. The handshake of QUIC
+    /// includes TLS.
     #[param(default = true)]
     pub tls: bool,
     /// Median time that a user reads a page. It is log-normal with sigma 1.
@@ -84,8 +85,8 @@ impl Parameters for Http2Web {
                   multiplexed connection. Result: page load time, from the first SYN to the last \
                   byte of the last object.",
         departures: &[
-            "All objects come from one server. Pages of 2024 use 12 in the median; a few carry \
-             most bytes.",
+            "All objects come from one server. The median page of 2024 uses 12 servers; a few of \
+             them carry most bytes.",
             "Every page opens a connection. Real users reuse open connections.",
         ],
         memory: "one entry for each user and for each page that was complete in the measured span",

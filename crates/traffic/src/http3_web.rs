@@ -55,8 +55,7 @@ impl Parameters for Http3Web {
                 Scheme for HTTP, RFC 9218, 2022",
         purpose: "Closed loop: users fetch the pages of http2-web over one QUIC connection per \
                   page, one stream per object. A loss delays only objects that lost bytes. \
-                  `transport` is `\"quic\"` by default; connections that it gives to TCP use \
-                  HTTP/2.",
+                  `transport` is `\"quic\"` by default. Connections over TCP use HTTP/2.",
         departures: &[
             "Messages are as large as in HTTP/2. No stream waits for QPACK.",
             "The server first sends HTML, scripts and style sheets, then the rest, each in request \

@@ -58,7 +58,7 @@ impl Parameters for UncWeb {
                   embedded objects from several servers, some over persistent connections.",
         departures: &[
             "A connection ends with its page; in the original a persistent connection can wait for \
-             the next page. The published shares still hold.",
+             the next page. The published shares of persistent connections still hold.",
             "When the first connection of a page is persistent, the other connections open after \
              it has ended.",
             "Top-level and embedded objects share one distribution of response sizes, because no \

@@ -61,9 +61,9 @@ impl Parameters for Vectors {
         purpose: "Open loop: replays TCP connections as their applications see them (the a-b-t \
                   model): which end sends how many bytes, after which pause.",
         departures: &[
-            "Both ends use the larger segment size of a vector; ns-2's replayer only with two-way \
-             TCP.",
-            "aqmlab does not shuffle bins of start times against trends in a trace.",
+            "Both ends use the larger segment size of a vector; ns-2's replayer does so only with \
+             two-way TCP.",
+            "aqmlab does not shuffle bins of start times to remove trends from a trace.",
         ],
         memory: "the vectors that it has read and that have not started. aqmlab reads the file \
                  during the run",

@@ -56,8 +56,8 @@ impl Parameters for WebSessions {
                   new connection, thinks, and so on.",
         departures: &[
             "The request is one byte, as in bulk transfers.",
-            "Every transfer has its own connection. For one per session, as in the paper (section \
-             IV-C): `transfers_per_connection = 100000`.",
+            "Every transfer has its own connection. `transfers_per_connection = 100000` gives one \
+             per session, as in the paper (section IV-C).",
             "A session thinks from the last byte's arrival; in the paper from its acknowledgement \
              (section V.A), half a round trip later.",
         ],

@@ -216,8 +216,8 @@ def _markdown(rows: Sequence[Mapping[str, str]], board: Board) -> Iterator[str]:
     for row in rows:
         cells = [_cell(row, name).text for name in names]
         link = f"[{row['kind']}]({board.pages}/{row['kind']}.md)"
-        failed = failing(row) or "none"
-        yield f"| {link} | {' | '.join(cells)} | {failed} |"
+        failed = f"{name} " if (name := failing(row)) else ""
+        yield f"| {link} | {' | '.join(cells)} | {failed}|"
 
 
 def _cell(row: Mapping[str, str], area: str) -> Cell:

@@ -1,1 +1,1 @@
-"""Documents: what a page says as a sequence of blocks, and the writers that walk them."""
+"""Documents: a page as a sequence of blocks, and a writer for each format."""

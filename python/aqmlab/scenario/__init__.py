@@ -1,1 +1,1 @@
-"""What is simulated: scenario files, what may stand in them, variations."""
+"""Scenario files, their fields and their variations."""

@@ -1,1 +1,1 @@
-"""Any real program behind any queue: its link, its run, its users, what it shows."""
+"""Real programs behind any queue: the link, the run, the users, the display."""

@@ -1,1 +1,1 @@
-"""Traffic without packets: what a class of users does, arrivals, captures."""
+"""Traffic before any queue: descriptions of classes, arrivals, captures."""

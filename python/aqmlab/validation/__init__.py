@@ -1,1 +1,1 @@
-"""Properties of plug-ins, examples that are worked by hand, packet scripts."""
+"""Checks: properties of plug-ins, examples computed by hand, packet scripts."""

@@ -37,7 +37,7 @@ impl Parameters for Params {
                   \"accurate\"`.",
         departures: &[
             "With `ecn_echo = \"each-change\"` a lost ACK loses its marks (RFC 8257, section 3.2).",
-            "Only the rate mode of the draft scales windows with the round trip.",
+            "Only the rate mode of the draft's RTT independence is implemented.",
             "Slow start also grows the window in fractions.",
         ],
         memory: "the fraction of marked packets, the fractional window and a few counters",

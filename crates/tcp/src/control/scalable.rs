@@ -30,8 +30,8 @@ impl Parameters for Params {
         purpose: "Adds 1 % of the acknowledged data to the window and loses one eighth at \
                   congestion.",
         departures: &[
-            "Growth counts acknowledged bytes, so delayed ACKs do not halve it. The paper adds a \
-             per ACK.",
+            "Growth counts acknowledged bytes, so delayed ACKs do not halve it. The paper adds \
+             `increase` once per ACK.",
         ],
         memory: "nothing",
     };

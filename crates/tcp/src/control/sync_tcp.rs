@@ -60,8 +60,8 @@ impl Parameters for Params {
                   full. Both ends take part: time stamps report the delay.",
         departures: &[
             "The paper leaves points open; records/congestion-controls.md has the choices.",
-            "The minimum never expires, as in the text: with a receiver's clock 500 us/s too fast \
-             a transfer of a minute starves.",
+            "As in the paper, the minimum transit time never expires. If the receiver's clock is \
+             500 us/s too fast, a transfer of a minute starves.",
         ],
         memory: "nine averages, the minimum delay and the maximum delay",
     };

@@ -32,8 +32,8 @@ impl Parameters for Params {
         title: "TCP Vegas",
         paper: "L. S. Brakmo, S. W. O'Malley, L. L. Peterson, TCP Vegas: New Techniques for Congestion \
                 Detection and Avoidance, SIGCOMM 1994",
-        purpose: "Keeps a few segments in the queue, which it computes once per round trip from \
-                  the throughput.",
+        purpose: "Keeps a few segments in the queue. Vegas computes their number once per round \
+                  trip from the throughput.",
         departures: &[
             "Where the paper is silent, Vegas follows ns-2.",
             "A time-out acts as in Reno.",

@@ -40,7 +40,7 @@ pub struct Profile {
     pub profile: String,
     /// Loss recovery.
     pub recovery: Recovery,
-    /// Congestion control: its name, or a table with its `kind` and parameters.
+    /// Congestion control: a name, or a table with `kind` and parameters.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<CongestionControlKind>")]
     pub congestion_control: CongestionControlKind,
@@ -54,8 +54,7 @@ pub struct Profile {
     pub syn_header: Bytes,
     /// Send buffer. It limits the data in flight.
     pub send_buffer: Bytes,
-    /// Receive buffer and advertised window. Applications read at once, so the buffer is always
-    /// empty.
+    /// Receive buffer and advertised window. Applications read at once.
     pub receive_buffer: Bytes,
     /// Receive buffer of the peer, if the peer has another stack. Default: `receive_buffer`.
     #[serde(skip)]
@@ -70,11 +69,11 @@ pub struct Profile {
     pub initial_ssthresh: Bytes,
     /// When a new connection copies the path metrics of earlier connections to the same peer.
     pub peer_cache: PeerCache,
-    /// Growth of the window per ACK in slow start: a word, or a table with its `kind` and limit.
+    /// Growth of the window per ACK in slow start.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<SlowStart>")]
     pub slow_start: SlowStart,
-    /// Phase while the window equals ssthresh. RFC 5681, section 3.1 allows both phases.
+    /// Phase while the window equals ssthresh.
     pub at_ssthresh: AtSsthresh,
     /// Growth of the window per ACK in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
@@ -125,8 +124,8 @@ pub struct Profile {
     pub rto_min_bounds: RtoMinBounds,
     /// ACK that ends the back-off of the retransmission time-out.
     pub backoff_ends_with: BackoffEnd,
-    /// Times between the SYNs of the client, as multiples of `rto_initial`. After the last entry,
-    /// each time doubles. The times of the server always double.
+    /// Times between the SYNs of the client, as multiples of `rto_initial`; later times double. The
+    /// server's always double.
     pub syn_backoff: Vec<u32>,
     /// Retransmissions of a segment before the connection is aborted.
     pub max_retransmissions: u32,
@@ -148,20 +147,20 @@ pub struct Profile {
     pub restart_after_idle: bool,
     /// Maximum random delay before each segment, uniform from 0 (ns's `overhead_`).
     pub random_send_delay: Time,
-    /// If true, one delay is for all segments that the window allows (ns's `send_much`). If false,
-    /// each segment has its own delay.
+    /// If true, one delay is for all segments that the window allows (ns's `send_much`), otherwise
+    /// for one segment.
     #[serde(default)]
     pub delayed_send_fills_window: bool,
-    /// If true, the idle time starts at the last ACK (ns's one-way TCP). If false, it starts at the
-    /// last segment of any kind (BSD).
+    /// If true, the idle time starts at the last ACK (ns's one-way TCP), otherwise at the last
+    /// segment of any kind (BSD).
     #[serde(default)]
     pub idle_since_ack: bool,
     /// If true, Nagle's rule delays a small segment only while another small segment is outstanding
     /// (draft-minshall-nagle, 1999; Linux). Needs `recovery = "rack-tlp"`.
     #[serde(default)]
     pub minshall: bool,
-    /// If true, Nagle's rule applies to each segment and delays a FIN until earlier data is
-    /// acknowledged (ns's two-way TCP). If false, it applies once to a sequence of segments (BSD).
+    /// If true, Nagle's rule applies to each segment and delays a FIN (ns's two-way TCP), otherwise
+    /// once to a sequence of segments (BSD).
     #[serde(default)]
     pub strict_nagle: bool,
     /// If true, Reno's fast retransmit sets the window to ssthresh in whole segments and sends
@@ -177,8 +176,7 @@ pub struct Profile {
     /// can include the FIN.
     #[serde(default)]
     pub closes_with_write: bool,
-    /// Probe for a lost tail: a word, or a table with its `kind` and times. Needs `recovery =
-    /// "rack-tlp"`.
+    /// Probe for a lost tail: a word, or a table with times. Needs `recovery = "rack-tlp"`.
     #[serde(default, deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<TailLossProbe>")]
     pub tail_loss_probe: TailLossProbe,

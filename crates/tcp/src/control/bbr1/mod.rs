@@ -52,7 +52,7 @@ impl Parameters for Params {
         departures: &[
             "The policer detector is off by default and sees ACKs only.",
             "Segments are paced one by one unless `pacing_burst` changes that.",
-            "The time of the ACK selects the first phase of the cycle.",
+            "The first phase of the cycle comes from the time of an ACK, not from a random number.",
         ],
         memory: "filters of the bandwidth (`bw_rounds`), the round-trip time and the ACK \
                  aggregation",

@@ -41,14 +41,14 @@ impl Parameters for Params {
         title: "BBR, version 3",
         paper: "N. Cardwell, I. Swett, J. Beshay, BBR Congestion Control, draft-ietf-ccwg-bbr, 2025; \
                 google/bbr, branch v3",
-        purpose: "Paces at the largest recent delivery rate, and bounds the data in flight where \
-                  earlier probes lost more than 2 %. Needs `recovery = \"rack-tlp\"`.",
+        purpose: "Paces at the largest recent delivery rate, and limits the data in flight after a \
+                  probe that lost more than 2 %. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
             "Segments are paced one by one unless `pacing_burst` changes that. The window has room \
              for three bursts.",
             "The segments that one ACK finds lost count as one loss.",
             "The branch's ECN for data centres is left out, so data is not ECN-capable.",
-            "The time of the ACK replaces random numbers.",
+            "The time of an ACK replaces each random number.",
         ],
         memory: "filters of the bandwidth, the round-trip time and the ACK aggregation, and bounds \
                  of the data in flight",

@@ -81,8 +81,8 @@ CONTROLS = Board(
         "The quick tier has 56 settings and three seeds: look at the intervals.",
         "Queues are drop-tail in the quick tier. DCTCP and Prague are made for queues that mark.",
         (
-            "Round trips are 20 to 120 ms, most rates 10 to 50 Mbit/s: controls for data centres or "
-            "long fat paths are not at home there."
+            "Round trips are 20 to 120 ms, most rates 10 to 50 Mbit/s: controls for data centres "
+            "or long fat paths are not at home there."
         ),
         "No test asks how well LEDBAT++ yields to others.",
     ),

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aqmlab._util.files import made_folder
-from aqmlab.engine.intake import Folder, written
+from aqmlab.engine.intake import Folder, taken_in, written
 from aqmlab.engine.workspace import RUNS, held, remove_folder
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
@@ -124,7 +124,7 @@ class RunCommit(AbstractContextManager["RunCommit[Taken]"], Generic[Taken]):
         failed = {}
         try:
             if new:
-                failed = self._store.take_in(self._folder, new)
+                failed = taken_in(self._folder, new, self._store.path)
         except OSError as error:
             reason = AqmlabError(f"{self._store.root}: cannot be written: {error.strerror}")
             failed = dict.fromkeys(new, reason)

@@ -83,6 +83,7 @@ def execute(
     runs_root: Path = RUNS_ROOT,
     progress: Callable[[float], None] | None = None,
     reuse: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Run:
     """Runs a scenario and writes its run directory. Nothing is ever overwritten.
 
@@ -98,6 +99,7 @@ def execute(
         progress: called now and then with the share of the simulated time that is done; an
             exception that it raises ends the run and is passed on.
         reuse: whether a finished run of the same key that is already there is returned instead.
+        say: called with a line about how large the table of packets becomes, if there is one.
     """
     load = scenario.offered_load
     if scenario.uncalibrated:
@@ -106,7 +108,9 @@ def execute(
     key = world.key(scenario)
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
-    packet_table.check([scenario], target)
+    size = packet_table.check([scenario], target)
+    if size is not None and say is not None:
+        say(f"packets.parquet: {size}")
     try:
         return _make(scenario, target, load, world, progress)
     except AqmlabError:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.files import special
-from aqmlab._util.lazy import tomllib
 from aqmlab.errors import ScenarioError
-from aqmlab.scenario.content import content
+from aqmlab.scenario.content import content, value_of
 
 __all__ = ["check_named_files"]
 
@@ -27,25 +26,14 @@ def check_named_files(source: str, folder: Path, overrides: Iterable[tuple[str, 
 
     What is wrong with its text, or with a file that is none of these, the engine says.
     """
-    pairs = [pair for pair in overrides if _KEY in f"{pair[0]} {pair[1]}"]
-    if not pairs and _KEY not in source:
-        return
-    values = [(place, _parsed(text)) for place, text in pairs]
+    values = [(place, value_of(text)) for place, text in overrides]
     for place, value in [("", content(source)), *values]:
         for field, name in _named(place, value):
             if (found := special(folder / name)) is not None:
                 raise ScenarioError(f"{field}: found {json.dumps(name)}, which is {found}")
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
-    """What the text of a field's value says; text that is no TOML is text."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return text
-
-
-def _named(place: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - the same
+def _named(place: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - whatever TOML can say
     """The fields within a value that name files, and what they name."""
     if isinstance(value, Mapping):
         for key, inner in value.items():

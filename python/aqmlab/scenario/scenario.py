@@ -22,10 +22,10 @@ from aqmlab.errors import ScenarioError
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
 from aqmlab.scenario.named_files import check_named_files
 from aqmlab.scenario.notes import notes
-from aqmlab.scenario.short import spelled_out
+from aqmlab.scenario.short import full_path
 from aqmlab.scenario.traces import from_traces
 
-__all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
+__all__ = ["Override", "Scenario", "inline", "toml_value"]
 
 
 Override = tuple[str, str]
@@ -71,7 +71,8 @@ class Scenario:
     """The scenario with every default spelled out and every file it names inlined, as TOML."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "overrides", spelled_out(self.source, self.overrides))
+        full = tuple((full_path(self.source, path), text) for path, text in self.overrides)
+        object.__setattr__(self, "overrides", full)
         check_named_files(self.source, self.folder, self.overrides)
         text = self._parsed()
         for index, population in self.populations:
@@ -206,7 +207,7 @@ class Scenario:
         def key(seed: int) -> str:
             if parts is None or not 0 <= seed <= _LAST_SEED:
                 return self.with_seed(seed).key
-            return content_key(f"{parts[0]}{seed}{parts[2]}")
+            return key_of(f"{parts[0]}{seed}{parts[2]}")
 
         return key
 
@@ -261,7 +262,7 @@ class Scenario:
     @cached_property
     def key(self) -> str:
         """Hash of the effective scenario and the engine's name: equal keys, equal results."""
-        return content_key(self.effective)
+        return key_of(self.effective)
 
     @cached_property
     def uncalibrated(self) -> list[int]:
@@ -283,11 +284,6 @@ def _carrying(effective: str) -> dict[str, set[str]]:
         for hop in _native.loaded_links(effective, index)
     ]
     return {link: {way for other, way, _ in hops if other == link} for link, _, _ in hops}
-
-
-def content_key(text: str) -> str:
-    """Hexadecimal hash of a text and the engine's name."""
-    return key_of(text, _native.engine())
 
 
 def toml_value(value: object) -> str:

@@ -19,8 +19,8 @@ from aqmlab._util.files import read_text
 from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
+from aqmlab.scenario.content import check_named_files
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
-from aqmlab.scenario.named_files import check_named_files
 from aqmlab.scenario.notes import notes
 from aqmlab.scenario.short import full_path
 from aqmlab.scenario.traces import from_traces

@@ -33,12 +33,6 @@ class World(str, Enum):
     LIVE = "live"
     """On this machine's kernel, in real time; see docs/live.md."""
 
-    def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
-        """Runs an effective scenario there; its summary as JSON."""
-        if self is World.SIM:
-            return _native.run(effective, out_dir, progress, memory.bound())
-        return _native.run_live(effective, out_dir, progress, memory.bound())
-
     def cpu_time(self) -> float:
         """CPU time that this thread's runs have taken, and whatever else it has done, in s."""
         if self is World.SIM:
@@ -141,7 +135,8 @@ def _make(
     with _terminable(world), workspace(target, durable=durable) as folder:
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
         try:
-            summary = world.run(scenario.effective, os.fspath(folder), progress)
+            run = _native.run if world is World.SIM else _native.run_live
+            summary = run(scenario.effective, os.fspath(folder), progress, memory.bound())
         except RunError as error:
             raise placed(error, target) from None
         return write_run(

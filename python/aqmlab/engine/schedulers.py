@@ -30,6 +30,7 @@ from aqmlab import _native
 from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine import memory
+from aqmlab.engine.batch import nothing
 from aqmlab.engine.commit import Done, RunCommit
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.store import Store
@@ -46,6 +47,7 @@ __all__ = [
     "Scheduler",
     "carried",
     "collected",
+    "itself",
     "scheduler",
     "send",
 ]
@@ -112,11 +114,7 @@ class _Directory:
         return make(scenario, self.path, progress)
 
 
-def _nothing(_: Run) -> None:
-    """Nothing is wanted of a run."""
-
-
-def _itself(run: Run) -> Run:
+def itself(run: Run) -> Run:
     """All of a run is wanted."""
     return run
 
@@ -145,7 +143,7 @@ class _Worker:
         scenario: Scenario,
         place: _Directory | None,
         report: OnProgress,
-        take: Callable[[Run], Any] = _nothing,
+        take: Callable[[Run], Any] = nothing,
     ) -> Done:
         """Has a run made and put into its place; errors of the run are raised here.
 
@@ -222,7 +220,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
 
         Unless it is durable, the caller waits for the disk.
         """
-        done = self._made(scenario, _Directory(path, durable=durable), report, _itself)
+        done = self._made(scenario, _Directory(path, durable=durable), report, itself)
         return Run.open(path) if done is None else done.taken
 
     def run(
@@ -252,7 +250,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         scenario: Scenario,
         place: _Directory,
         report: OnProgress,
-        take: Callable[[Run], Any] = _nothing,
+        take: Callable[[Run], Any] = nothing,
     ) -> Done | None:
         """Has a run made, as often as its process disappears; nothing if its answer is lost."""
         attempt = 1
@@ -271,7 +269,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         scenario: Scenario,
         place: _Directory | None,
         report: OnProgress,
-        take: Callable[[Run], Any] = _nothing,
+        take: Callable[[Run], Any] = nothing,
     ) -> Done:
         """Lets an idle process, or a new one, make a run."""
         try:

@@ -18,9 +18,9 @@ import vl_convert
 
 from aqmlab._util.table import Cell, ColumnKind, TableModel
 from aqmlab.document.blocks import Block, Facts, Heading, Items, Pictures, Table, Text, Title
-from aqmlab.figures.files import inside, size_of
+from aqmlab.figures.files import inside
 from aqmlab.figures.palette import PALETTE
-from aqmlab.figures.pdf import A4, paper, pdf
+from aqmlab.figures.pdf import A4, paper, pdf, size_of
 
 __all__ = [
     "Strip",

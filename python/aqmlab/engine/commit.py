@@ -30,7 +30,7 @@ from aqmlab.results.run import Run
 if TYPE_CHECKING:
     from aqmlab.engine.store import Store
 
-__all__ = ["Done", "RunCommit"]
+__all__ = ["Done", "RunCommit", "itself", "nothing"]
 
 _MOST = 32
 """Runs that get their names together."""
@@ -45,6 +45,15 @@ class Done:
 
     taken: Any
     """What was wanted of the run."""
+
+
+def nothing(_: Run) -> None:
+    """Nothing is wanted of a run yet: it is opened when all of them are there."""
+
+
+def itself(run: Run) -> Run:
+    """All of a run is wanted."""
+    return run
 
 
 class RunCommit(AbstractContextManager["RunCommit[Taken]"], Generic[Taken]):

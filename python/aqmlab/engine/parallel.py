@@ -10,10 +10,10 @@ from pathlib import Path
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.plugin_sources import has_files
 from aqmlab._util.pool import OnProgress, run_all
-from aqmlab.engine.commit import Done, RunCommit
+from aqmlab.engine.commit import Done, RunCommit, itself
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.intake import Folder
-from aqmlab.engine.schedulers import LocalProcesses, itself
+from aqmlab.engine.schedulers import LocalProcesses
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario

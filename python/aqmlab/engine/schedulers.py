@@ -30,8 +30,7 @@ from aqmlab import _native
 from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine import memory
-from aqmlab.engine.batch import nothing
-from aqmlab.engine.commit import Done, RunCommit
+from aqmlab.engine.commit import Done, RunCommit, itself, nothing
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
@@ -47,7 +46,6 @@ __all__ = [
     "Scheduler",
     "carried",
     "collected",
-    "itself",
     "scheduler",
     "send",
 ]
@@ -112,11 +110,6 @@ class _Directory:
         if self.durable:
             return execute(scenario, self.path, progress=progress, reuse=True)
         return make(scenario, self.path, progress)
-
-
-def itself(run: Run) -> Run:
-    """All of a run is wanted."""
-    return run
 
 
 class _WorkerDiedError(RunError):

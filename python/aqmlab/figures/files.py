@@ -27,7 +27,6 @@ __all__ = [
     "excess",
     "inside",
     "save",
-    "size_of",
     "svg",
 ]
 
@@ -108,28 +107,29 @@ def inside(picture: str, x: float, scale: float) -> str:
     picture = _NAME.sub(
         lambda found: f"{found[0]}_{own}" if found[0] in names else found[0], picture
     )
-    width, height = size_of(picture)
+    width, height = _size(picture)
     size = f'x="{x:.1f}" width="{scale * width:.1f}" height="{scale * height:.1f}"'
     return _HEAD.sub(rf"<svg \1{size}", picture, count=1)
 
 
 def excess(spec: dict[str, Any]) -> float:
     """How much wider than its look a chart is drawn, in its own unit; 0 where scaling mends it."""
-    width, _ = size_of(_drawn(spec))
+    width, _ = _size(_drawn(spec))
     total = float(_about(spec, "width", width))
     return 0.0 if abs(width - total) <= _NEAR * total else width - total
 
 
-def size_of(picture: str) -> tuple[float, float]:
-    """Width and height of an SVG."""
-    found = dict(re.findall(r'\s(width|height)="([\d.]+)"', picture.partition(">")[0]))
-    return float(found["width"]), float(found["height"])
+def _size(picture: str) -> tuple[float, float]:
+    """Width and height of a picture."""
+    found = _HEAD.search(picture)
+    assert found is not None, "vl-convert states the size of an SVG"
+    return float(found[2]), float(found[3])
 
 
 def _sized(spec: dict[str, Any]) -> str:
     """What Vega draws, at the width of its look where that is near."""
     picture = _drawn(spec)
-    width, height = size_of(picture)
+    width, height = _size(picture)
     total = float(_about(spec, "width", width))
     if width == total or excess(spec):
         return picture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,10 @@ import pypdf
 import vl_convert
 from pypdf.generic import DictionaryObject
 
-from aqmlab.figures.files import size_of
-
 if TYPE_CHECKING:
     from pypdf.generic import PdfObject
 
-__all__ = ["A4", "POINT", "paper", "pdf"]
+__all__ = ["A4", "POINT", "paper", "pdf", "size_of"]
 
 A4 = 794.0, 1123.0
 """Width and height of a page, upright, in pixels of 1/96 inch."""
@@ -30,6 +29,12 @@ def paper(drawing: str, width: float, height: float) -> str:
         f'viewBox="0 0 {width:g} {height:g}"><rect width="100%" height="100%" fill="#fff"/>'
         f"{drawing}</svg>"
     )
+
+
+def size_of(picture: str) -> tuple[float, float]:
+    """Width and height of an SVG."""
+    found = dict(re.findall(r'\s(width|height)="([\d.]+)"', picture.partition(">")[0]))
+    return float(found["width"]), float(found["height"])
 
 
 def pdf(

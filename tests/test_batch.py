@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from aqmlab import AqmlabError, Run, RunError, Scenario
-from aqmlab.engine.batch import Batch, nothing
+from aqmlab.engine.batch import Batch
+from aqmlab.engine.commit import nothing
 from aqmlab.engine.store import Store
 from conftest import SMALL
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+from aqmlab import _native
+
 __all__ = ["key_of", "split_at_seed"]
 
 
@@ -21,6 +23,11 @@ def split_at_seed(text: str) -> tuple[str, int, str] | None:
     return None if head is None else (head[1], int(head[2]), text[head.end() :])
 
 
-def key_of(text: str, engine: str) -> str:
-    """Hexadecimal hash of an effective scenario, or of a part of one, and of an engine's name."""
-    return hashlib.sha256(f"{engine}\n{text}".encode()).hexdigest()
+def key_of(text: str, engine: str = "") -> str:
+    """Hexadecimal hash of an effective scenario, or of a part of one, and of an engine's name.
+
+    Args:
+        text: the scenario.
+        engine: the name; default: that of this engine.
+    """
+    return hashlib.sha256(f"{engine or _native.engine()}\n{text}".encode()).hexdigest()

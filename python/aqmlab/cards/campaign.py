@@ -9,8 +9,9 @@ from typing import Any, Generic, Literal, TypeVar
 from aqmlab._util.pool import OnProgress
 from aqmlab.cards.candidates import CUBIC, Candidate, CandidateControl
 from aqmlab.cards.generator import SuiteCell, scenario_of
-from aqmlab.engine.batch import Batch, nothing
+from aqmlab.engine.batch import Batch
 from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.commit import nothing
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError

@@ -76,11 +76,9 @@ def candidate(text: str) -> Candidate:
     """
     head, colon, rest = text.partition(":")
     head = head.strip()
-    given = _parameters(rest, text) if colon else {}
     if Path(head).suffix in (".py", ".so", ".dylib"):
-        return _of_file(Path(head), given)
-    found = named(head)
-    return _with(found, given, text)
+        return _of_file(Path(head), _parameters(rest, text) if colon else {})
+    return named(text)
 
 
 def _of_file(file: Path, given: Mapping[str, str]) -> Candidate:
@@ -160,8 +158,10 @@ def named(text: str) -> Candidate:
         AqmlabError: there is none of that name, or it has no buffer of its own.
     """
     name, colon, rest = text.partition(":")
+    name = name.strip()
     if colon:
-        return _with(named(name), _parameters(rest, text), text)
+        given = _parameters(rest, text)
+        return _with(named(name), given, text)
     kinds, presets = _catalog()["disciplines"], _catalog()["presets"]
 
     def keys_of(kind: str) -> frozenset[str]:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.extras import needed
 from aqmlab._util.files import read_text
-from aqmlab.cards import own_means, scoring
-from aqmlab.cards.findings import FAIL, PASS, CardFinding, findings
+from aqmlab.cards import scoring
+from aqmlab.cards.findings import FAIL, CardFinding, findings
 from aqmlab.cards.gates import Gate, gates
 from aqmlab.cards.kinds import KINDS, QUEUE, Kind
+from aqmlab.cards.numbers import numbers_of
 from aqmlab.cards.regression import Comparison, compared
 from aqmlab.cards.scoring import Area, MeasureScore, Test
 from aqmlab.cards.sealed import Sealed
@@ -138,12 +139,24 @@ class Card:
         Not a number: some run did not measure it.
         """
         others = [name for name in self.baselines if name != self.about.anchor]
-        return own_means.means(self.columns, self.own, ["candidate", self.about.anchor, *others])
+        queues = ["candidate", self.about.anchor, *others]
+        runs: dict[tuple[str, str], set[tuple[str, int]]] = {}
+        found: dict[tuple[str, str, str], list[float]] = {}
+        for row in numbers_of(self.columns):
+            runs.setdefault((row.test, row.queue), set()).add((row.cell, row.seed))
+            found.setdefault((row.test, row.measure, row.queue), []).append(row.value)
+
+        def mean(measure: Measure, queue: str) -> float:
+            known = found.get((measure.test, measure.measure, queue), [])
+            whole = len(known) == len(runs.get((measure.test, queue), ()))
+            return math.fsum(known) / len(known) if known and whole else math.nan
+
+        return [(one, {queue: mean(one, queue) for queue in queues}) for one in self.own]
 
     @property
     def _areas(self) -> Sequence[str]:
         scored = any(one.letter != scoring.UNSCORED for one in self.own)
-        return (*self.about.areas, own_means.AREA) if scored else self.about.areas
+        return (*self.about.areas, scoring.OWN) if scored else self.about.areas
 
     def _tests_of(self, queue: str) -> list[Test]:
         area_of = {row.id: row.area for row in self.rows}
@@ -186,7 +199,7 @@ class Card:
             (test.id, one.measure.measure)
             for test in self.tests
             for one in test.measures
-            if one.is_missing and test.area != own_means.AREA
+            if one.is_missing and test.area != scoring.OWN
         ]
         return gates(self.columns, "candidate", self.failures, self.about.gates, lacking)
 
@@ -195,24 +208,13 @@ class Card:
         """What the queue does to kinds of packets, those that fail first; none of controls."""
         if self.about is not QUEUE:
             return []
-        found = findings(
-            self.columns, "candidate", self.about.anchor, self.baselines, self._waits()
-        )
-        if self.sealed is not None and (mean := self.sealed.mean) is not None:
-            known = [
-                area.score.mean if area.score else None
-                for area in self.areas
-                if area.name in ("delay", "stability")
-            ]
-            fails = self.sealed.fails(known)
-            text = (
-                f"scores {mean:.2f} in {len(self.sealed.settings)} settings that nobody can know, "
-                "and well in those that everybody knows"
-            )
-            one = CardFinding("sealed", FAIL if fails else PASS, text if fails else "")
-            place = sum(other.outcome == FAIL for other in found) if fails else len(found)
-            found.insert(place, one)
-        return found
+        known = [
+            area.score.mean if area.score else None
+            for area in self.areas
+            if area.name in ("delay", "stability")
+        ]
+        queues = ("candidate", self.about.anchor, self.baselines)
+        return findings(self.columns, *queues, self._waits(), self.sealed, known)
 
     def _waits(self) -> list[tuple[float, float]]:
         """The candidate's waits and drop-tail's, in the areas delay and stability."""
@@ -268,7 +270,7 @@ class Card:
     @cached_property
     def sentence(self) -> str:
         """What is clearly better and clearly worse than the median of the baselines."""
-        known = (test for test in self.tests if test.area != own_means.AREA and not test.why)
+        known = (test for test in self.tests if test.area != scoring.OWN and not test.why)
         scored = [(test, one) for test in known for one in test.measures]
         telling = [(test, one) for test, one in scored if one.measure.letter != scoring.UNSCORED]
         better = [pair for pair in telling if pair[1].better is True]
@@ -395,7 +397,7 @@ class Card:
                 sealed=Sealed.from_json(content["sealed"]) if content["sealed"] else None,
                 without_place=content.get("without_place", {}),
                 own=[
-                    Measure(**{key: one[key] for key in _MEASURE}, area=own_means.AREA)
+                    Measure(**{key: one[key] for key in _MEASURE}, area=scoring.OWN)
                     for one in content.get("own", [])
                 ],
             )

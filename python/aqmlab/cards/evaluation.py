@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
 from aqmlab.cards.scoring import VERSION
-from aqmlab.cards.suites import Measure
 from aqmlab.cards.verdicts import PREFIX
 from aqmlab.engine import schedulers
 from aqmlab.engine.batch import Batch
@@ -146,7 +145,8 @@ def evaluate(
         list(dict.fromkeys(cell.row.id for cell in cells)),
         None if measures is None else Path(measures),
     )
-    planned = own_measures.recorded(jobs_in(cells, roles, numbers), wanted)
+    planned = jobs_in(cells, roles, numbers)
+    planned = own_measures.recorded(planned, wanted) if wanted else planned
     word = ""
     if isinstance(under_test, Candidate) and (not only or sealing.AREA in only):
         word = draw.word_of(under_test, VERSION, sealed)
@@ -169,7 +169,7 @@ def evaluate(
         own_tests = {one.measure.test for one in wanted}
         known = shipped(job for job in planned if job.cell.row.id not in own_tests)
         batch = batch_of(planned, runs_store, known)
-        size = own_measures.size(batch.missing.values(), runs_store, wanted)
+        size = own_measures.size(batch.missing.values(), runs_store, wanted) if wanted else ""
         if say is not None and batch.missing:
             say(_plan(batch, batch.seconds(pool)) + size)
         why = "" if keep_going else refused(batch.missing.values(), "candidate", runs_store, pool)
@@ -183,9 +183,20 @@ def evaluate(
             made = make(planned, batch, runs_store, pool, take, on_progress, known)
             if under_test.file is not None:
                 made = _with_a_repeat(made, runs_store)
-    shown = [one.measure for one in wanted]
-    about = _About(kind, under_test, word, ecn, tier, [*only], numbers, others, homeless, shown)
-    return _card(about, made, planned)
+    return _card(
+        made,
+        kind,
+        under_test,
+        word,
+        _shown(_effective(kind, planned)),
+        ecn=ecn,
+        tier=tier,
+        only=[*only],
+        seeds=numbers,
+        baselines=others,
+        without_place=homeless,
+        own=[one.measure for one in wanted],
+    )
 
 
 def _with_a_repeat(
@@ -303,25 +314,24 @@ def _taken(
     }
 
 
-@dataclass(frozen=True)
-class _About:
-    """What a card says of itself."""
+def _card(
+    made: Sequence[Made[dict[str, float]]],
+    kind: Kind,
+    under_test: Candidate | CandidateControl,
+    word: str,
+    parameters: Mapping[str, Any],
+    **about: Any,  # noqa: ANN401 - fields of a card
+) -> Card:
+    """The card of what became of the runs.
 
-    kind: Kind
-    under_test: Candidate | CandidateControl
-    word: str
-    """What its sealed settings are drawn from; empty: it has none."""
-    ecn: str
-    tier: str
-    only: Sequence[str]
-    seeds: Sequence[int]
-    baselines: Sequence[str]
-    without_place: Mapping[str, str]
-    own: Sequence[Measure]
-
-
-def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequence[Job]) -> Card:
-    """The card of what became of the runs."""
+    Args:
+        made: the runs.
+        kind: what the card is about.
+        under_test: the candidate.
+        word: what its sealed settings are drawn from; empty: it has none.
+        parameters: of the candidate, with all defaults.
+        about: what else the card says of itself.
+    """
     table: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     failures = []
     sealed: dict[str, dict[str, float]] = {}
@@ -346,24 +356,18 @@ def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequen
             row = (job.cell.row.id, job.cell.id, job.queue, job.seed, measure, float(value))
             for name, item in zip(_COLUMNS, row, strict=True):
                 table[name].append(item)
-    given = about.under_test.table
+    given = under_test.table
     return Card(
-        name=about.under_test.name,
-        parameters=_shown(_effective(about.kind, planned)),
+        name=under_test.name,
+        parameters=parameters,
         given={} if isinstance(given, str) else _shown(given),
-        sha256=about.under_test.sha256,
+        sha256=under_test.sha256,
         engine=_native.engine(),
-        tier=about.tier,
-        only=about.only,
-        seeds=about.seeds,
-        baselines=about.baselines,
         columns=table,
         failures=failures,
-        kind=about.kind.name,
-        ecn=about.ecn,
-        sealed=_sealed(about, sealed),
-        without_place=about.without_place,
-        own=about.own,
+        kind=kind.name,
+        sealed=_sealed(word, kind.anchor, about["baselines"], sealed),
+        **about,
     )
 
 
@@ -374,20 +378,22 @@ def _setting(cell: SuiteCell) -> str:
     return f"{row.rate}, {row.rtt}, buffer of {row.buffer}, {flows} flows"
 
 
-def _sealed(about: _About, found: Mapping[str, Mapping[str, float]]) -> sealing.Sealed | None:
+def _sealed(
+    word: str, anchor: str, baselines: Sequence[str], found: Mapping[str, Mapping[str, float]]
+) -> sealing.Sealed | None:
     """What came out in the sealed settings."""
-    if not found or any(about.kind.anchor not in waits for waits in found.values()):
+    if not found or any(anchor not in waits for waits in found.values()):
         return None
     settings = [
         sealing.SealedSetting(
             label,
             waits["candidate"],
-            waits[about.kind.anchor],
-            [waits[name] for name in about.baselines],
+            waits[anchor],
+            [waits[name] for name in baselines],
         )
         for label, waits in found.items()
     ]
-    return sealing.Sealed(about.word, settings)
+    return sealing.Sealed(word, settings)
 
 
 def _shown(table: Mapping[str, Any]) -> dict[str, Any]:

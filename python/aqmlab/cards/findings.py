@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from aqmlab.cards.causes import causes, luck
 from aqmlab.cards.numbers import Numbers
+from aqmlab.cards.sealed import AREA, Sealed
 from aqmlab.cards.verdicts import (
     FAIL,
     NOTE,
@@ -72,6 +73,7 @@ ORDER = (
     "luck",
     "swing",
     "no effect",
+    AREA,
 )
 """By harm: those that fail stand in this order, then those that warn."""
 
@@ -82,6 +84,8 @@ def findings(
     droptail: str,
     baselines: Sequence[str],
     waits: Sequence[tuple[float, float]] = (),
+    sealed: Sealed | None = None,
+    known: Sequence[float | None] = (),
 ) -> list[CardFinding]:
     """What a candidate does to kinds of packets, in the order of harm.
 
@@ -92,6 +96,8 @@ def findings(
         baselines: those of the baselines.
         waits: of the candidate and of drop-tail, in each number of the areas delay and stability
             that is a wait.
+        sealed: its sealed settings; None: there are none.
+        known: its scores in the areas delay and stability.
     """
     own = Pooled(numbers, candidate)
     others = [Pooled(numbers, name) for name in (droptail, *baselines)]
@@ -104,12 +110,13 @@ def findings(
         *(_steady(own) if own.has("q-steady") else ()),
         *luck(numbers, candidate),
         *_no_effect(waits),
+        *_sealed(sealed, known),
     ]
     ranks = {FAIL: 0, WARN: 1, NOTE: 2, PASS: 3}
     by_name: dict[str, CardFinding] = {}
     for one in found:  # of two with one name the worse; packets name the cause, so they stand first
-        known = by_name.get(one.name)
-        if known is None or ranks[one.outcome] < ranks[known.outcome]:
+        other = by_name.get(one.name)
+        if other is None or ranks[one.outcome] < ranks[other.outcome]:
             by_name[one.name] = one
     return sorted(by_name.values(), key=lambda one: (ranks[one.outcome], ORDER.index(one.name)))
 
@@ -225,3 +232,13 @@ def _no_effect(waits: Sequence[tuple[float, float]]) -> Iterator[CardFinding]:
     near = sum(abs(mine / plain - 1) <= NO_EFFECT for mine, plain in pairs)
     text = f"waits are drop-tail's in {near} of {len(pairs)} tests"
     yield judged("no effect", text, warns=near > len(pairs) / 2)
+
+
+def _sealed(sealed: Sealed | None, known: Sequence[float | None]) -> Iterator[CardFinding]:
+    if sealed is None or (mean := sealed.mean) is None:
+        return
+    text = (
+        f"scores {mean:.2f} in {len(sealed.settings)} settings that nobody can know, and well in "
+        "those that everybody knows"
+    )
+    yield judged(AREA, text, fails=sealed.fails(known))

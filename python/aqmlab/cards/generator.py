@@ -20,6 +20,7 @@ from aqmlab._util.shipped import SHIPPED
 from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, CandidateControl, named
 from aqmlab.cards.suites import Row
 from aqmlab.errors import AqmlabError
+from aqmlab.scenario.content import value_of
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, time_text
 from aqmlab.scenario.scenario import Scenario, inline
 
@@ -243,7 +244,7 @@ def _topology(row: Row, queue: Candidate, link: _Link, rtt: float) -> Iterator[s
 def _wifi(row: Row, queue: Candidate, rtt: float) -> Iterator[str]:
     """An access point with the queue under test for each station, and a client at each."""
     keys = dict(re.findall(r"(\w+) = (\[.*?\]|[^,]+)(?:, |$)", row.wifi))
-    clients = sum(stations["count"] for stations in _parsed(keys["stations"]))
+    clients = sum(stations["count"] for stations in value_of(keys["stations"]))
     room = _bytes(row.buffer, 0.0, rtt)
     yield f"hosts = {{ clients = {clients}, servers = {clients} }}"
     yield "\n[topology.wifi]"
@@ -348,7 +349,7 @@ def _put(
 ) -> None:
     """Sets a key of a class; ``tcp.initial_window`` is one of its stack."""
     times = _TIMES.fullmatch(text)
-    value: Any = _rate(float(times[1]) * rate) if times and times[2] == "C" else _parsed(text)
+    value: Any = _rate(float(times[1]) * rate) if times and times[2] == "C" else value_of(text)
     value = control.table if value == _CONTROL else value
     *above, last = key.split(".")
     for name in above:
@@ -358,15 +359,7 @@ def _put(
     table[last] = value
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
-    """A value as TOML, or as text if it is none."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
 def _rtt(value: Any) -> Any:  # noqa: ANN401 - whatever TOML can say
     """Round trips as a scenario has them."""
-    parsed = _parsed(value) if isinstance(value, str) else value
+    parsed = value_of(value) if isinstance(value, str) else value
     return parsed if isinstance(parsed, dict) else {"kind": "constant", "rtt": parsed}

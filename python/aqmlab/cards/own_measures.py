@@ -19,8 +19,7 @@ from aqmlab._util.files import read_text
 from aqmlab._util.words import nearest
 from aqmlab.cards.campaign import Job
 from aqmlab.cards.kinds import KINDS
-from aqmlab.cards.own_means import AREA
-from aqmlab.cards.scoring import UNSCORED
+from aqmlab.cards.scoring import OWN, UNSCORED
 from aqmlab.cards.suites import SCALES, Measure, measures, rows
 from aqmlab.engine import packet_table
 from aqmlab.engine.store import Store
@@ -68,7 +67,7 @@ class OwnMeasure:
 def asked(tests: Sequence[str], file: Path | None = None) -> list[OwnMeasure]:
     """What is wanted of the runs of some tests: all that is defined, and a file's measures."""
     found = [
-        OwnMeasure(Measure(test, one.name, UNSCORED, one.formula.unit, one.formula.text, AREA), one)
+        OwnMeasure(Measure(test, one.name, UNSCORED, one.formula.unit, one.formula.text, OWN), one)
         for one in defined()
         for test in tests
     ]
@@ -176,7 +175,7 @@ def _measure(line: _Line, known: set[str], taken: set[tuple[str, str]]) -> OwnMe
     except AqmlabError as error:
         line.wrong("formula", str(error))
     text = definition.formula.text
-    return OwnMeasure(Measure(test, name, letter, unit, text, AREA), definition)
+    return OwnMeasure(Measure(test, name, letter, unit, text, OWN), definition)
 
 
 def _definition(text: str) -> Definition:

@@ -20,6 +20,7 @@ from aqmlab.results.statistics import Estimate, Floats, estimate
 __all__ = [
     "CONSTANTS",
     "LOGS",
+    "OWN",
     "SOLO",
     "UNSCORED",
     "VERSION",
@@ -84,6 +85,8 @@ LOGS = "DTRG"
 """Letters whose scores are of logarithms."""
 UNSCORED = "-"
 """The letter of a measure that is shown only."""
+OWN = "own"
+"""The area of measures of one's own that have a score."""
 SOLO = "solo"
 """What the frame calls a run without the candidate, from which harm is measured."""
 _STEPS: Mapping[str, float] = {

@@ -136,7 +136,8 @@ class Measure:
         return self.letter in "DT" or (self.letter == "H" and self.unit != "Mbit/s")
 
 
-def rows(suite: str) -> list[Row]:
+@cache
+def rows(suite: str) -> tuple[Row, ...]:
     """The rows of a suite, in the order of its sections.
 
     Raises:
@@ -147,12 +148,6 @@ def rows(suite: str) -> list[Row]:
             f'--suite: found "{suite[:40]}"; expected one of {", ".join(SUITES)}'
             f"{nearest(suite, SUITES)}"
         )
-    return list(_rows(suite))
-
-
-@cache
-def _rows(suite: str) -> tuple[Row, ...]:
-    """The rows of a table."""
     known = {field.name for field in fields(Row)}
     with (_FOLDER / f"{suite}.csv").open(encoding="utf-8", newline="") as file:
         return tuple(

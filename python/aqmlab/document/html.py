@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from aqmlab._util.drawing import templates
+from aqmlab._util import drawing  # noqa: F401 - says what is not installed
 from aqmlab.figures.palette import PALETTE
 
 if TYPE_CHECKING:
@@ -32,8 +32,16 @@ def page(title: str, blocks: Iterable[Block], script: str = "") -> str:
 
 
 def environment(*packages: str) -> jinja2.Environment:
-    """The templates of every page, and those of some packages."""
-    made = templates("aqmlab.document", *packages)
+    """The templates of every page and of some packages; a name without a value is an error."""
+    import jinja2  # figures do without it
+
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader(one) for one in ("aqmlab.document", *packages)]
+        ),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
     made.globals |= {"grouped": _grouped, "kind": _kind}
     return made
 

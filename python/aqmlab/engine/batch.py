@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aqmlab.engine.schedulers import Scheduler
     from aqmlab.engine.store import Store
 
-__all__ = ["Batch", "nothing"]
+__all__ = ["Batch"]
 
 
 _Wanted = TypeVar("_Wanted")
@@ -28,10 +28,6 @@ _Found = TypeVar("_Found")
 _Taken = TypeVar("_Taken")
 _PROBES = 3
 """Runs that are begun to learn how long they take."""
-
-
-def nothing(_: Run) -> None:
-    """Nothing is wanted of a run yet: it is opened when all of them are there."""
 
 
 class Batch(Generic[_Wanted, _Found]):

@@ -24,13 +24,14 @@ from functools import cached_property
 from typing import Any
 
 from aqmlab import _native
+from aqmlab._util.effective import key_of
 from aqmlab._util.files import write_text
 from aqmlab._util.lazy import np
 from aqmlab._util.places import cache_folder
 from aqmlab._util.pool import OnProgress, Shares, run_all
 from aqmlab.engine.memory import bound, limited
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.scenario.scenario import Override, Scenario, content_key
+from aqmlab.scenario.scenario import Override, Scenario
 
 __all__ = [
     "LOADS",
@@ -274,7 +275,7 @@ def _cached_line(alone: UncongestedClass, jobs: int | None, progress: _Progress)
     """The line of a class, from the cache or measured now."""
     # The population and the seed are placeholders: what matters is everything else.
     text = alone.text(1.0, 1, TIMES) + repr((LONG_TIMES, LOADS, SEEDS, alone.rate_bps))
-    file = cache_folder() / f"{content_key(text)[:32]}.json"
+    file = cache_folder() / f"{key_of(text)[:32]}.json"
     with suppress(OSError, ValueError, TypeError):
         return Line(**json.loads(file.read_text(encoding="utf-8")))
     line = _measured_line(alone, jobs, progress)

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aqmlab._util.files import made_folder
-from aqmlab.engine.intake import Folder, written
+from aqmlab.engine.intake import Folder, taken_in, written
 from aqmlab.engine.workspace import RUNS, held, remove_folder
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
@@ -30,7 +30,7 @@ from aqmlab.results.run import Run
 if TYPE_CHECKING:
     from aqmlab.engine.store import Store
 
-__all__ = ["Done", "RunCommit"]
+__all__ = ["Done", "RunCommit", "itself", "nothing"]
 
 _MOST = 32
 """Runs that get their names together."""
@@ -45,6 +45,15 @@ class Done:
 
     taken: Any
     """What was wanted of the run."""
+
+
+def nothing(_: Run) -> None:
+    """Nothing is wanted of a run yet: it is opened when all of them are there."""
+
+
+def itself(run: Run) -> Run:
+    """All of a run is wanted."""
+    return run
 
 
 class RunCommit(AbstractContextManager["RunCommit[Taken]"], Generic[Taken]):
@@ -124,7 +133,7 @@ class RunCommit(AbstractContextManager["RunCommit[Taken]"], Generic[Taken]):
         failed = {}
         try:
             if new:
-                failed = self._store.take_in(self._folder, new)
+                failed = taken_in(self._folder, new, self._store.path)
         except OSError as error:
             reason = AqmlabError(f"{self._store.root}: cannot be written: {error.strerror}")
             failed = dict.fromkeys(new, reason)

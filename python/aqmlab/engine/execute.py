@@ -33,12 +33,6 @@ class World(str, Enum):
     LIVE = "live"
     """On this machine's kernel, in real time; see docs/live.md."""
 
-    def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
-        """Runs an effective scenario there; its summary as JSON."""
-        if self is World.SIM:
-            return _native.run(effective, out_dir, progress, memory.bound())
-        return _native.run_live(effective, out_dir, progress, memory.bound())
-
     def cpu_time(self) -> float:
         """CPU time that this thread's runs have taken, and whatever else it has done, in s."""
         if self is World.SIM:
@@ -83,6 +77,7 @@ def execute(
     runs_root: Path = RUNS_ROOT,
     progress: Callable[[float], None] | None = None,
     reuse: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Run:
     """Runs a scenario and writes its run directory. Nothing is ever overwritten.
 
@@ -98,6 +93,7 @@ def execute(
         progress: called now and then with the share of the simulated time that is done; an
             exception that it raises ends the run and is passed on.
         reuse: whether a finished run of the same key that is already there is returned instead.
+        say: called with a line about how large the table of packets becomes, if there is one.
     """
     load = scenario.offered_load
     if scenario.uncalibrated:
@@ -106,7 +102,9 @@ def execute(
     key = world.key(scenario)
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
-    packet_table.check([scenario], target)
+    size = packet_table.check([scenario], target)
+    if size is not None and say is not None:
+        say(f"packets.parquet: {size}")
     try:
         return _make(scenario, target, load, world, progress)
     except AqmlabError:
@@ -137,7 +135,8 @@ def _make(
     with _terminable(world), workspace(target, durable=durable) as folder:
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
         try:
-            summary = world.run(scenario.effective, os.fspath(folder), progress)
+            run = _native.run if world is World.SIM else _native.run_live
+            summary = run(scenario.effective, os.fspath(folder), progress, memory.bound())
         except RunError as error:
             raise placed(error, target) from None
         return write_run(

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -61,7 +62,7 @@ def write_run(
     written["scenario.toml"] = scenario.effective.encode()
     written["summary.json"] = summary.encode()
     written["metadata.json"] = f"{json.dumps(metadata, indent=2, ensure_ascii=False)}\n".encode()
-    manifest = seal(folder, key, written).at(target)
+    manifest = replace(seal(folder, key, written), folder=target)
     return Run.just_made(scenario.data, summary, metadata, manifest=manifest)
 
 

@@ -29,10 +29,6 @@ class Folder:
         """Where the run of a name is, or would be."""
         return self.root / name
 
-    def take_in(self, folder: Path, names: Iterable[str]) -> dict[str, AqmlabError]:
-        """See :func:`taken_in`."""
-        return taken_in(folder, names, self.path)
-
     def tidy(self) -> None:
         """Takes in the whole runs that killed processes left, and removes what is unfinished."""
         with suppress(OSError):
@@ -48,7 +44,7 @@ class Folder:
                     run.manifest.check_everything()
                     found.append(path.name)
         if found:
-            self.take_in(folder / RUNS, found)
+            taken_in(folder / RUNS, found, self.path)
 
 
 def written(folder: Path, key: str, files: Mapping[str, bytes]) -> Run:
@@ -67,7 +63,21 @@ def written(folder: Path, key: str, files: Mapping[str, bytes]) -> Run:
 def taken_in(
     folder: Path, names: Iterable[str], path: Callable[[str], Path]
 ) -> dict[str, AqmlabError]:
-    """Gives the whole runs of a folder their names, of which `path` says where they are."""
+    """Gives whole runs in a folder their names; what is there already stays.
+
+    Their contents reach the disk before their names do.
+
+    Args:
+        folder: where they are, each under its name or key.
+        names: which of them.
+        path: says where a run of a name is, or would be.
+
+    Returns:
+        By name, why a run could not be named.
+
+    Raises:
+        OSError: the file system cannot be synced.
+    """
     filesystem_synced(folder)
     failed = {
         name: error for name in names if (error := _name(folder / name, path(name))) is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.plugin_sources import has_files
 from aqmlab._util.pool import OnProgress, run_all
-from aqmlab.engine.commit import Done, RunCommit
+from aqmlab.engine.commit import Done, RunCommit, itself
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.intake import Folder
 from aqmlab.engine.schedulers import LocalProcesses
@@ -74,13 +74,8 @@ def execute_all(
         processes = stack.enter_context(LocalProcesses(jobs))  # none is begun before it is needed
         if any(not os.path.lexists(root / name) for name in names):
             check_output_folder(root)
-            group = stack.enter_context(RunCommit(folder, _itself))
+            group = stack.enter_context(RunCommit(folder, itself))
         made = run_all(work, scenarios, jobs=jobs, progress=on_progress)
     known = {} if group is None else group.taken
     found = (known[one] if isinstance(one, str) else one for one in made)
     return dict(zip(names, found, strict=True))
-
-
-def _itself(run: Run) -> Run:
-    """All of a run is wanted."""
-    return run

@@ -30,7 +30,7 @@ from aqmlab import _native
 from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine import memory
-from aqmlab.engine.commit import Done, RunCommit
+from aqmlab.engine.commit import Done, RunCommit, itself, nothing
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
@@ -112,15 +112,6 @@ class _Directory:
         return make(scenario, self.path, progress)
 
 
-def _nothing(_: Run) -> None:
-    """Nothing is wanted of a run."""
-
-
-def _itself(run: Run) -> Run:
-    """All of a run is wanted."""
-    return run
-
-
 class _WorkerDiedError(RunError):
     """The process that made a run is gone."""
 
@@ -145,7 +136,7 @@ class _Worker:
         scenario: Scenario,
         place: _Directory | None,
         report: OnProgress,
-        take: Callable[[Run], Any] = _nothing,
+        take: Callable[[Run], Any] = nothing,
     ) -> Done:
         """Has a run made and put into its place; errors of the run are raised here.
 
@@ -222,7 +213,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
 
         Unless it is durable, the caller waits for the disk.
         """
-        done = self._made(scenario, _Directory(path, durable=durable), report, _itself)
+        done = self._made(scenario, _Directory(path, durable=durable), report, itself)
         return Run.open(path) if done is None else done.taken
 
     def run(
@@ -252,7 +243,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         scenario: Scenario,
         place: _Directory,
         report: OnProgress,
-        take: Callable[[Run], Any] = _nothing,
+        take: Callable[[Run], Any] = nothing,
     ) -> Done | None:
         """Has a run made, as often as its process disappears; nothing if its answer is lost."""
         attempt = 1
@@ -271,7 +262,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         scenario: Scenario,
         place: _Directory | None,
         report: OnProgress,
-        take: Callable[[Run], Any] = _nothing,
+        take: Callable[[Run], Any] = nothing,
     ) -> Done:
         """Lets an idle process, or a new one, make a run."""
         try:

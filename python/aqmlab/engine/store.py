@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,19 +124,6 @@ class Store:
         for folder in self.root.glob("??"):
             remove_abandoned(folder)
 
-    def take_in(self, folder: Path, keys: Iterable[str]) -> dict[str, AqmlabError]:
-        """Gives runs in a folder that are whole their names; what is there already stays.
-
-        Their contents reach the disk before their names do.
-
-        Returns:
-            By key, why a run could not be named.
-
-        Raises:
-            OSError: the file system cannot be synced.
-        """
-        return taken_in(folder, keys, self.path)
-
     def _take_in(self, folder: Path) -> None:
         """Takes in the whole runs of a folder of a killed process; nothing else counts."""
         found = []
@@ -144,7 +131,7 @@ class Store:
             with suppress(AqmlabError):
                 found.append(str(self.opened(path, everything=True).metadata["key"]))
         if found:
-            self.take_in(folder / RUNS, found)
+            taken_in(folder / RUNS, found, self.path)
 
     def remove(self, path: Path) -> None:
         """Removes a run: first its name, so that half a run is never found."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 __all__ = [
@@ -80,7 +80,7 @@ def loaded_links(runs: Sequence[Measured]) -> list[LinkDirection]:
 
     Where none is, the busiest one; empty for runs without links.
     """
-    found = [at for at, values in _every(runs) if is_loaded(values)]
+    found = [at for run in runs for at, values in links_of(run).items() if is_loaded(values)]
     return list(dict.fromkeys(found)) or _by_load(runs)[:1]
 
 
@@ -95,16 +95,10 @@ def main_link(runs: Sequence[Measured]) -> LinkDirection:
 def _by_load(runs: Sequence[Measured]) -> list[LinkDirection]:
     """Every direction, the most loaded one first."""
     load: dict[LinkDirection, tuple[float, float]] = {}
-    for at, values in _every(runs):
+    for at, values in (pair for run in runs for pair in links_of(run).items()):
         busy, wait = load.get(at, (0.0, 0.0))
         load[at] = (
             busy + (values.get("utilization") or 0.0),
             wait + (values.get("sojourn_mean_s") or 0.0),
         )
     return sorted(load, key=lambda at: load[at], reverse=True)
-
-
-def _every(runs: Sequence[Measured]) -> Iterator[tuple[LinkDirection, Mapping[str, Any]]]:
-    """Every direction of every run."""
-    for run in runs:
-        yield from links_of(run).items()

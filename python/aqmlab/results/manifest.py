@@ -12,7 +12,7 @@ import hashlib
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -69,10 +69,6 @@ class Manifest:
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} is missing") from None
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} cannot be read") from None
-
-    def at(self, folder: Path) -> Manifest:
-        """A copy for a folder that gets another name."""
-        return replace(self, folder=folder)
 
     def check(self, metadata: Mapping[str, Any]) -> dict[str, bytes]:
         """Raises an error if a file is missing or has another length, or a small one other bytes.

@@ -71,18 +71,10 @@ class Run:
     manifest: Manifest | None = field(default=None, compare=False)
     """What its files were; None of a run in memory, and of one made without a manifest."""
 
-    @classmethod
-    def _called_by_queue(
-        cls,
-        path: Path,
-        summary: Mapping[str, Any],
-        scenario: Mapping[str, Any],
-        metadata: Mapping[str, Any],
-        tables: Mapping[str, pa.Table] | None = None,
-    ) -> Run:
-        """A run that is called by the queues of its loaded links."""
-        bare = cls(path, "", summary, scenario, metadata, tables)
-        return replace(bare, label=bare.queue_label)
+    def __post_init__(self) -> None:
+        """A run without a label is called by the queues of its loaded links."""
+        if not self.label:
+            object.__setattr__(self, "label", self.queue_label)
 
     @classmethod
     def in_memory(
@@ -106,9 +98,7 @@ class Run:
             metadata: what ``metadata.json`` would hold.
             path: what messages call it.
         """
-        given = (Path(path), summary, scenario, metadata or {}, tables or {})
-        found = cls._called_by_queue(*given)
-        return found if label is None else replace(found, label=label)
+        return cls(Path(path), label or "", summary, scenario, metadata or {}, tables or {})
 
     @classmethod
     def just_made(
@@ -130,8 +120,7 @@ class Run:
             tables: its tables by name, if it is in memory.
         """
         path = Path("in memory") if manifest is None else manifest.folder
-        run = cls._called_by_queue(path, _loads(summary), scenario, metadata, tables)
-        return replace(run, manifest=manifest)
+        return cls(path, "", _loads(summary), scenario, metadata, tables, manifest)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -167,12 +156,11 @@ class Run:
         plugins = metadata.get("plugins")
         if isinstance(plugins, list):  # earlier versions kept the hashes of their files alone
             note(plugins)
-        run = cls._called_by_queue(folder, summary, scenario, metadata)
-        return replace(run, manifest=manifest)
+        return cls(folder, "", summary, scenario, metadata, manifest=manifest)
 
     def at(self, path: Path) -> Run:
         """A copy of the run for a directory that gets another name."""
-        manifest = None if self.manifest is None else self.manifest.at(path)
+        manifest = None if self.manifest is None else replace(self.manifest, folder=path)
         return replace(self, path=path, manifest=manifest)
 
     def without_tables(self) -> Run:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
@@ -96,20 +97,16 @@ def all_numbers(groups: Sequence[Group]) -> list[TableModel]:
 
 
 def _start(
-    title: str, corners: Sequence[str], metrics: Iterable[Metric], *, name: str = ""
+    title: str, corners: Iterable[str], metrics: Iterable[Metric], *, name: str = ""
 ) -> TableModel:
     """A table whose first columns name its rows, without rows."""
     table = TableModel(title, name=name)
     for corner in corners:
-        _add_corner(table, corner)
+        # Documents call the runs of a row a configuration.
+        table.add_key("configuration" if corner == "run" else corner, short=corner)
     for metric in metrics:
         table.add_number(metric.head, short=metric.short)
     return table
-
-
-def _add_corner(table: TableModel, corner: str) -> None:
-    """A column that names rows; documents call the runs of a row a configuration."""
-    table.add_key("configuration" if corner == "run" else corner, short=corner)
 
 
 def _estimates(
@@ -383,10 +380,8 @@ def _difference_table(
         len({entry.baseline for entry in found}) > 1,
         {entry.traffic for entry in found} != {ALL},
     ]
-    table = TableModel(title)
-    for corner, is_kept in zip(("run", "against", "class"), kept, strict=True):
-        if is_kept:
-            _add_corner(table, corner)
+    corners = compress(("run", "against", "class"), kept)
+    table = _start(title, corners, ())
     metrics = list(dict.fromkeys(entry.metric for entry in found))
     reach = {
         metric: _reach([row[metric] for row in by_row.values() if metric in row])

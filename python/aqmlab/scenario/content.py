@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab import _native
 
-__all__ = ["content"]
+__all__ = ["content", "value_of"]
 
 
 @lru_cache(maxsize=4)
@@ -18,5 +18,14 @@ def content(source: str) -> Mapping[str, Any]:
 
     Variations of a scenario have the same text. Nobody changes what this returns.
     """
+    return _tables(source)
+
+
+def value_of(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
+    """What the text of a field's value says; text that is no TOML is text."""
+    return _tables(f"value = {text}").get("value", text)
+
+
+def _tables(source: str) -> Mapping[str, Any]:
     text = _native.content(source)
     return json.loads(text) if text is not None else {}

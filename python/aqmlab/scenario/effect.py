@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab._util.lazy import tomllib
 from aqmlab.errors import ScenarioError
-from aqmlab.scenario.content import content
+from aqmlab.scenario.content import content, value_of
 
 __all__ = ["Outvoted", "outvoted", "refuse_without_effect"]
 
@@ -120,8 +119,5 @@ def _stated_by(path: tuple[str, ...], text: str) -> set[tuple[str, ...]]:
         return set()
     if len(path) > length + 1:
         return {path[: length + 2]}
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return set()
+    value = value_of(text)
     return {(*path, key) for key in value} if isinstance(value, Mapping) else set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,17 +15,17 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.effective import key_of, split_at_seed
 from aqmlab._util.filekinds import file_kind, run_with
-from aqmlab._util.files import read_text
+from aqmlab._util.files import read_text, special
 from aqmlab._util.plugin_sources import sources_of
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
+from aqmlab.scenario.content import content, value_of
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
-from aqmlab.scenario.named_files import check_named_files
 from aqmlab.scenario.notes import notes
-from aqmlab.scenario.short import spelled_out
+from aqmlab.scenario.short import full_path
 from aqmlab.scenario.traces import from_traces
 
-__all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
+__all__ = ["Override", "Scenario", "inline", "toml_value"]
 
 
 Override = tuple[str, str]
@@ -34,6 +34,8 @@ as TOML (or a string)."""
 
 _MAX_BYTES = 16 * 2**20
 """Largest scenario file that is read."""
+_KEY = "file"
+"""The key under which a scenario names a file."""
 _LAST_SEED = 2**63 - 1
 """The largest whole number that TOML can say."""
 
@@ -71,8 +73,9 @@ class Scenario:
     """The scenario with every default spelled out and every file it names inlined, as TOML."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "overrides", spelled_out(self.source, self.overrides))
-        check_named_files(self.source, self.folder, self.overrides)
+        full = tuple((full_path(self.source, path), text) for path, text in self.overrides)
+        object.__setattr__(self, "overrides", full)
+        _check_named_files(self.source, self.folder, self.overrides)
         text = self._parsed()
         for index, population in self.populations:
             text = _native.set_population(text, index, population)
@@ -206,7 +209,7 @@ class Scenario:
         def key(seed: int) -> str:
             if parts is None or not 0 <= seed <= _LAST_SEED:
                 return self.with_seed(seed).key
-            return content_key(f"{parts[0]}{seed}{parts[2]}")
+            return key_of(f"{parts[0]}{seed}{parts[2]}")
 
         return key
 
@@ -261,7 +264,7 @@ class Scenario:
     @cached_property
     def key(self) -> str:
         """Hash of the effective scenario and the engine's name: equal keys, equal results."""
-        return content_key(self.effective)
+        return key_of(self.effective)
 
     @cached_property
     def uncalibrated(self) -> list[int]:
@@ -270,6 +273,32 @@ class Scenario:
             return []
         classes = range(len(self.data["traffic"]))
         return [index for index in classes if _native.population(self.effective, index) is None]
+
+
+def _check_named_files(source: str, folder: Path, overrides: Iterable[tuple[str, str]]) -> None:
+    """An error with the field if a scenario, or what replaces a part of it, names no file.
+
+    The engine would open it: a pipe would let it wait without end, a device may never end. What is
+    wrong with the text, or with a file that is none of these, the engine says.
+    """
+    values = [(place, value_of(text)) for place, text in overrides]
+    for place, value in [("", content(source)), *values]:
+        for path, name in _named(place, value):
+            if (found := special(folder / name)) is not None:
+                raise ScenarioError(f"{path}: found {json.dumps(name)}, which is {found}")
+
+
+def _named(place: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - whatever TOML can say
+    """The fields within a value that name files, and what they name."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _named(f"{place}.{key}" if place else key, inner)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            name = inner.get("name", number) if isinstance(inner, Mapping) else number
+            yield from _named(f"{place}.{name}", inner)
+    elif isinstance(value, str) and place.rpartition(".")[2] == _KEY:
+        yield place, value
 
 
 def _carrying(effective: str) -> dict[str, set[str]]:
@@ -283,11 +312,6 @@ def _carrying(effective: str) -> dict[str, set[str]]:
         for hop in _native.loaded_links(effective, index)
     ]
     return {link: {way for other, way, _ in hops if other == link} for link, _, _ in hops}
-
-
-def content_key(text: str) -> str:
-    """Hexadecimal hash of a text and the engine's name."""
-    return key_of(text, _native.engine())
 
 
 def toml_value(value: object) -> str:

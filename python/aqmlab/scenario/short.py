@@ -9,7 +9,6 @@ wherever it comes from.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from functools import lru_cache
 
 from aqmlab import _native
@@ -17,16 +16,11 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import ScenarioError
 from aqmlab.scenario.content import content
 
-__all__ = ["TOP", "full_path", "is_short", "spelled_out"]
+__all__ = ["TOP", "full_path", "is_short"]
 
 
 TOP = ("title", "seed", "load", "measure", "topology", "traffic", "changes")
 """Keys at the top of a scenario."""
-
-
-def spelled_out(source: str, overrides: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Overrides of a scenario, given as TOML, whose paths are all full."""
-    return tuple((full_path(source, path), value) for path, value in overrides)
 
 
 def is_short(path: str) -> bool:

@@ -15,10 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from aqmlab._util.lazy import tomllib
 from aqmlab._util.words import listing
 from aqmlab.errors import ScenarioError
-from aqmlab.scenario.content import content
+from aqmlab.scenario.content import content, value_of
 
 __all__ = ["from_traces", "mean_rate_bps", "opportunities"]
 
@@ -204,8 +203,6 @@ def from_traces(
         folder: where the files are that it names.
         overrides: full paths and TOML.
     """
-    if "trace" not in source and not any("trace" in f"{path}{value}" for path, value in overrides):
-        return []
     topology = _topology(source, overrides)
     links = topology.get("links")
     places = {"topology.bottleneck": topology.get("bottleneck")}
@@ -261,13 +258,8 @@ def _topology(source: str, overrides: Iterable[tuple[str, str]]) -> dict[str, An
     found = content(source).get("topology", {})
     for path, text in overrides:
         head, *rest = (part.strip() for part in path.split("."))
-        if head != "topology" or not rest:
-            continue
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
-        found = _put(found, rest, value)
+        if head == "topology" and rest:
+            found = _put(found, rest, value_of(text))
     return found if isinstance(found, dict) else {}
 
 

@@ -13,8 +13,9 @@ from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.words import counted
 from aqmlab.engine import schedulers
-from aqmlab.engine.batch import Batch, nothing
+from aqmlab.engine.batch import Batch
 from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.commit import nothing
 from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store

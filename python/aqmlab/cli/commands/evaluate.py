@@ -21,7 +21,6 @@ from aqmlab.cards.evaluation import evaluate
 from aqmlab.cards.findings import ORDER
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.regression import Comparison
-from aqmlab.cards.sealed import AREA
 from aqmlab.cards.worst import FILE
 from aqmlab.cards.worst_search import SEEDS, TRIALS
 from aqmlab.cli import evaluate_tables, worst_tables
@@ -250,7 +249,7 @@ def _allowed(text: str | None, cases_of: Sequence[suites.Row] = ()) -> list[str]
     Raises:
         AqmlabError: there is none of a name.
     """
-    known = [*(rule.name for kind in (QUEUE, CONTROL) for rule in kind.gates), *ORDER, AREA]
+    known = [*(rule.name for kind in (QUEUE, CONTROL) for rule in kind.gates), *ORDER]
     known = [row.id for row in cases_of if row.holds] or known
     what = "case" if any(row.holds for row in cases_of) else "gate and no finding"
     found = _split(text)

@@ -33,7 +33,6 @@ from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
-from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
 
@@ -81,16 +80,21 @@ def command(
     elif directory is not None:
         check_output_folder(directory)
     [ready] = calibrated([chosen], jobs)
-    _prepare(ready, directory or default_path(ready, world=world), world)
+    place = directory or default_path(ready, world=world)
+    if world is World.LIVE:
+        for left in remove_abandoned(place.parent):
+            say(f"removed {left}, which a killed run left behind")
     with Progress("running") as progress:
         task = progress.task(chosen.name)
         if world is World.SIM and has_files(ready.effective):  # a plug-in may end its process
             from aqmlab.engine.schedulers import LocalProcesses
 
+            say_packets([(ready, place)])
             with LocalProcesses(1) as processes:
-                run = processes.make(ready, directory or default_path(ready), task)
+                run = processes.make(ready, place, task)
         else:
-            run = execute(ready, directory, world=world, progress=task, reuse=True)
+            note = say if world is World.SIM else None
+            run = execute(ready, place, world=world, progress=task, reuse=True, say=note)
     for reason in run.invalid:
         say(f"invalid: {reason}")
     if as_json:
@@ -101,15 +105,6 @@ def command(
         return
     show(*tables.run_tables(run))
     out(f"run directory: {run.path}")
-
-
-def _prepare(ready: Scenario, place: Path, world: World) -> None:
-    """Says how large the table of packets becomes; removes what killed live runs left behind."""
-    if world is World.SIM:
-        say_packets([(ready, place)])
-        return
-    for left in remove_abandoned(place.parent):
-        say(f"removed {left}, which a killed run left behind")
 
 
 def _show_runs(runs: Sequence[Run], *, as_json: bool, as_tsv: bool) -> None:

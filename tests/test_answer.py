@@ -390,6 +390,7 @@ def made_table(draw: random.Random) -> list[Group]:
     return made
 
 
+@pytest.mark.long_cases("True")
 @pytest.mark.parametrize("with_baseline", [True, False])
 def test_no_answer_is_dominated_and_none_hides_what_it_costs(*, with_baseline: bool) -> None:
     """Made tables at random: half a rate, twice a time that is not good then, or poor."""

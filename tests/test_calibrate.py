@@ -127,6 +127,7 @@ rtt = { kind = "vector" }
 )
 
 
+@pytest.mark.long
 def test_the_rate_of_general_tcp_traffic() -> None:
     scenario = Scenario.from_toml(GENERAL)
     _, [answer] = calibrate.calibrate(scenario)

@@ -257,6 +257,7 @@ def test_tomls_say_what_differs() -> None:
     assert "differs: objects of a page share one" in toml_of(cells(row)[0], candidate("pie"))
 
 
+@pytest.mark.long
 def test_a_scenario_does_not_depend_on_those_made_first() -> None:
     queue = candidate("droptail")
     first = [toml_of(cell, queue) for cell in tier_cells("standard")]

@@ -158,6 +158,7 @@ def test_rows_are_written_as_scenarios(aqmlab: Cli) -> None:
     ]
 
 
+@pytest.mark.long
 def test_rows_of_the_draft_read_the_state_of_bbr(tmp_path: Path) -> None:
     only = ["startup-plateau", "drain-inflight", "probe-rtt", "refill-limited", "down-longest"]
     found = run_cases("bbr3", only, tmp_path, "bbr-draft")

@@ -93,6 +93,7 @@ def test_a_light_link_has_nothing_to_gain(aqmlab: Cli, light: Path) -> None:
     assert "nothing to gain: the link is above half of its rate for" in shown.out
 
 
+@pytest.mark.long
 def test_a_wrong_assumption_is_refused(aqmlab: Cli, short: Path) -> None:
     """With 7 Mbit/s the replay is far from the capture, and no ratio is printed."""
     capture = short / "many-short-present" / "capture.pcapng"
@@ -114,6 +115,7 @@ def test_response_times_are_those_of_the_clients(light: Path) -> None:
     assert np.median(found) == pytest.approx(np.median(right), rel=0.02)
 
 
+@pytest.mark.long
 def test_pauses_hold_no_queue(short: Path) -> None:
     """Servers answer at once; up to 100 ms of queue stood in front of each answer."""
     found = Inferred.read(short / "many-short-present" / "capture.pcapng")

@@ -70,6 +70,7 @@ def test_rates_and_round_trips_may_be_given(aqmlab: Cli, capture: Path) -> None:
     assert data["traffic"][0]["rtt"] == {"kind": "constant", "rtt": "40 ms"}
 
 
+@pytest.mark.long
 def test_a_replay_far_from_the_capture_is_an_error(aqmlab: Cli, capture: Path) -> None:
     """The link has 2 Mbit/s; with 1 Mbit/s nothing is as the capture shows it."""
     answer = aqmlab("replay", capture, "--rate", "1")

@@ -83,6 +83,7 @@ set = { "topology.bottleneck.discipline" = { kind = "plugin", name = "above", p 
 """
 
 
+@pytest.mark.long
 def test_workers_of_sweeps_and_clusters_get_the_plug_in(
     small: Path, cluster: str, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_they_are_those_of_fresh_runs_of_the_standard_tier(
     assert runs == [4, 12], "four settings of the candidate; those of CUBIC and BBRv3 too"
 
 
+@pytest.mark.long
 @CURRENT
 def test_they_cover_the_standard_tier(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first seed of each tier: planning all runs takes most of a minute."""

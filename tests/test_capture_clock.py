@@ -95,6 +95,7 @@ def test_a_second_without_time_stamps_may_be_a_clock(aqmlab: Cli, simulated: Pat
     assert "the clock may have been set forward, or nothing was sent" in answer.out + answer.err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(REASON), reason=f"makes captures in namespaces: {REASON}")
 def test_the_clock_of_a_real_capture(tmp_path: Path) -> None:
     captures = [file for file, _ in capture_field.captured("nat-both", tmp_path)]

@@ -24,6 +24,7 @@ SUBJECTS = {"bbr-draft": control("bbr3")}
 """The control whose phases the rows of a suite name."""
 
 
+@pytest.mark.long_cases("rfc9743")
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_row_is_a_scenario_or_says_why_not(suite: str) -> None:
     queue = candidate("fq-codel")

@@ -64,7 +64,7 @@ PLANTED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Of each fault the run that shows it, what fails, and the cause in its words."""
 
 
-@pytest.mark.long_cases(but=("base", "ack-loss", "random-loss", "late-comers"))
+@pytest.mark.long_cases(but=("base", "ack-loss", "random-loss"))
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_faults_have_their_cause(name: str, store: Path) -> None:
     """In the first lines of the page; the honest queue passes all."""

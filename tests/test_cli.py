@@ -432,6 +432,7 @@ MODULE = "import runpy; runpy.run_module('aqmlab', run_name='__main__')"
 """What ``python -m aqmlab`` does."""
 
 
+@pytest.mark.long_cases(but="command-*")
 @pytest.mark.parametrize(
     "module",
     [

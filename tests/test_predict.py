@@ -165,6 +165,7 @@ def test_response_times_of_quic_are_those_of_the_clients(quic: Run) -> None:
     assert found.passed.judged > 0.98
 
 
+@pytest.mark.long
 def test_handshakes_of_quic_show_the_queue(quic: Run) -> None:
     """TCP alone is seen in a tenth of the time, and shows two thirds of this delay."""
     found = Inferred.read(quic.path / "capture.pcapng")
@@ -175,6 +176,7 @@ def test_handshakes_of_quic_show_the_queue(quic: Run) -> None:
     assert len(found.quic.loops.loop_s) > 100
 
 
+@pytest.mark.long
 def test_quic_is_replayed_as_quic_and_hosts_stay_apart(quic: Run, tmp_path: Path) -> None:
     found = Inferred.read(quic.path / "capture.pcapng")
     files = write_vectors(found, tmp_path)
@@ -237,6 +239,7 @@ def radio(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_rate_that_varies_is_read_while_a_queue_stands(radio: Path) -> None:
     found = Inferred.read(radio / "radio-present" / "capture.pcapng")
     down, up = found.rates

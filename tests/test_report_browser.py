@@ -206,6 +206,7 @@ def test_figures_can_be_saved(browser: Any, file: Path, tmp_path: Path) -> None:
         assert (tmp_path / "PNG").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, file: Path, scheme: str) -> None:
     axe = pytest.importorskip(

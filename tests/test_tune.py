@@ -355,6 +355,7 @@ def test_settings_that_are_no_scenarios_are_left_out(bulk: Path) -> None:
     assert {trial.state for trial in derived.trials} == {"measured"}
 
 
+@pytest.mark.long
 def test_several_scenarios_are_tuned_together(bulk: Path, tmp_path: Path, aqmlab: Cli) -> None:
     fast = tmp_path / "fast.toml"
     fast.write_text(BULK.replace("4 Mbit/s", "12 Mbit/s"))

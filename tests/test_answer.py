@@ -207,6 +207,7 @@ def test_order_of_queues_and_of_runs_does_not_matter() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.long
 def test_a_dominated_queue_never_changes_the_answer() -> None:
     """Made queues at random; one that is worse in everything is added."""
     draw = random.Random(7)

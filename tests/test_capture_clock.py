@@ -66,7 +66,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return taken("many-short", folder, seconds=60).path / "capture.pcapng"
 
 
-@pytest.mark.long_cases("3600")
+@pytest.mark.long
 @pytest.mark.parametrize("by_s", STEPS_S[1:])
 def test_no_response_waits_for_a_clock(aqmlab: Cli, simulated: Path, by_s: int) -> None:
     edited = set_forward(simulated, by_s)

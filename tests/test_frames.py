@@ -84,6 +84,7 @@ def test_without_a_baseline_there_is_no_difference(plan: aqmlab.Sweep) -> None:
     assert aqmlab.SweepSummary(alone, aqmlab.sweep(plan)).differences_frame().height == 0
 
 
+@pytest.mark.long_cases("False-None", "False-False", "True-True")
 @pytest.mark.parametrize("wanted", [None, True, False])
 @pytest.mark.parametrize("is_terminal", [True, False])
 @pytest.mark.usefixtures("plan")

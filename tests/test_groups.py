@@ -153,6 +153,7 @@ def test_the_same_run_twice_is_an_error(aqmlab: Cli, small: Path) -> None:
     assert (first["paired"], first["basis"]) == (False, "blocks of time of two runs, other users")
 
 
+@pytest.mark.long
 def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
     """Pointwise, in about 95 % of the cases: over seeds, and over the blocks of one run."""
     grid = np.array([0.1, 0.35, 1.0, 2.0])

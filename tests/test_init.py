@@ -34,7 +34,7 @@ def classes(scenario: Scenario) -> dict[str, dict[str, Any]]:
     return {entry["name"]: entry for entry in scenario.data["traffic"]}
 
 
-@pytest.mark.long_cases("isp")
+@pytest.mark.long_cases("isp", "fairness")
 @pytest.mark.parametrize("kind", LINKS)
 def test_every_combination_is_a_scenario(aqmlab: Cli, kind: str) -> None:
     rates = ("0.064", "1/0.1", "100/20", "20/100", "2.5 Gbit/s", "1000000")

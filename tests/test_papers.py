@@ -56,6 +56,7 @@ def every_cell(source: Paper, ours: Sequence[float]) -> list[PaperCell]:
     ]
 
 
+@pytest.mark.long_cases("weigle2003", "zhangqiu2000")
 @pytest.mark.parametrize("key", KEYS)
 def test_every_row_is_a_scenario_of_its_own(key: str) -> None:
     source = paper(key)

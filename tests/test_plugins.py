@@ -91,7 +91,7 @@ def test_red_is_the_native_one(way: str, tmp_path: Path) -> None:
     same(native, other, tmp_path)
 
 
-@pytest.mark.long_cases("false-numba")
+@pytest.mark.long_cases("*-numba")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("ecn", ["false", "true"])
 def test_codel_is_the_native_one(way: str, ecn: str, tmp_path: Path) -> None:

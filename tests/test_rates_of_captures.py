@@ -22,7 +22,7 @@ IDLE_UP = {"bulk-web", "video-call", "many-short", "light", "quic", "two-homes"}
 """Worlds whose upload is never full."""
 
 
-@pytest.mark.long_cases(but=("bulk-web", "light"))
+@pytest.mark.long_cases(but="light")
 @pytest.mark.parametrize("name", [name for name, one in WORLDS.items() if not one.changes])
 def test_rates_are_proven_or_not_known(name: str) -> None:
     """A tap in the house: the download has passed its queue, the upload has not."""
@@ -137,7 +137,7 @@ def test_behind_both_queues_gaps_prove_both_rates(right: tuple[float, float]) ->
         assert rate.bps == pytest.approx(1e6 * right[side], rel=0.002)
 
 
-@pytest.mark.long_cases(but="right1")
+@pytest.mark.long
 @pytest.mark.parametrize("right", [(10, 4), (20, 20), (50, 10)])
 def test_behind_both_queues_a_sender_is_not_the_link(right: tuple[float, float]) -> None:
     """The download's application writes 65 % of the rate; its ACKs wait in the upload's queue."""
@@ -147,7 +147,7 @@ def test_behind_both_queues_a_sender_is_not_the_link(right: tuple[float, float])
     assert up.bps == pytest.approx(1e6 * right[1], rel=0.002)
 
 
-@pytest.mark.long_cases(but="right1-*")
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "burst", "limit", "why"),
     [
@@ -227,7 +227,7 @@ def seen(tap: str, place: str, seed: int) -> Any:
     return pytest.param(tap, place, seed, marks=marks if missed else ())
 
 
-@pytest.mark.long_cases(but=("bottleneck-before-2", "edge-behind-2"))
+@pytest.mark.long_cases(but="bottleneck-before-2")
 @pytest.mark.parametrize(
     ("tap", "place", "seed"),
     [

@@ -566,6 +566,7 @@ def test_its_charts_are_vega_lite(pair: list[Run], tmp_path: Path) -> None:
             altair.Chart.from_dict(spec)  # checks it
 
 
+@pytest.mark.long
 def test_pictures_on_white_are_those_of_the_light_theme(pair: list[Run], tmp_path: Path) -> None:
     [picture] = [one for one in compose(pair, tmp_path).pictures if one.name == "delay"]
     assert picture.still == svg(figures.delay(pair).to_dict())

@@ -67,6 +67,7 @@ def test_runs_are_made_shown_and_compared(runs: Path) -> None:
     works("explain", "p50_s")
 
 
+@pytest.mark.long_cases("evaluate*", "reproduce*")
 @pytest.mark.parametrize(
     "arguments",
     [

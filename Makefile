@@ -110,7 +110,7 @@ test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python packa
 test-extending: build $(STAMPS)/requirements-dev  ## what docs/extending.md adds to a copy of the checkout, built and run
 	$(BIN)/python -m pytest tests/test_extending.py $(ARGS)
 
-test-long: build $(STAMPS)/requirements-docs  ## tests of more than 5 s of processor time: whole cards, long pages of the documentation
+test-long: build $(STAMPS)/requirements-docs  ## tests of more than 2 s of processor time: whole cards, most planted faults, long pages of the documentation
 	$(PYTEST) $(OTHERS) -m long $(ARGS)
 	cargo test --locked --quiet -p aqmlab-parquet --features arrow schemas  # what Arrow itself writes
 

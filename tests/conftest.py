@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,20 @@ class Answer:
 
 
 Cli = Callable[..., Answer]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the cases that `long_cases` names `long`: those of its patterns, but not of ``but``."""
+    for item in items:
+        for marker in item.iter_markers("long_cases"):
+            case = item.nodeid.partition("[")[2].removesuffix("]")
+            but = marker.kwargs.get("but", ())
+            kept = (but,) if isinstance(but, str) else but
+            if any(fnmatchcase(case, pattern) for pattern in marker.args or ("*",)) and not any(
+                fnmatchcase(case, pattern) for pattern in kept
+            ):
+                item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session", autouse=True)

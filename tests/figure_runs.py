@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.engine.execute import execute
+from aqmlab.figures import kinds
 from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL
 from report_runs import DROPTAIL, RED, SECOND
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aqmlab.results.run import Run
+
+draw = SimpleNamespace(**{name.replace("-", "_"): kinds.kind(name).draw for name in kinds.names()})
+"""What draws each kind: `figures` without Altair, whose checks take longer than drawing."""
 
 THIRD = """
 [[traffic]]

@@ -207,6 +207,7 @@ def test_order_of_queues_and_of_runs_does_not_matter() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.long
 def test_a_dominated_queue_never_changes_the_answer() -> None:
     """Made queues at random; one that is worse in everything is added."""
     draw = random.Random(7)
@@ -390,6 +391,7 @@ def made_table(draw: random.Random) -> list[Group]:
     return made
 
 
+@pytest.mark.long_cases("True")
 @pytest.mark.parametrize("with_baseline", [True, False])
 def test_no_answer_is_dominated_and_none_hides_what_it_costs(*, with_baseline: bool) -> None:
     """Made tables at random: half a rate, twice a time that is not good then, or poor."""

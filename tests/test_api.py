@@ -32,6 +32,7 @@ def test_the_public_names() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev0)?", aqmlab.__version__)
 
 
+@pytest.mark.long
 def test_functions_stay_functions_when_packages_are_imported() -> None:
     code = (
         "import importlib, pathlib, aqmlab\n"

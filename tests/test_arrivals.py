@@ -86,6 +86,7 @@ def captured(aqmlab: Cli, text: str) -> list[InterfaceArrivals]:
     return found
 
 
+@pytest.mark.long
 def test_packets_and_bytes_of_web_users_are_self_similar(aqmlab: Cli) -> None:
     """Le 2005, chapter 4: 0.8 to 0.9. The full measurement stands in docs/traffic/describe.md; here
     five minutes of a tenth of the users, so within four standard errors."""
@@ -97,6 +98,7 @@ def test_packets_and_bytes_of_web_users_are_self_similar(aqmlab: Cli) -> None:
             assert 0.8 - 4 * error < value < 0.9 + 4 * error, (one.interface, series.name)
 
 
+@pytest.mark.long
 def test_small_transfers_that_arrive_at_random_are_not(aqmlab: Cli) -> None:
     sizes = """
 rate = "300 /s"

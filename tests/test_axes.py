@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from aqmlab import figures
 from aqmlab.figures.files import svg
 from aqmlab.results.run import Run
-from figure_runs import axes
+from figure_runs import axes, draw
 from made_runs import made_run, summary
 
 if TYPE_CHECKING:
@@ -55,9 +54,7 @@ def with_values(folder: Path, values: Sequence[str]) -> list[Run]:
 @pytest.mark.parametrize("name", SETS)
 def test_the_values_of_a_parameter_are_the_labels_of_its_axis(name: str, tmp_path: Path) -> None:
     values, expected = SETS[name]
-    picture = svg(
-        figures.parameter(with_values(tmp_path, values), x="knob", metric="p50").to_dict()
-    )
+    picture = svg(draw.parameter(with_values(tmp_path, values), x="knob", metric="p50").to_dict())
     labels = [[label.text for label in labels] for labels in axes(picture)]
     assert expected in labels, labels
 
@@ -67,14 +64,14 @@ def test_no_axis_of_throughput_begins_below_zero(tmp_path: Path) -> None:
     for run, bps in zip(runs, (0.0, 50e6), strict=True):
         side = run.summary["links"]["bottleneck"]["forward"]
         side["throughput_bps"] = bps
-    picture = svg(figures.throughput_delay(runs).to_dict())
+    picture = svg(draw.throughput_delay(runs).to_dict())
     labels = [label.text for labels in axes(picture) for label in labels]
     assert not [text for text in labels if text.startswith(("-", "\u2212"))], labels
 
 
 def test_more_runs_than_colours_differ_in_shape(tmp_path: Path) -> None:
     values = [str(number) for number in range(1, 12)]
-    picture = svg(figures.throughput_delay(with_values(tmp_path, values)).to_dict())
+    picture = svg(draw.throughput_delay(with_values(tmp_path, values)).to_dict())
     legend = re.search(r'class="mark-group role-legend".*', picture, re.DOTALL)
     assert legend is not None
     symbols = re.findall(

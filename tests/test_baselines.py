@@ -39,6 +39,7 @@ def test_they_are_those_of_fresh_runs(fresh: package.Card, tmp_path: Path) -> No
     assert len([*tmp_path.glob("??/*")]) == 4, "only the candidate was run"
 
 
+@pytest.mark.long
 @CURRENT
 def test_they_are_those_of_fresh_runs_of_the_standard_tier(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -63,6 +64,7 @@ def test_they_are_those_of_fresh_runs_of_the_standard_tier(
     assert runs == [4, 12], "four settings of the candidate; those of CUBIC and BBRv3 too"
 
 
+@pytest.mark.long
 @CURRENT
 def test_they_cover_the_standard_tier(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first seed of each tier: planning all runs takes most of a minute."""

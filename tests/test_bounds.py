@@ -187,6 +187,7 @@ def test_estimates_are_near_what_is_measured(elsewhere: Path, kind: str) -> None
     assert 1 / factor < ratio < factor, f"estimated {estimate[1]} MiB, measured {measured:.1f} MiB"
 
 
+@pytest.mark.long
 def test_a_capture_of_many_interfaces_takes_little(elsewhere: Path) -> None:
     def block(kind: int, body: bytes) -> bytes:
         size = struct.pack("<I", 12 + len(body))

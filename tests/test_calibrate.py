@@ -127,6 +127,7 @@ rtt = { kind = "vector" }
 )
 
 
+@pytest.mark.long
 def test_the_rate_of_general_tcp_traffic() -> None:
     scenario = Scenario.from_toml(GENERAL)
     _, [answer] = calibrate.calibrate(scenario)
@@ -157,6 +158,7 @@ def test_the_cache_answers_the_second_time(own_cache: Path, measured: list[float
     assert len(list(own_cache.iterdir())) == 2
 
 
+@pytest.mark.long_cases("{*")
 @pytest.mark.parametrize("content", ["", "[]", '{"rate_bps": 1}', "{"])
 def test_a_damaged_cache_is_measured_again(own_cache: Path, content: str) -> None:
     scenario = Scenario.from_toml(OPEN)

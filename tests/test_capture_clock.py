@@ -66,6 +66,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return taken("many-short", folder, seconds=60).path / "capture.pcapng"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_s", STEPS_S[1:])
 def test_no_response_waits_for_a_clock(aqmlab: Cli, simulated: Path, by_s: int) -> None:
     edited = set_forward(simulated, by_s)
@@ -94,6 +95,7 @@ def test_a_second_without_time_stamps_may_be_a_clock(aqmlab: Cli, simulated: Pat
     assert "the clock may have been set forward, or nothing was sent" in answer.out + answer.err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(REASON), reason=f"makes captures in namespaces: {REASON}")
 def test_the_clock_of_a_real_capture(tmp_path: Path) -> None:
     captures = [file for file, _ in capture_field.captured("nat-both", tmp_path)]

@@ -192,6 +192,7 @@ def test_a_queue_that_cannot_stand_in_the_access_point_is_said_so(store: Path) -
     assert package.Card.load("card.json").to_json() == card.to_json()
 
 
+@pytest.mark.long
 def test_names_alone_change_nothing(store: Path) -> None:
     files = [plugin(name.lower(), THRESHOLD.replace("NAME", name)) for name in ("One", "Two")]
     first, second = (json.dumps(card_of(file, store).to_json()) for file in files)
@@ -210,6 +211,7 @@ def test_the_order_of_baselines_does_not_matter(store: Path) -> None:
         assert first[key] == second[key]
 
 
+@pytest.mark.long_cases(but="runs-text0")
 @pytest.mark.parametrize(
     ("gate", "text"),
     [

@@ -40,6 +40,7 @@ def test_droptail_is_the_zero_of_the_whole_tier(store: Path) -> None:
     assert all(found.values())
 
 
+@pytest.mark.long
 def test_red_with_its_guidelines_thresholds_hardly_helps_users(store: Path) -> None:
     """Christiansen et al. 2000: with (5, 15) RED is worse than drop-tail near saturation."""
     queue = "red: min_th 5 packets, max_th 15 packets"

@@ -24,6 +24,7 @@ SUBJECTS = {"bbr-draft": control("bbr3")}
 """The control whose phases the rows of a suite name."""
 
 
+@pytest.mark.long_cases("rfc9743")
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_row_is_a_scenario_or_says_why_not(suite: str) -> None:
     queue = candidate("fq-codel")
@@ -257,6 +258,7 @@ def test_tomls_say_what_differs() -> None:
     assert "differs: objects of a page share one" in toml_of(cells(row)[0], candidate("pie"))
 
 
+@pytest.mark.long
 def test_a_scenario_does_not_depend_on_those_made_first() -> None:
     queue = candidate("droptail")
     first = [toml_of(cell, queue) for cell in tier_cells("standard")]

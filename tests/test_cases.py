@@ -11,7 +11,7 @@ from pathlib import Path
 
 import aqmlab
 import pytest
-from aqmlab import figures, plugins
+from aqmlab import plugins
 from aqmlab._util.expressions import Expression
 from aqmlab.cards import case_files
 from aqmlab.cards.candidates import candidate, control
@@ -19,6 +19,7 @@ from aqmlab.cards.cases import CaseOutcome, Shown, are_cases, judged, numbers
 from aqmlab.cards.generator import cells, scenario_of
 from aqmlab.cards.suites import chosen, rows
 from conftest import ROOT, Cli
+from figure_runs import draw
 
 SUITES = ("control-cases", "bbr-draft")
 
@@ -158,6 +159,7 @@ def test_rows_are_written_as_scenarios(aqmlab: Cli) -> None:
     ]
 
 
+@pytest.mark.long
 def test_rows_of_the_draft_read_the_state_of_bbr(tmp_path: Path) -> None:
     only = ["startup-plateau", "drain-inflight", "probe-rtt", "refill-limited", "down-longest"]
     found = run_cases("bbr3", only, tmp_path, "bbr-draft")
@@ -199,12 +201,12 @@ def test_traces_have_the_state_of_the_control(aqmlab: Cli) -> None:  # noqa: ARG
 
 
 def test_phases_are_a_strip_below_the_curves(aqmlab: Cli) -> None:  # noqa: ARG001 - its folder
-    drawn = figures.flows([traced("bbr3")]).to_dict()
+    drawn = draw.flows([traced("bbr3")]).to_dict()
     curves, strip = drawn["vconcat"]
     assert len(curves["vconcat"]) == 3
     assert strip["mark"]["type"] == "bar"
     assert strip["encoding"]["color"]["scale"]["domain"][:3] == ["startup", "drain", "probe-down"]
-    assert len(figures.flows([traced("cubic")]).to_dict()["vconcat"]) == 3
+    assert len(draw.flows([traced("cubic")]).to_dict()["vconcat"]) == 3
 
 
 def test_files_of_cases_give_their_numbers_again(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ PLANTED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Of each fault the run that shows it, what fails, and the cause in its words."""
 
 
+@pytest.mark.long_cases(but=("base", "ack-loss", "random-loss"))
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_faults_have_their_cause(name: str, store: Path) -> None:
     """In the first lines of the page; the honest queue passes all."""
@@ -81,6 +82,7 @@ def test_planted_faults_have_their_cause(name: str, store: Path) -> None:
     assert named >= set(expected)
 
 
+@pytest.mark.long
 def test_a_queue_that_obeys_the_seed_is_luck(store: Path) -> None:
     """It does nothing where the seed is even."""
     only = ["a-base", "a-cubic", "a-mild"]

@@ -85,6 +85,7 @@ def test_the_print_decides_less_than_half_of_the_claims_of_le_2005() -> None:
     assert noise.shares(Paper.load(str(PAPERS / "weigle2003"))) == {}
 
 
+@pytest.mark.long
 def test_noise_on_our_numbers_tells_what_one_run_leaves_to_chance() -> None:
     """A wide difference is decided by one run, two numbers that are nearly the same are not."""
     paper = Paper.load(str(PAPERS / "le2005"))

@@ -278,6 +278,7 @@ def test_everything_is_listed(aqmlab: Cli, kind: str) -> None:
     assert expected in aqmlab("list", kind).out
 
 
+@pytest.mark.long
 def test_everything_listed_is_explained(aqmlab: Cli) -> None:
     for kind in ("disciplines", "transports", "traffic", "profiles"):
         for name in json.loads(aqmlab("list", kind, "--json").out):
@@ -344,6 +345,7 @@ FIRST_LINES = {
 """How a table begins in each format, and what stands between its heads."""
 
 
+@pytest.mark.long_cases("latex", "markdown")
 @pytest.mark.parametrize("markup", FIRST_LINES)
 def test_tables_for_papers(aqmlab: Cli, small: Path, markup: str) -> None:
     Path("few.toml").write_text(
@@ -400,6 +402,7 @@ def test_characters_that_an_encoding_lacks_are_escaped(aqmlab: Cli, small: Path)
     assert answer.startswith(rb"Small fetches \u2264 1 over")
 
 
+@pytest.mark.long
 def test_an_interrupt_is_reported_and_leaves_nothing(small: Path) -> None:
     shell = (
         f"timeout -s INT 10 {sys.executable} -m aqmlab run {small} "
@@ -429,6 +432,7 @@ MODULE = "import runpy; runpy.run_module('aqmlab', run_name='__main__')"
 """What ``python -m aqmlab`` does."""
 
 
+@pytest.mark.long_cases(but="command-*")
 @pytest.mark.parametrize(
     "module",
     [

@@ -207,6 +207,7 @@ def test_commands_load_little(small: Path, arguments: list[str], most: int) -> N
     assert len(found) <= most
 
 
+@pytest.mark.long
 def test_finished_runs_are_compared_without_the_engine(small: Path) -> None:
     """Neither what runs scenarios nor what draws is loaded, nor pyarrow's functions."""
     for seed in ("3", "4"):

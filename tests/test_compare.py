@@ -80,6 +80,7 @@ def test_pairs_tell_more_than_strangers() -> None:
     assert not apart.clear
 
 
+@pytest.mark.long
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     # Two strangers of the same kind: the true difference is zero.
     covered = 0

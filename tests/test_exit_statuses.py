@@ -135,6 +135,7 @@ def test_the_tables_have_every_command() -> None:
     assert set(FINE) == set(names()) - apart
 
 
+@pytest.mark.long_cases("report", "evaluate")
 @pytest.mark.parametrize("name", FINE)
 @pytest.mark.usefixtures("place")
 def test_a_command_that_does_its_work_ends_with_0(name: str, aqmlab: Cli) -> None:
@@ -151,6 +152,7 @@ def test_wrong_input_ends_with_2(name: str, aqmlab: Cli) -> None:
     assert answer.err.strip()
 
 
+@pytest.mark.long_cases("evaluate")
 @pytest.mark.parametrize("name", FAILED)
 @pytest.mark.usefixtures("place")
 def test_a_run_that_failed_ends_with_1(name: str, aqmlab: Cli) -> None:

@@ -121,6 +121,7 @@ def check(text: str) -> None:
         assert value == eval(text.strip(), {"__builtins__": {}}, VARIABLES)
 
 
+@pytest.mark.long
 @given(TEXTS)
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_the_text(text: str) -> None:

@@ -376,6 +376,7 @@ def test_what_is_not_read_is_named(aqmlab: Cli) -> None:
     assert "found no TCP packet" in why.err
 
 
+@pytest.mark.long_cases("reverse")
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 def test_a_run_says_which_side_is_home(aqmlab: Cli, small: Path, direction: str) -> None:
     """Its downloads stay downloads, and its uploads uploads."""

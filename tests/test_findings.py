@@ -61,6 +61,7 @@ def test_planted_faults_are_named(name: str, store: Path) -> None:
     assert len(failing) == sum(outcome == FAIL for _, outcome in shown)
 
 
+@pytest.mark.long_cases("unrepeatable-False")
 @pytest.mark.parametrize(("name", "passed"), [("base", True), ("unrepeatable", False)])
 def test_a_plug_in_that_does_not_repeat_fails_a_gate(
     name: str, *, passed: bool, store: Path
@@ -370,6 +371,7 @@ def test_the_exit_status_says_that_a_finding_fails(aqmlab: Cli, store: Path) -> 
     assert "is no gate and no finding" in refused.err
 
 
+@pytest.mark.long
 def test_a_card_keeps_its_findings(tmp_path: Path, store: Path) -> None:
     """They are in card.json, and are found again from its numbers."""
     card = library.evaluate(

@@ -84,12 +84,17 @@ def test_without_a_baseline_there_is_no_difference(plan: aqmlab.Sweep) -> None:
     assert aqmlab.SweepSummary(alone, aqmlab.sweep(plan)).differences_frame().height == 0
 
 
+@pytest.mark.long_cases("False-None", "False-False", "True-True")
 @pytest.mark.parametrize("wanted", [None, True, False])
 @pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.usefixtures("plan")
 def test_bars_are_where_somebody_sees_them(
-    plan: aqmlab.Sweep, monkeypatch: pytest.MonkeyPatch, *, wanted: bool | None, is_terminal: bool
+    monkeypatch: pytest.MonkeyPatch, *, wanted: bool | None, is_terminal: bool
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
+    small = Path("small.toml")
+    small.write_text(small.read_text().replace('duration = "20 s"', 'duration = "2 s"'))
+    plan = aqmlab.Sweep.load("limits.toml")
     expected = is_terminal and wanted is not False
     for call, word in (
         (lambda: aqmlab.run("small.toml", progress=wanted), "running small"),

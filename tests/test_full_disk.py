@@ -62,6 +62,7 @@ def test_a_run_ends_with_one_line_and_leaves_nothing(disk: Path) -> None:
     assert "No space left on device" in answer.stderr
 
 
+@pytest.mark.long
 def test_a_sweep_goes_on_and_is_completed_when_there_is_room(disk: Path) -> None:
     sweep = f"aqmlab sweep sweep.toml --store {disk}/store --out out --json"
     script = f"""

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aqmlab import AqmlabError, Run, Scenario, figures
+from aqmlab import AqmlabError, Run, Scenario
 from aqmlab.results.compare import differences
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import Group, band, group
 from aqmlab.results.statistics import estimate, independent_difference
 from conftest import SMALL, Cli
+from figure_runs import draw
 from made_runs import made_run
 
 DROPTAIL = '{kind = "droptail", limit = "20 packets"}'
@@ -152,6 +153,7 @@ def test_the_same_run_twice_is_an_error(aqmlab: Cli, small: Path) -> None:
     assert (first["paired"], first["basis"]) == (False, "blocks of time of two runs, other users")
 
 
+@pytest.mark.long
 def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
     """Pointwise, in about 95 % of the cases: over seeds, and over the blocks of one run."""
     grid = np.array([0.1, 0.35, 1.0, 2.0])
@@ -183,7 +185,7 @@ def test_a_band_ends_where_most_runs_have_nothing_left() -> None:
 def test_runs_keep_nothing_of_what_a_figure_read(tmp_path: Path) -> None:
     """Else the memory of a paper's figures would grow with its runs."""
     runs = [drawn(tmp_path / str(seed), seed) for seed in (1, 2)]
-    assert figures.cdf(runs) is not None
+    assert draw.cdf(runs) is not None
     assert not any("responses" in vars(run) for run in runs)
     assert runs[0].responses is not None
     assert "responses" in vars(runs[0])

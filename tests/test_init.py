@@ -34,6 +34,7 @@ def classes(scenario: Scenario) -> dict[str, dict[str, Any]]:
     return {entry["name"]: entry for entry in scenario.data["traffic"]}
 
 
+@pytest.mark.long_cases("isp", "fairness")
 @pytest.mark.parametrize("kind", LINKS)
 def test_every_combination_is_a_scenario(aqmlab: Cli, kind: str) -> None:
     rates = ("0.064", "1/0.1", "100/20", "20/100", "2.5 Gbit/s", "1000000")
@@ -190,6 +191,7 @@ def test_a_larger_office_has_more_of_everything(
     assert (found["video"]["viewers"], found["meetings"]["streams"]) == (viewers, streams)
 
 
+@pytest.mark.long_cases("home")
 @pytest.mark.parametrize("kind", ["office", "home"])
 def test_the_stated_load_is_met(aqmlab: Cli, kind: str) -> None:
     """On a line that is never the limit, in the mean of ten minutes."""

@@ -23,6 +23,7 @@ from conftest import ROOT, Cli
 PAGE = ROOT / "docs/leaderboard.md"
 
 
+@pytest.mark.long
 def test_every_shipped_control_has_a_row_and_runs_in_every_test() -> None:
     prefix = "congestion_control."
     names = {
@@ -40,6 +41,7 @@ def test_every_shipped_control_has_a_row_and_runs_in_every_test() -> None:
                 scenario_of(cell, role.queue, role.control_in(cell))  # it is checked
 
 
+@pytest.mark.long
 def test_every_shipped_discipline_has_a_row_and_runs_in_every_test() -> None:
     kinds = {kind for kind in json.loads(_native.catalog())["disciplines"] if kind != "plugin"}
     # These limit rates; the queue behind a rate is what a card is about.
@@ -103,6 +105,7 @@ def test_all_makes_cards_and_a_table_that_can_be_sorted(
     assert "function sort(" in page
 
 
+@pytest.mark.long
 def test_all_controls_makes_their_cards(
     aqmlab: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -455,6 +455,7 @@ def test_dt07_a_step_at_a_seventh_of_the_path_keeps_the_link_busy(flows: int) ->
         assert run.summary["flows"]["flows"]["fairness_jain"] > 0.99
 
 
+@pytest.mark.long_cases("10-100-65-2", "10-500-65-2")
 @pytest.mark.parametrize(
     ("rate", "rtt", "threshold", "flows"),
     [

@@ -17,6 +17,7 @@ from aqmlab.reports.html import _strokes
 from aqmlab.results import order
 from aqmlab.results.sources import gather
 from conftest import SMALL, Cli
+from figure_runs import draw
 
 GIVEN = ["pie", "droptail-24", "fq-codel", "codel"]
 """Neither in the order of the alphabet nor with drop-tail first."""
@@ -62,8 +63,8 @@ def test_figures_and_reports_of_a_folder_have_the_order_of_its_command(
         found = _colours(kind(place))
         assert found == expected, kind
         assert list(found) == GIVEN, kind
-    assert _colours(figures.throughput_delay(place)) == expected
-    assert _colours(figures.utilization_delay(place)) == expected
+    assert _colours(draw.throughput_delay(place)) == expected
+    assert _colours(draw.utilization_delay(place)) == expected
     report = compose(gather([place]), Path())
     assert report.drawn == GIVEN
     assert _strokes(report) == {name: stroke(k) for k, name in enumerate(GIVEN)}

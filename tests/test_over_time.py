@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from aqmlab import Run, figures
+from aqmlab import Run
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.kinds.over_time import arrived_bytes, mean_responses
-from figure_runs import rows, subtitle, title
+from figure_runs import draw, rows, subtitle, title
 
 
 def made(tables: dict[str, pa.Table], seed: int = 1) -> Run:
@@ -69,16 +69,16 @@ def test_bytes_count_where_they_arrive_of_one_direction() -> None:
 
 def test_a_figure_draws_them_and_says_how_they_vary() -> None:
     run = made({"responses": RESPONSES, "packets": PACKETS})
-    chart = figures.over_time([run])
+    chart = draw.over_time([run])
     drawn = [(row["x"], row["y"]) for row in rows(chart, "x", "y")]
     assert drawn == [(60.5, 0.75), (61.5, 1.0), (62.5, None), (63.5, 2.5)]
     assert "4 intervals" in subtitle(chart)
-    chart = figures.over_time([run], of="bytes")
+    chart = draw.over_time([run], of="bytes")
     assert [row["y"] for row in rows(chart, "x", "y")] == [2.0, 0.0, 0.0, 1.0]
     # Mean 750, standard deviation 829.2.
     assert "oefficient of variation of the bytes is 1.1" in title(chart)
     assert "at bottleneck, forward" in subtitle(chart)
-    chart = figures.over_time([run], of="bytes", window_s=0.001)
+    chart = draw.over_time([run], of="bytes", window_s=0.001)
     assert len(rows(chart, "x", "y")) == 1000
     assert "the first 1,000 of 4,000 intervals" in subtitle(chart).lower()
 
@@ -86,11 +86,11 @@ def test_a_figure_draws_them_and_says_how_they_vary() -> None:
 def test_what_is_missing_is_named() -> None:
     run = made({"responses": RESPONSES})
     with pytest.raises(AqmlabError, match=r'packets at bottleneck, forward .* add "packets" to'):
-        figures.over_time([run], of="bytes")
+        draw.over_time([run], of="bytes")
     with pytest.raises(AqmlabError, match=r'add "responses" to measure\.record'):
-        figures.over_time([made({"packets": PACKETS})])
+        draw.over_time([made({"packets": PACKETS})])
     with pytest.raises(AqmlabError, match="or choose a shorter window_s"):
-        figures.over_time([run], window_s=10)
+        draw.over_time([run], window_s=10)
     for wrong in (0, -1.0, float("nan")):
         with pytest.raises(AqmlabError, match=r"window_s: found .*; expected a time above 0"):
-            figures.over_time([run], window_s=wrong)
+            draw.over_time([run], window_s=wrong)

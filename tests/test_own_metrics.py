@@ -454,6 +454,7 @@ def test_compare_of_runs_without_the_table(aqmlab: Cli) -> None:
     assert aqmlab("compare", "runs", *metric, "--no-figure").status == 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_a_search_for_a_metric_of_ones_own(aqmlab: Cli) -> None:
     pytest.importorskip("optuna", reason="NO SEARCH IS TESTED: optuna is not installed")

@@ -114,6 +114,7 @@ def test_a_metric_stands_beside_the_numbers_of_the_card(evaluate: Any, store: Pa
     assert {key: [of[place] for place in keep] for key, of in rows.items()} == plain["values"]
 
 
+@pytest.mark.long
 def test_a_number_of_the_summary_needs_no_packets(evaluate: Any) -> None:
     answer = evaluate("--metric", "worst = delay_p99.forward in ms", tests="a-base,a-cubic")
     assert answer.status == 0, answer.err
@@ -124,6 +125,7 @@ def test_a_number_of_the_summary_needs_no_packets(evaluate: Any) -> None:
     assert own("a-cubic", "worst") != own("a-base", "worst")
 
 
+@pytest.mark.long
 def test_a_file_of_measures_scores_tests(evaluate: Any) -> None:
     Path("mine.py").write_text(CODE.format(result=LONGEST))
     Path("own.csv").write_text(

@@ -291,6 +291,7 @@ def test_a_segment_is_shown_in_the_words_of_packets() -> None:
         assert packet.outbound
 
 
+@pytest.mark.long
 def test_no_text_breaks_the_reader(tmp_path: Path) -> None:
     """Random bytes, lines that are cut, swapped or doubled: a verdict or one clear error."""
     draws = random.Random(5)

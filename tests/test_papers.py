@@ -56,6 +56,7 @@ def every_cell(source: Paper, ours: Sequence[float]) -> list[PaperCell]:
     ]
 
 
+@pytest.mark.long_cases("weigle2003", "zhangqiu2000")
 @pytest.mark.parametrize("key", KEYS)
 def test_every_row_is_a_scenario_of_its_own(key: str) -> None:
     source = paper(key)
@@ -79,6 +80,7 @@ def test_quick_runs_are_as_short_as_the_paper_says(key: str) -> None:
         assert found == {short.data["measure"][name]}
 
 
+@pytest.mark.long_cases("le2005", "weigle2003")
 @pytest.mark.parametrize("key", CLAIMS)
 def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
     source = paper(key)
@@ -190,6 +192,7 @@ def test_seeds_of_synctcp2005_carry_the_load_of_their_rows_each_way() -> None:
     assert len({str(one) for one in rates[0]}) == len(source.seeds)
 
 
+@pytest.mark.long
 def test_a_line_of_rates_by_seed_is_what_runs_give() -> None:
     source = paper("weigle2003")
     case = next(one for one in cases_of(source, source.seeds) if one.target_pct == 105)
@@ -282,6 +285,7 @@ def test_claims_within_noise_give_their_rows_further_seeds() -> None:
     assert len(plan.rows["4.2", "droptail_24 at 98"]) == 1
 
 
+@pytest.mark.long
 def test_verdicts_that_one_run_leaves_to_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     source = paper("le2005")
     further = (Further(claims=("L4-06",), seeds=(2, 3)),)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import aqmlab as package
 import pytest
-from aqmlab import Scenario, ScenarioError, figures
+from aqmlab import Scenario, ScenarioError
 from conftest import Cli
+from figure_runs import draw
 
 BULK = """
 [measure]
@@ -50,7 +51,7 @@ def test_the_rate_changes_at_the_phase(tmp_path: Path) -> None:
     assert mbit == pytest.approx((5 * (5 - begins) + 20 * begins) / 5 * 1448 / 1538, rel=0.1)
     assert Scenario.load(tmp_path / "run/scenario.toml").effective == scenario(link).effective
     # The delay of its samples goes by the mean rate.
-    assert figures.delay([run]).to_dict()
+    assert draw.delay([run]).to_dict()
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ LEFT_OUT = (
 )
 
 
+@pytest.mark.long_cases("report")
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_folder_has_no_run_that_a_newer_engine_made_again(
     aqmlab: Cli, small: Path, command: list[str]

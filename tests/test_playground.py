@@ -166,6 +166,7 @@ def test_a_named_link_opens_by_its_name(name: str) -> None:
     assert fragment_of_link(name) == f"link={name}"
 
 
+@pytest.mark.long_cases("cellular-*")
 @pytest.mark.parametrize(("name", "limits"), [("dsl", (667, 42)), ("cellular", (463, 208))])
 def test_another_queue_has_the_buffers_of_the_link(name: str, limits: tuple[int, int]) -> None:
     queues = [

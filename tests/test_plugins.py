@@ -81,6 +81,7 @@ def scenario(*overrides: tuple[str, str]) -> Scenario:
     return Scenario.load("scenarios/bulk.toml", [*SHORT, *overrides])
 
 
+@pytest.mark.long_cases("numba")
 @pytest.mark.parametrize("way", WAYS)
 def test_red_is_the_native_one(way: str, tmp_path: Path) -> None:
     key = "topology.bottleneck.forward.discipline"
@@ -90,6 +91,7 @@ def test_red_is_the_native_one(way: str, tmp_path: Path) -> None:
     same(native, other, tmp_path)
 
 
+@pytest.mark.long_cases("*-numba")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("ecn", ["false", "true"])
 def test_codel_is_the_native_one(way: str, ecn: str, tmp_path: Path) -> None:
@@ -367,6 +369,7 @@ def compiled_rust(folder: Path) -> Path:
     return folder / "target" / "release" / f"lib{folder.name}.so"
 
 
+@pytest.mark.long_cases("control-rust")
 @pytest.mark.parametrize("language", ["python", "c", "rust"])
 @pytest.mark.parametrize("kind", ["discipline", "control"])
 def test_a_starting_point_works(kind: str, language: str, tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ def test_a_light_link_has_nothing_to_gain(aqmlab: Cli, light: Path) -> None:
     assert "nothing to gain: the link is above half of its rate for" in shown.out
 
 
+@pytest.mark.long
 def test_a_wrong_assumption_is_refused(aqmlab: Cli, short: Path) -> None:
     """With 7 Mbit/s the replay is far from the capture, and no ratio is printed."""
     capture = short / "many-short-present" / "capture.pcapng"
@@ -114,6 +115,7 @@ def test_response_times_are_those_of_the_clients(light: Path) -> None:
     assert np.median(found) == pytest.approx(np.median(right), rel=0.02)
 
 
+@pytest.mark.long
 def test_pauses_hold_no_queue(short: Path) -> None:
     """Servers answer at once; up to 100 ms of queue stood in front of each answer."""
     found = Inferred.read(short / "many-short-present" / "capture.pcapng")
@@ -163,6 +165,7 @@ def test_response_times_of_quic_are_those_of_the_clients(quic: Run) -> None:
     assert found.passed.judged > 0.98
 
 
+@pytest.mark.long
 def test_handshakes_of_quic_show_the_queue(quic: Run) -> None:
     """TCP alone is seen in a tenth of the time, and shows two thirds of this delay."""
     found = Inferred.read(quic.path / "capture.pcapng")
@@ -173,6 +176,7 @@ def test_handshakes_of_quic_show_the_queue(quic: Run) -> None:
     assert len(found.quic.loops.loop_s) > 100
 
 
+@pytest.mark.long
 def test_quic_is_replayed_as_quic_and_hosts_stay_apart(quic: Run, tmp_path: Path) -> None:
     found = Inferred.read(quic.path / "capture.pcapng")
     files = write_vectors(found, tmp_path)
@@ -235,6 +239,7 @@ def radio(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_rate_that_varies_is_read_while_a_queue_stands(radio: Path) -> None:
     found = Inferred.read(radio / "radio-present" / "capture.pcapng")
     down, up = found.rates

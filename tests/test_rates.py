@@ -64,6 +64,7 @@ def measured(kind: str, keys: str, rate: int, folder: Path) -> tuple[Scenario, f
     return scenario, link["utilization"], 1e3 * link["sojourn_mean_s"]
 
 
+@pytest.mark.long_cases("*-1000")
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("kind", TARGETS_MS)
 def test_a_target_in_time_holds_at_every_rate(kind: str, rate: int, tmp_path: Path) -> None:
@@ -74,6 +75,7 @@ def test_a_target_in_time_holds_at_every_rate(kind: str, rate: int, tmp_path: Pa
     assert scenario.notes == []
 
 
+@pytest.mark.long_cases("*-1000")
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("kind", LENGTHS)
 def test_a_length_fits_the_rate_or_is_warned_of(kind: str, rate: int, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ IDLE_UP = {"bulk-web", "video-call", "many-short", "light", "quic", "two-homes"}
 """Worlds whose upload is never full."""
 
 
+@pytest.mark.long_cases(but="light")
 @pytest.mark.parametrize("name", [name for name, one in WORLDS.items() if not one.changes])
 def test_rates_are_proven_or_not_known(name: str) -> None:
     """A tap in the house: the download has passed its queue, the upload has not."""
@@ -41,6 +42,7 @@ def test_rates_are_proven_or_not_known(name: str) -> None:
     assert is_behind(found, is_home=False)
 
 
+@pytest.mark.long
 def test_a_tap_before_the_queue_shows_what_is_acknowledged() -> None:
     """There the gaps are those of hosts and their access: 200 Mbit/s."""
     capture = taken("home", Path(), seconds=SECONDS, tap="bottleneck").path / "capture.pcapng"
@@ -119,6 +121,7 @@ links = ["before", "between", "behind"]
 FULL = [(10, 4), (3, 0.7), (20, 20), (4, 25), (50, 10)]
 
 
+@pytest.mark.long_cases(but="right0")
 @pytest.mark.parametrize("right", FULL)
 def test_behind_both_queues_gaps_prove_both_rates(right: tuple[float, float]) -> None:
     """Each loop waits in the other direction's queue, which proves nothing."""
@@ -134,6 +137,7 @@ def test_behind_both_queues_gaps_prove_both_rates(right: tuple[float, float]) ->
         assert rate.bps == pytest.approx(1e6 * right[side], rel=0.002)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("right", [(10, 4), (20, 20), (50, 10)])
 def test_behind_both_queues_a_sender_is_not_the_link(right: tuple[float, float]) -> None:
     """The download's application writes 65 % of the rate; its ACKs wait in the upload's queue."""
@@ -143,6 +147,7 @@ def test_behind_both_queues_a_sender_is_not_the_link(right: tuple[float, float])
     assert up.bps == pytest.approx(1e6 * right[1], rel=0.002)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "burst", "limit", "why"),
     [
@@ -222,6 +227,7 @@ def seen(tap: str, place: str, seed: int) -> Any:
     return pytest.param(tap, place, seed, marks=marks if missed else ())
 
 
+@pytest.mark.long_cases(but="bottleneck-before-2")
 @pytest.mark.parametrize(
     ("tap", "place", "seed"),
     [

@@ -163,6 +163,7 @@ def test_a_reading_without_rows_is_refused(tmp_path: Path) -> None:
         Paper.load(str(tmp_path))
 
 
+@pytest.mark.long_cases("weigle2003-*", but="weigle2003-ect-*")
 @pytest.mark.parametrize(
     ("name", "reading", "rows", "field"),
     [

@@ -57,6 +57,7 @@ def test_the_load_comes_again(aqmlab: Cli, capture: Path) -> None:
     assert len(sizes[0]) == pytest.approx(len(sizes[1]), rel=0.1)
 
 
+@pytest.mark.long
 def test_rates_and_round_trips_may_be_given(aqmlab: Cli, capture: Path) -> None:
     words = ("--discipline", "pie", "--rate", "3/1", "--rtt", "40")
     answer = aqmlab("replay", capture, *words, "--what-if")
@@ -70,6 +71,7 @@ def test_rates_and_round_trips_may_be_given(aqmlab: Cli, capture: Path) -> None:
     assert data["traffic"][0]["rtt"] == {"kind": "constant", "rtt": "40 ms"}
 
 
+@pytest.mark.long
 def test_a_replay_far_from_the_capture_is_an_error(aqmlab: Cli, capture: Path) -> None:
     """The link has 2 Mbit/s; with 1 Mbit/s nothing is as the capture shows it."""
     answer = aqmlab("replay", capture, "--rate", "1")

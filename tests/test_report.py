@@ -153,6 +153,7 @@ def test_calls_are_described_by_what_people_hear(tmp_path: Path) -> None:
     assert "Class call got" not in page.text
 
 
+@pytest.mark.long
 def test_many_configurations_are_left_to_the_tables(tmp_path: Path) -> None:
     own = "topology.bottleneck.discipline.limit"
     made = [
@@ -166,6 +167,7 @@ def test_many_configurations_are_left_to_the_tables(tmp_path: Path) -> None:
     assert len(many.tables["table-summary"]) == 8
 
 
+@pytest.mark.long
 def test_a_report_is_about_the_loaded_link(tmp_path: Path) -> None:
     """A full upload is not said to have held nothing."""
     office = SMALL.replace("[[traffic]]", '[[traffic]]\ndirection = "reverse"')
@@ -564,6 +566,7 @@ def test_its_charts_are_vega_lite(pair: list[Run], tmp_path: Path) -> None:
             altair.Chart.from_dict(spec)  # checks it
 
 
+@pytest.mark.long
 def test_pictures_on_white_are_those_of_the_light_theme(pair: list[Run], tmp_path: Path) -> None:
     [picture] = [one for one in compose(pair, tmp_path).pictures if one.name == "delay"]
     assert picture.still == svg(figures.delay(pair).to_dict())
@@ -595,6 +598,7 @@ def test_progress_grows_to_one(pair: list[Run], tmp_path: Path) -> None:
     assert len(shares) > 5
 
 
+@pytest.mark.long
 def test_the_libraries_of_the_page_are_kept(
     pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -608,6 +612,7 @@ def test_the_libraries_of_the_page_are_kept(
     assert kept.read_text().partition("\n")[2] in first.decode()
 
 
+@pytest.mark.long
 def test_a_cache_that_cannot_be_written_stops_no_report(
     pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -791,6 +796,7 @@ def test_wide_tables_are_split_and_stay_readable() -> None:
         assert drawing.count(f">number {k}<") == 1
 
 
+@pytest.mark.long
 def test_a_pdf_holds_the_scenarios_as_files(tmp_path: Path) -> None:
     """They are whole there, and take no pages."""
     runs = real_runs(tmp_path)
@@ -816,6 +822,7 @@ def test_a_pdf_made_again_has_the_same_bytes(tmp_path: Path) -> None:
     assert len({pdf([drawing]) for _ in range(8)}) == 1
 
 
+@pytest.mark.long
 def test_no_heading_stands_alone_at_the_foot_of_a_page(tmp_path: Path) -> None:
     """Each heading of pictures has its first picture on the same page."""
     book = pypdf.PdfReader(report.write(real_runs(tmp_path), tmp_path / "report.pdf"))

@@ -81,6 +81,7 @@ def test_curves_are_drawn_and_toggled(browser: Any, file: Path) -> None:
         assert visit.curves() == both
 
 
+@pytest.mark.long
 def test_class_and_axis_can_be_chosen(browser: Any, file: Path) -> None:
     with Visit(browser, file) as visit:
         before = visit.curves()
@@ -96,6 +97,7 @@ def test_class_and_axis_can_be_chosen(browser: Any, file: Path) -> None:
         assert max(map(float, labels.all_text_contents())) == float(shortest)
 
 
+@pytest.mark.long
 def test_pointing_reads_all_curves(browser: Any, file: Path) -> None:
     with Visit(browser, file) as visit:
         tip = visit.page.locator("#tip")
@@ -141,6 +143,7 @@ def test_the_keyboard_reaches_everything(browser: Any, file: Path) -> None:
         assert visit.page.locator(".skip").bounding_box()["x"] >= 0
 
 
+@pytest.mark.long
 def test_queues_and_probabilities_are_traced(browser: Any, file: Path) -> None:
     with Visit(browser, file) as visit:
         visit.page.locator("#queues").scroll_into_view_if_needed()
@@ -171,6 +174,7 @@ def test_themes_follow_the_system_and_the_button(browser: Any, file: Path) -> No
         assert max(map(int, re.findall(r"\d+", dark)[:3])) < 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_nothing_is_wider_than_the_window(browser: Any, file: Path, size: Any) -> None:
     with Visit(browser, file, viewport=size) as visit:
@@ -181,6 +185,7 @@ def test_nothing_is_wider_than_the_window(browser: Any, file: Path, size: Any) -
         assert box["width"] > 0.7 * min(size["width"], 600)
 
 
+@pytest.mark.long
 def test_print_is_black_on_white_without_controls(browser: Any, file: Path) -> None:
     with Visit(browser, file, color_scheme="dark") as visit:
         visit.page.emulate_media(media="print")
@@ -193,6 +198,7 @@ def test_print_is_black_on_white_without_controls(browser: Any, file: Path) -> N
         assert len(visit.page.pdf(format="A4")) > 20_000
 
 
+@pytest.mark.long
 def test_figures_can_be_saved(browser: Any, file: Path, tmp_path: Path) -> None:
     with Visit(browser, file) as visit:
         for kind in ("SVG", "PNG"):
@@ -206,6 +212,7 @@ def test_figures_can_be_saved(browser: Any, file: Path, tmp_path: Path) -> None:
         assert (tmp_path / "PNG").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, file: Path, scheme: str) -> None:
     axe = pytest.importorskip(
@@ -219,6 +226,7 @@ def test_axe_finds_nothing(browser: Any, file: Path, scheme: str) -> None:
         assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
 
 
+@pytest.mark.long
 def test_pictures_stand_in_without_scripts(browser: Any, file: Path) -> None:
     with Visit(browser, file, java_script_enabled=False) as visit:
         pictures = visit.page.locator("figure img").all()

@@ -39,6 +39,7 @@ def test_every_queue_on_every_link_has_its_numbers() -> None:
         assert 0 <= row["stalls"] <= 1
 
 
+@pytest.mark.long
 def test_the_page_shows_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     found = responsiveness.read(PAGE.with_suffix(".csv"))
     text = PAGE.read_text()

@@ -106,12 +106,14 @@ def test_every_number_is_whole(
         assert max(map(cell_len, widest)) <= columns, f"{name}\n{shown}"
 
 
+@pytest.mark.long
 def test_a_pipe_gets_everything_plain(finished: Finished) -> None:
     for name, text in finished.piped.items():
         assert "\x1b" not in text, name
         assert not re.search("[\u2500-\u257f…]", text), name
 
 
+@pytest.mark.long
 def test_numbers_of_the_summary_are_shown(finished: Finished, aqmlab: Cli) -> None:
     for file in finished.folder.glob("runs/quickstart-*/summary.json"):
         summary = json.loads(file.read_text())
@@ -129,6 +131,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return [dict(zip(head, line, strict=True)) for line in lines]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["run quickstart", "seeds", "show", "compare"])
 def test_tab_separated_values_are_those_of_the_summary(
     finished: Finished, aqmlab: Cli, monkeypatch: pytest.MonkeyPatch, name: str
@@ -143,6 +146,7 @@ def test_tab_separated_values_are_those_of_the_summary(
     assert len({row["label"] for row in found}) == len(found)
 
 
+@pytest.mark.long
 def test_a_sweep_as_tab_separated_values(
     finished: Finished, aqmlab: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

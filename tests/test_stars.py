@@ -115,6 +115,7 @@ PATTERNS = {
 """Modules with patterns of names and paths, which nobody reads, and with emphasis."""
 
 
+@pytest.mark.long
 def test_no_other_star_is_printed() -> None:
     """A module that adds a star to a table or a figure is named here."""
     lone = {
@@ -125,6 +126,7 @@ def test_no_other_star_is_printed() -> None:
     assert lone <= SHOWN | PATTERNS
 
 
+@pytest.mark.long
 def test_every_legend_says_that_it_clearly_differs() -> None:
     """Texts that say what a star is."""
     said = [

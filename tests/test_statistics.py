@@ -290,6 +290,7 @@ def test_batch_means_of_another_statistic() -> None:
     assert batch_means(np.r_[1e9, values], 10).mean == pytest.approx(49.5)
 
 
+@pytest.mark.long_cases("0.98")
 @pytest.mark.parametrize("phi", [0.0, 0.9, 0.98])
 def test_a_steady_series_fails_as_often_as_it_says(phi: float) -> None:
     series = autoregressive(noise(5), phi, (TRIALS, 6000))

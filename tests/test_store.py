@@ -105,6 +105,7 @@ def each_damaged(damage: Callable[[Path], None], names: tuple[str, ...]) -> list
     return runs
 
 
+@pytest.mark.long_cases("cut-*", "empty-*", "other_digit-*")
 @pytest.mark.parametrize(("damage", "names"), DAMAGES)
 def test_damaged_runs_are_set_aside_and_made_again(
     sweep_file: Path, damage: Callable[[Path], None], names: tuple[str, ...]
@@ -126,6 +127,7 @@ def test_damaged_runs_are_set_aside_and_made_again(
             assert path.read_bytes() == content, path
 
 
+@pytest.mark.long_cases("cut-*", "empty-*", "flip-*")
 @pytest.mark.parametrize(("damage", "names"), DAMAGES)
 def test_a_sweep_with_nothing_to_do_notices_what_was_written(
     sweep_file: Path, damage: Callable[[Path], None], names: tuple[str, ...]

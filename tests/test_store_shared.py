@@ -105,6 +105,7 @@ def test_no_locks_and_lost_answers(folder: Path, syscalls: Path, number: int) ->
     whole(folder, 9)
 
 
+@pytest.mark.long
 def test_a_killed_process_without_locks_harms_nobody(folder: Path, syscalls: Path) -> None:
     settings = {"LD_PRELOAD": str(syscalls), "AQMLAB_TEST_NO_LOCKS": str(errno.ENOLCK)}
     process = sweeping(folder, "many", "out", settings)

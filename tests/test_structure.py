@@ -82,11 +82,17 @@ def imports(node: ast.AST, *, lazy: bool, typing: bool) -> Iterator[str]:
             yield from imports(child, lazy=lazy, typing=typing)
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """A file as its tree."""
+    return ast.parse(file.read_text())
+
+
+@cache
 def graph(*, lazy: bool = False, typing: bool = False) -> dict[str, set[str]]:
     """What each module of the package imports of it."""
     return {
-        name: (set(imports(ast.parse(file.read_text()), lazy=lazy, typing=typing)) & MODULES.keys())
-        - {name}
+        name: (set(imports(parsed(file), lazy=lazy, typing=typing)) & MODULES.keys()) - {name}
         for name, file in MODULES.items()
     }
 
@@ -208,7 +214,7 @@ def defines(tree: ast.Module) -> bool:
 
 def test_public_modules_state_their_exports() -> None:
     trees = {
-        name: ast.parse(file.read_text())
+        name: parsed(file)
         for name, file in MODULES.items()
         if package_of(name) != LAB.name
         and not any(part.startswith("_") for part in name.split("."))
@@ -221,7 +227,7 @@ def test_private_names_stay_in_their_modules() -> None:
     found = [
         f"{name}: from {node.module} import {alias.name}"
         for name, file in MODULES.items()
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(parsed(file))
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("aqmlab")
         for alias in node.names
         if alias.name.startswith("_") and alias.name != "_native"

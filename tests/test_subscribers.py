@@ -7,10 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from aqmlab import Run, Scenario, figures, run
+from aqmlab import Run, Scenario, run
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results import subscribers
 from conftest import Cli
+from figure_runs import draw
 
 FORWARD = ("links", "bottleneck", "forward")
 
@@ -147,8 +148,8 @@ def test_a_run_without_a_tree_has_no_plans(tmp_path: Path, aqmlab: Cli) -> None:
 
 def test_metrics_are_drawn_along_subscribers(tmp_path: Path) -> None:
     made = [run(scenario(homes), out_dir=tmp_path / str(homes)) for homes in (2, 6)]
-    drawn = figures.parameter(made, metric="delay", x="subscribers")
-    assert "subscribers" in drawn.to_json()
+    drawn = draw.parameter(made, metric="delay", x="subscribers")
+    assert "subscribers" in str(drawn.to_dict())
     flat = run(scenario(2).with_overrides(FLAT), out_dir=tmp_path / "flat")
     with pytest.raises(AqmlabError, match="has no tree of rates"):
-        figures.parameter([flat, made[0]], x="subscribers")
+        draw.parameter([flat, made[0]], x="subscribers")

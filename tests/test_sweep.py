@@ -226,6 +226,7 @@ def test_an_interrupt_is_reported_and_keeps_what_is_done(sweep_file: Path) -> No
     assert 1 <= len(stored()) < 8
 
 
+@pytest.mark.long
 def test_the_run_of_a_worker_that_dies_is_made_again(sweep_file: Path) -> None:
     slow(sweep_file)
     process = command("sweep", sweep_file, "--jobs", 1, "--seeds", 1, "--json")
@@ -310,6 +311,7 @@ def test_seeds_are_added_until_the_precision_is_reached(sweep_file: Path) -> Non
     assert (again.made, digest("runs/sweeps/limits")) == ([], first)
 
 
+@pytest.mark.long
 def test_users_are_calibrated_once(aqmlab: Cli, small: Path) -> None:
     small.write_text(SMALL.replace('rate = "30 /s"\n', ""))
     Path("loads.toml").write_text(

@@ -83,6 +83,7 @@ set = { "topology.bottleneck.discipline" = { kind = "plugin", name = "above", p 
 """
 
 
+@pytest.mark.long
 def test_workers_of_sweeps_and_clusters_get_the_plug_in(
     small: Path, cluster: str, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_failures_come_back_as_errors(
     assert "install the same aqmlab there" in str(outcome)
 
 
+@pytest.mark.long
 def test_a_cluster_without_workers_is_reported_and_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +168,7 @@ class Lost:
         raise RuntimeError("all those workers\ndied")
 
 
+@pytest.mark.long
 def test_a_run_that_the_cluster_loses_is_a_failure(tmp_path: Path) -> None:
     with RunCommit(Store(tmp_path), lambda run: run) as group:
         outcome = schedulers.collected(Lost(), "key", group)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from array import array
@@ -25,12 +26,21 @@ from conftest import SMALL
 from test_sweep import SWEEP, Listener, digest
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep that was run."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "small.toml").write_text(SMALL)
+    (folder / "limits.toml").write_text(SWEEP)
+    package.sweep(folder / "limits.toml", jobs=1, out=folder / "out", store=folder / "store")
+    return folder
+
+
 @pytest.fixture
-def done(small: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """A sweep that was run; the runs that are opened from here on."""
-    file = small.with_name("limits.toml")
-    file.write_text(SWEEP)
-    package.sweep(file, jobs=1, out="out", store="store")
+def done(finished: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A copy of that sweep, which knows its runs; the runs that are opened from here on."""
+    shutil.copytree(finished, elsewhere, dirs_exist_ok=True)
+    package.sweep("limits.toml", jobs=1, out="out", store="store")
     opened: list[Path] = []
     open_run = vars(Run)["open"].__func__
 

@@ -171,6 +171,7 @@ class KilledError(BaseException):
     """A process that ends in the middle of its work."""
 
 
+@pytest.mark.long
 def test_a_search_that_is_killed_anywhere_proposes_the_same(
     bulk: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -315,6 +316,7 @@ def test_two_goals_give_a_front_and_a_constraint_bounds_it(bulk: Path, aqmlab: C
     assert {path: path.stat().st_mtime_ns for path in Path("runs/store").glob("??/*")} == before
 
 
+@pytest.mark.long
 def test_settings_that_are_no_scenarios_are_left_out(bulk: Path) -> None:
     red = (
         '{ kind = "red", min_th = "$low packets", max_th = "$high packets", limit = "90 packets" }'
@@ -353,6 +355,7 @@ def test_settings_that_are_no_scenarios_are_left_out(bulk: Path) -> None:
     assert {trial.state for trial in derived.trials} == {"measured"}
 
 
+@pytest.mark.long
 def test_several_scenarios_are_tuned_together(bulk: Path, tmp_path: Path, aqmlab: Cli) -> None:
     fast = tmp_path / "fast.toml"
     fast.write_text(BULK.replace("4 Mbit/s", "12 Mbit/s"))
@@ -561,6 +564,7 @@ def test_importing_aqmlab_does_not_import_optuna() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
+@pytest.mark.long
 def test_what_the_machine_could_not_run_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

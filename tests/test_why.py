@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aqmlab import figures
 from aqmlab.errors import AqmlabError
 from aqmlab.results import why
 from aqmlab.results.breakdown import (
@@ -29,7 +28,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.statistics import paired_difference
 from aqmlab.results.story import story
 from broken_down import PARTS, broken_down, two_queues
-from figure_runs import figure_runs, rows, title
+from figure_runs import draw, figure_runs, rows, title
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,7 +142,7 @@ def test_a_run_without_a_breakdown_is_refused() -> None:
     with pytest.raises(AqmlabError, match=r"--set measure\.breakdown=true"):
         check_breakdown([run, bare])
     with pytest.raises(AqmlabError, match=r"--set measure\.breakdown=true"):
-        figures.why([bare])
+        draw.why([bare])
 
 
 def test_an_unknown_class_is_refused() -> None:
@@ -199,7 +198,7 @@ def test_a_story_that_is_not_there_is_refused() -> None:
 
 def test_stacked_bars_are_as_high_as_response_times() -> None:
     runs = two_queues((1, 2))
-    chart = figures.why(runs)
+    chart = draw.why(runs)
     pieces = rows(chart, "cause", "low", "high", "place")
     tops = _tops(pieces)
     for found in group(runs):
@@ -221,20 +220,20 @@ def test_the_headline_of_stacked_bars_says_what_got_better_in_seconds() -> None:
         {key: one.mean for key, one in mean_times(found, "all", "slowest_10").items()}
         for found in group(runs)
     )
-    said = title(figures.why(runs))
+    said = title(draw.why(runs))
     verb = "cuts" if second["response"] < first["response"] else "raises"
     ends = [float(f"{one['response']:.3g}") for one in (first, second)]
     assert f"{verb} the mean response time of the slowest 10 %" in said
     assert f"from {ends[0]:g} to {ends[1]:g} s (one seed); most of it: " in said
     assert said.endswith(" s")
-    unclear = title(figures.why(two_queues((1, 2))))
+    unclear = title(draw.why(two_queues((1, 2))))
     assert "does not clearly differ" in unclear
     assert "most of it" not in unclear
 
 
 def test_plots_of_stacked_bars_share_one_axis() -> None:
     """The same ends and ticks; only the first of a row says what it is."""
-    chart = figures.why(two_queues((1,))).to_dict()
+    chart = draw.why(two_queues((1,))).to_dict()
     axes = [plot["encoding"]["y"] for plot in chart["concat"]]
     assert len(axes) == 4
     assert len({str(axis["scale"]["domain"]) for axis in axes}) == 1
@@ -259,7 +258,7 @@ def test_bars_stand_along_a_parameter() -> None:
         traffic: list[dict[str, Any]] = [dict(run.scenario["traffic"][0])]
         traffic[0]["rate"] = f"{users} /s"
         scenarios.append(replace(run, scenario={**run.scenario, "traffic": traffic}))
-    chart = figures.why(scenarios, x="rate", band="all")
+    chart = draw.why(scenarios, x="rate", band="all")
     places = list(dict.fromkeys(piece["place"] for piece in rows(chart, "cause", "place")))
     assert places == ["20 /s", "30 /s", "40 /s"]
 
@@ -338,7 +337,7 @@ def test_a_part_is_a_metric_like_others(real: list[Run]) -> None:
     [first, _] = group(real)
     expected = [run.summary["breakdown"]["pages"]["slowest_10"]["timeout_s"] for run in first.runs]
     assert list(first.values(name).values()) == expected
-    chart = figures.parameter(real, metric=name)
+    chart = draw.parameter(real, metric=name)
     assert {round(row["y"], 6) for row in rows(chart, "series", "y")}
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import aqmlab
 import pytest
-from aqmlab import AqmlabError, Scenario, figures
+from aqmlab import AqmlabError, Scenario
 from aqmlab.results.breakdown import Band, part
 from aqmlab.results.run import Run
 from conftest import ROOT, SMALL, Cli
+from figure_runs import draw
 
 from lab.disciplines.checks import Validation, expected, validate
 
@@ -334,7 +335,7 @@ def test_the_live_bed_refuses_wifi(aqmlab: Cli) -> None:
 
 
 def test_a_figure_shows_who_has_the_air(runs: dict[str, Run]) -> None:
-    chart = figures.airtime([runs["fifo"], runs["fair"]]).to_dict()
+    chart = draw.airtime([runs["fifo"], runs["fair"]]).to_dict()
     [bars] = [rows for rows in chart["datasets"].values() if rows and "stations" in rows[0]]
     far = [row["share"] for row in bars if row["stations"] == "far"]
     assert far == pytest.approx([100 * _airtime(runs[name], "far") for name in ("fifo", "fair")])
@@ -342,7 +343,7 @@ def test_a_figure_shows_who_has_the_air(runs: dict[str, Run]) -> None:
         [row["share"] for row in bars]
     )
     assert "cuts the time of far on the air from" in str(chart["title"])
-    down = figures.airtime(runs["fair"], way="down").to_dict()
+    down = draw.airtime(runs["fair"], way="down").to_dict()
     [only] = [rows for rows in down["datasets"].values() if rows and "stations" in rows[0]]
     wifi = runs["fair"].summary["wifi"]
     shares = {name: 100 * wifi[name]["down"]["airtime_share"] for name in wifi}

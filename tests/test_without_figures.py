@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from aqmlab._util.extras import DRAWING
+from conftest import SMALL
 
 BARE = f"""
 import sys
@@ -37,15 +39,24 @@ def works(*arguments: str | Path) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def runs(small: Path) -> Path:
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two queues, compared: no figure, and one line says why."""
+    folder = tmp_path_factory.mktemp("compared")
+    small = folder / "small.toml"
+    small.write_text(SMALL)
     vary = "topology.bottleneck.discipline=codel,pie"
-    said = works("compare", small, "--vary", vary, "--out", "queues")
+    said = works("compare", small, "--vary", vary, "--out", folder / "queues")
     assert "no figure: figures and pages need jinja2, pypdf, vl_convert, which" in said
     assert "pip install 'jinja2>=3.1' 'pypdf>=5.0'" in said
-    assert not list(Path("queues").glob("*.svg"))
-    return Path("queues")
+    assert not list((folder / "queues").glob("*.svg"))
+    return folder / "queues"
+
+
+@pytest.fixture
+def runs(compared: Path, elsewhere: Path) -> Path:
+    """A copy of these runs."""
+    return Path(shutil.copytree(compared, elsewhere / "queues")).relative_to(elsewhere)
 
 
 def test_runs_are_made_shown_and_compared(runs: Path) -> None:
@@ -56,6 +67,7 @@ def test_runs_are_made_shown_and_compared(runs: Path) -> None:
     works("explain", "p50_s")
 
 
+@pytest.mark.long_cases("evaluate*", "reproduce*")
 @pytest.mark.parametrize(
     "arguments",
     [

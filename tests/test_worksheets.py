@@ -268,6 +268,7 @@ def measured(fields: Mapping[str, list[str]], setting: Row, sheet: Sheet) -> lis
     return found
 
 
+@pytest.mark.long_cases("l4s", "buffer")
 @pytest.mark.parametrize("sheet", ALL, ids=lambda sheet: sheet.name)
 def test_the_answers_are_those_of_the_runs(sheet: Sheet) -> None:
     path = SHEETS / f"{sheet.name}.md"

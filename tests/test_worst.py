@@ -76,6 +76,7 @@ def test_the_page_shows_the_table(kind: str) -> None:
         assert text == wanted, "AQMLAB_REWRITE=1 writes it anew"
 
 
+@pytest.mark.long_cases("control-*")
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_a_shipped_scenario_is_bad_for_its_own_and_better_for_the_other(
     kind: str, name: str

@@ -94,7 +94,7 @@ def command(
     """Compare runs: the same users under different queues.
 
     The command prints the main numbers and an answer. The answer says which queue to take, which
-    users gain, and which users lose. A star marks a clear difference: its 95 % interval does not
+    users gain, and which users lose. A star marks what clearly differs: its 95 % interval does not
     contain zero. `aqmlab explain needs` prints which values are good or poor for users.
 
     Runs that differ only in their seed form a group. A table shows the mean of each group. A

@@ -269,10 +269,10 @@ mod tests {
         let schema = summary_schema();
         assert_eq!(schema["x-version"], RESULTS_VERSION);
         let about =
-            schema["$defs"]["LinkSummary"]["properties"]["queue_p50_packets"]["description"]
+            schema["$defs"]["LinkSummary"]["properties"]["queue_mean_packets"]["description"]
                 .as_str()
                 .unwrap();
-        assert!(about.contains("half of the samples"), "{about}");
+        assert!(about.contains("the device ring"), "{about}");
     }
 
     #[test]

@@ -36,6 +36,7 @@ from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
 from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
 from aqmlab.cards.scoring import VERSION
+from aqmlab.cards.suites import Measure
 from aqmlab.cards.verdicts import PREFIX
 from aqmlab.engine import schedulers
 from aqmlab.engine.batch import Batch
@@ -320,7 +321,14 @@ def _card(
     under_test: Candidate | CandidateControl,
     word: str,
     parameters: Mapping[str, Any],
-    **about: Any,  # noqa: ANN401 - fields of a card
+    *,
+    ecn: str,
+    tier: str,
+    only: Sequence[str],
+    seeds: Sequence[int],
+    baselines: Sequence[str],
+    without_place: Mapping[str, str],
+    own: Sequence[Measure],
 ) -> Card:
     """The card of what became of the runs.
 
@@ -330,7 +338,13 @@ def _card(
         under_test: the candidate.
         word: what its sealed settings are drawn from; empty: it has none.
         parameters: of the candidate, with all defaults.
-        about: what else the card says of itself.
+        ecn: of the flows of a control: none, classic or l4s.
+        tier: the tier of the tests.
+        only: names of the tests that were asked for; empty: all.
+        seeds: of the runs.
+        baselines: their names, without drop-tail or CUBIC.
+        without_place: tests that were left out because a queue cannot stand there, and why.
+        own: measures of one's own.
     """
     table: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     failures = []
@@ -366,8 +380,14 @@ def _card(
         columns=table,
         failures=failures,
         kind=kind.name,
-        sealed=_sealed(word, kind.anchor, about["baselines"], sealed),
-        **about,
+        sealed=_sealed(word, kind.anchor, baselines, sealed),
+        ecn=ecn,
+        tier=tier,
+        only=only,
+        seeds=seeds,
+        baselines=baselines,
+        without_place=without_place,
+        own=own,
     )
 
 

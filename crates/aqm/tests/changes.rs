@@ -98,7 +98,7 @@ fn events() -> Vec<Event> {
 type Outcome = (Vec<Entry>, Vec<f64>, u64);
 
 fn outcome(discipline: &Discipline, events: &[Event]) -> Outcome {
-    let queue: Queue<u32> = Queue::new(discipline, LINK, 1);
+    let queue: Queue<usize> = Queue::new(discipline, LINK, 1);
     let outcome = behind(queue, events);
     if let Some(fifo) = Guarded::new(discipline) {
         assert_eq!(behind(fifo, events), outcome, "a fifo does the same");
@@ -160,7 +160,7 @@ fn a_changed_interval_counts_from_the_next_tick() {
             let table = format!("kind = 'dualpi2'\nlimit = '12 packets'\n{key}");
             case(&table.parse().unwrap()).unwrap().discipline
         };
-        let mut queue: Queue<u32> = Queue::new(&of(before), LINK, 1);
+        let mut queue: Queue<usize> = Queue::new(&of(before), LINK, 1);
         Door::set_parameters(&mut queue, &of(after));
         let due = [(); 3].map(|()| {
             let due = queue.next_tick();

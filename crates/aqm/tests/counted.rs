@@ -1,5 +1,6 @@
 //! Counters, and the short ways past a queue: packets that need not wait in it count all the same.
 
+use crate::model::once::{Judged, Numbered};
 use aqmlab_aqm::{Backlog, Counters, Discipline, FifoQueue, LinkFacts, Outcome, Queue, Reason};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
@@ -28,13 +29,13 @@ fn packet(size: u32) -> Packet {
 #[test]
 fn a_difference_of_counters_is_what_came_between_them() {
     let of = |text: &str| {
-        let mut queue: Queue<()> = Queue::new(&discipline(text), LINK, 1);
+        let mut queue: Queue<usize> = Queue::new(&discipline(text), LINK, 1);
         let mut count = |times: u64| {
             for number in 0..times {
                 let now = MS(number);
-                queue.enqueue(now, packet(100), (), &mut || 0.2, |_, _| ());
+                queue.put(now, packet(100), 0, &mut || 0.2, &mut |_, _| ());
                 if number % 2 == 0 {
-                    queue.dequeue(now, &mut || 0.2, |_, _| ());
+                    queue.take(now, &mut || 0.2, &mut |_, _| ());
                 }
             }
             queue.counters().clone()
@@ -101,7 +102,7 @@ fn where_a_queue_only_limits_admit_is_arrive() {
                 continue;
             }
             let fits = short.has_room(size);
-            let outcome = long.arrive(MS(1), &packet(size), &mut || 0.5);
+            let outcome = long.come(MS(1), &packet(size), &mut || 0.5);
             assert_eq!(outcome == Outcome::Enqueue, fits);
             assert_eq!(short.admit(size, true), fits);
             if fits {
@@ -150,7 +151,7 @@ fn packets_that_bypass_codel_count_and_take_their_room() {
         let codel = discipline(&format!(
             "kind = 'codel'\nlimit = '{limit}'\ntarget = '5 ms'"
         ));
-        let mut queue: Queue<()> = Queue::new(&codel, LINK, 1);
+        let mut queue: Queue<usize> = Queue::new(&codel, LINK, 1);
         assert!(queue.bypass_below() > Time::ZERO && queue.bypass_below() <= MS(5));
         let waiting = |packets: u32| Backlog {
             packets,
@@ -172,14 +173,14 @@ fn packets_that_bypass_codel_count_and_take_their_room() {
         queue.set_bypassed(waiting(3));
         let mut dropped = Vec::new();
         for _ in 0..2 {
-            queue.enqueue(MS(1), packet(1000), (), &mut || 0.5, |_, reason| {
+            queue.put(MS(1), packet(1000), 0, &mut || 0.5, &mut |_, reason| {
                 dropped.push(reason);
             });
         }
         assert_eq!(dropped, [Reason::OVERFLOW], "{limit}");
         assert_eq!(queue.backlog(), waiting(1));
         queue.set_bypassed(waiting(0));
-        queue.enqueue(MS(1), packet(1000), (), &mut || 0.5, |_, reason| {
+        queue.put(MS(1), packet(1000), 0, &mut || 0.5, &mut |_, reason| {
             dropped.push(reason);
         });
         assert_eq!((queue.backlog(), dropped.len()), (waiting(2), 1));
@@ -192,7 +193,7 @@ fn other_queues_cannot_be_bypassed() {
         "kind = 'fq-codel'",
         "kind = 'droptail'\nlimit = '9 packets'",
     ] {
-        let queue: Queue<()> = Queue::new(&discipline(text), LINK, 1);
+        let queue: Queue<usize> = Queue::new(&discipline(text), LINK, 1);
         assert_eq!(queue.bypass_below(), Time::ZERO, "{text}");
         assert!(
             !queue.bypass_room().admits(Backlog::default(), 40),

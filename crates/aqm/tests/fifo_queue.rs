@@ -1,6 +1,7 @@
 //! The fifo and RED as they behave from outside: limits, ECN, byte mode, spacing, idle time,
 //! conservation, and the refusal of impossible parameters.
 
+use crate::model::once::Judged;
 use aqmlab_aqm::droptail;
 use aqmlab_aqm::red::{Gap, Params, Unit};
 use aqmlab_aqm::{Backlog, Discipline, FifoQueue, LinkFacts, Outcome, Reason};
@@ -60,7 +61,7 @@ fn probe(fifo: &FifoQueue, name: &str) -> f64 {
 /// Sends packets through a fifo at one instant; `u` is every random number.
 fn send(fifo: &mut FifoQueue, count: usize, packet: &Packet, u: f64) -> Vec<Outcome> {
     (0..count)
-        .map(|_| fifo.arrive(Time::ZERO, packet, &mut || u))
+        .map(|_| fifo.come(Time::ZERO, packet, &mut || u))
         .collect()
 }
 
@@ -171,7 +172,7 @@ fn fate_of_a_signal(ecn: bool, on_packet: Ecn) -> Outcome {
     };
     let mut fifo = fifo(params);
     send(&mut fifo, 4, &packet(500, Ecn::NotEct), 0.999);
-    fifo.arrive(Time::ZERO, &packet(500, on_packet), &mut || 0.0)
+    fifo.come(Time::ZERO, &packet(500, on_packet), &mut || 0.0)
 }
 
 #[test]
@@ -223,7 +224,7 @@ fn scaling_by_size_spares_small_packets() {
     send(&mut fifo, 10, &packet(500, Ecn::NotEct), 0.999);
     for (size, p_b) in [(500, 0.05), (40, 0.05 * 40.0 / 500.0)] {
         assert_eq!(fifo.backlog().bytes, 5000);
-        let outcome = fifo.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.0);
+        let outcome = fifo.come(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.0);
         assert_eq!(outcome, Outcome::Drop(Reason::EARLY));
         assert!((probe(&fifo, "p_b") - p_b).abs() < 1e-12);
     }
@@ -239,7 +240,7 @@ fn a_scaled_probability_is_clamped() {
     };
     let mut fifo = fifo(params);
     send(&mut fifo, 14, &packet(500, Ecn::NotEct), 0.999);
-    fifo.arrive(Time::ZERO, &packet(1500, Ecn::NotEct), &mut || 0.0);
+    fifo.come(Time::ZERO, &packet(1500, Ecn::NotEct), &mut || 0.0);
     assert_eq!(probe(&fifo, "p_b"), 1.0);
 }
 
@@ -291,7 +292,7 @@ fn gate_with_high_average(emptied: Time) -> FifoQueue {
         ..params()
     });
     while probe(&fifo, "avg") < 10.0 {
-        fifo.arrive(emptied, &packet(500, Ecn::NotEct), &mut || 0.999);
+        fifo.come(emptied, &packet(500, Ecn::NotEct), &mut || 0.999);
     }
     while fifo.backlog().packets > 0 {
         depart(&mut fifo, 500);
@@ -307,11 +308,11 @@ fn an_idle_queue_ages_by_the_packets_it_could_have_sent() {
     // 2500 packets of 500 bytes a second: 40 ms are 100 packets.
     fifo.idle(second);
     let arrival = second + Time::from_millis(40);
-    fifo.arrive(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
+    fifo.come(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
     let expected = before * 0.99_f64.powi(100);
     assert!((probe(&fifo, "avg") / expected - 1.0).abs() < 1e-9);
     // The idle time is over: the next arrival is an ordinary sample of one packet.
-    fifo.arrive(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
+    fifo.come(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
     let expected = 0.99 * expected + 0.01;
     assert!((probe(&fifo, "avg") / expected - 1.0).abs() < 1e-9);
 }
@@ -322,7 +323,7 @@ fn idle_time_told_twice_counts_once() {
     let mut twice = once.clone();
     let arrival = |fifo: &mut FifoQueue, ms| {
         let at = Time::from_millis(ms);
-        fifo.arrive(at, &packet(500, Ecn::NotEct), &mut || 0.5);
+        fifo.come(at, &packet(500, Ecn::NotEct), &mut || 0.5);
         depart(fifo, 500);
     };
     once.idle(Time::ZERO);
@@ -352,7 +353,7 @@ fn distances(gap: Gap) -> Vec<u32> {
     let (mut distances, mut distance) = (Vec::new(), 0);
     for _ in 0..1_000_000 {
         distance += 1;
-        match fifo.arrive(Time::ZERO, &sent, &mut || stream.uniform()) {
+        match fifo.come(Time::ZERO, &sent, &mut || stream.uniform()) {
             Outcome::Drop(_) => distances.push(std::mem::take(&mut distance)),
             _ => depart(&mut fifo, 500),
         }
@@ -424,7 +425,7 @@ proptest! {
             match event {
                 Event::Arrive { size, capable, u } => {
                     let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-                    match fifo.arrive(now, &packet(size, ecn), &mut || u) {
+                    match fifo.come(now, &packet(size, ecn), &mut || u) {
                         Outcome::Drop(_) => dropped += 1,
                         Outcome::Enqueue => queue.push_back(size),
                         Outcome::Mark(_) => {

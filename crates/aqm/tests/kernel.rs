@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::model::once::Numbered;
 use aqmlab_aqm::{Ack, Context, Details, Discipline, LinkFacts, Queue};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, Rate, Time};
@@ -231,8 +232,8 @@ impl Bench {
     fn depart(&mut self, now: Time) -> Option<u32> {
         let fates = &mut self.fates;
         let mut draw = || unreachable!("nothing is left to chance");
-        let sent = self.queue.dequeue(now, &mut draw, |queued, _| {
-            fates[queued.item] = Fate::DroppedOnDequeue(now);
+        let sent = self.queue.take(now, &mut draw, &mut |id, _| {
+            fates[id] = Fate::DroppedOnDequeue(now);
         })?;
         self.fates[sent.item] = Fate::Sent(now, sent.packet.ecn);
         Some(sent.packet.size)

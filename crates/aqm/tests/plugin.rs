@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::model::once::Numbered;
 use aqmlab_aqm::{Discipline, LinkFacts, Queue, Reason};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, Rate, Time};
@@ -67,7 +68,7 @@ fn plugged(
     callbacks: &[Callback],
     code: Code,
     settings: &str,
-) -> (Queue<u32>, Seen) {
+) -> (Queue<usize>, Seen) {
     let seen = Seen::default();
     let maker = Scripted {
         code,
@@ -123,18 +124,18 @@ fn packet(flow: u64, size: u32, ecn: Ecn) -> Packet {
 }
 
 /// A packet comes; why it, or another, was dropped.
-fn come(queue: &mut Queue<u32>, now: Time, packet: Packet) -> Option<Reason> {
+fn come(queue: &mut Queue<usize>, now: Time, packet: Packet) -> Option<Reason> {
     let mut dropped = None;
-    queue.enqueue(now, packet, 0, &mut || 0.25, |_, reason| {
+    queue.put(now, packet, 0, &mut || 0.25, &mut |_, reason| {
         dropped = Some(reason);
     });
     dropped
 }
 
 /// The flow and the code point of the next packet; why others were dropped.
-fn go(queue: &mut Queue<u32>, now: Time) -> (Option<(u64, Ecn)>, Vec<Reason>) {
+fn go(queue: &mut Queue<usize>, now: Time) -> (Option<(u64, Ecn)>, Vec<Reason>) {
     let mut dropped = Vec::new();
-    let next = queue.dequeue(now, &mut || 0.25, |_, reason| dropped.push(reason));
+    let next = queue.take(now, &mut || 0.25, &mut |_, reason| dropped.push(reason));
     (next.map(|it| (it.packet.flow.0, it.packet.ecn)), dropped)
 }
 
@@ -179,7 +180,7 @@ fn all_parameters_of_a_plugin_can_change() {
         assert_eq!(own.changeable(), ["every", "limit", "ecn"], "{name}");
         let reasons = [Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
         assert_eq!(own.reasons(), reasons);
-        let dropped = |queue: &mut Queue<u32>| {
+        let dropped = |queue: &mut Queue<usize>| {
             let arrivals = 0..6;
             let each = |_| come(queue, MS(1), packet(1, 1000, Ecn::Ect0));
             arrivals.map(each).filter(Option::is_some).count()

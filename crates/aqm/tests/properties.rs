@@ -122,7 +122,7 @@ fn disciplines_that_know_ecn_mark_and_signal_what_they_drop_without_it() {
     };
     for case in cases() {
         let signals = |ecn: Ecn| {
-            let mut queue: Queue<u32> = Queue::new(&case.discipline, LINK, 1);
+            let mut queue: Queue<usize> = Queue::new(&case.discipline, LINK, 1);
             // Packets leave at about the link's rate, and five come for four that leave.
             let events: Vec<_> = (0..4000)
                 .flat_map(|id| {

@@ -1,6 +1,7 @@
 //! Disciplines that own their packets, and PIE, before senders that do not react: each does what
 //! its paper is for. And the refusal of impossible parameters.
 
+use crate::model::once::Numbered;
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
@@ -71,7 +72,7 @@ fn run(discipline: &str, senders: &[Sender]) -> Vec<Outcome> {
             while queue.next_tick() <= wire_free {
                 queue.tick();
             }
-            let Some(next) = queue.dequeue(wire_free, &mut || draws.uniform(), |_, _| ()) else {
+            let Some(next) = queue.take(wire_free, &mut || draws.uniform(), &mut |_, _| ()) else {
                 queue.idle(wire_free);
                 wire_free = now;
                 break;
@@ -97,7 +98,7 @@ fn run(discipline: &str, senders: &[Sender]) -> Vec<Outcome> {
         if now >= warm_up {
             outcomes[sender].offered += 1.0;
         }
-        queue.enqueue(now, packet, sender, &mut || draws.uniform(), |_, _| ());
+        queue.put(now, packet, sender, &mut || draws.uniform(), &mut |_, _| ());
         let mean_gap = LINK.rate.transmission_time(u64::from(size)).as_secs_f64() / load;
         due[sender] = now + Time::from_secs_f64(streams[sender].exponential(mean_gap));
     }

@@ -31,7 +31,7 @@ fn reasons_changeable_parameters_and_variables_are_listed() {
         }
         let changeable = case.discipline.changeable().join(", ");
         lines.insert(format!("{kind} changes {changeable}"));
-        let queue: Queue<()> = Queue::new(&case.discipline, model::LINK, 1);
+        let queue: Queue<usize> = Queue::new(&case.discipline, model::LINK, 1);
         let variables = queue.probe_names().join(", ");
         lines.insert(format!("{kind} shows {variables}"));
     }

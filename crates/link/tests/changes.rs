@@ -1,6 +1,6 @@
 //! Changes of a link while it works, hold-ups, losses and who is asked about a packet.
 
-use crate::plain;
+use crate::{Known, plain};
 
 use aqmlab_aqm::{Details, Discipline};
 use aqmlab_declare::tagged;
@@ -26,9 +26,9 @@ fn measure() -> Measure {
     }
 }
 
-type Make = fn(&LinkDirection, &Link, u64, &Measure) -> Port<u64>;
+type Make = fn(&LinkDirection, &Link, u64, &Measure) -> Port<usize>;
 
-fn port(make: Make, link: &Link) -> Port<u64> {
+fn port(make: Make, link: &Link) -> Port<usize> {
     let name = LinkDirection {
         link: "bottleneck".to_owned(),
         direction: "forward",
@@ -47,22 +47,22 @@ fn packet(flow: u64, size: u32) -> Packet {
 }
 
 /// What a port has sent: what the packet is to its owner, and what became of it.
-type Sent = Vec<(u64, Transmission)>;
+type Sent = Vec<(usize, Transmission)>;
 
 /// A packet comes, which is its flow to its owner.
-fn come(port: &mut Port<u64>, now: Time, packet: Packet, sent: &mut Sent) {
-    let item = packet.flow.0;
-    let details = || Details {
-        hosts: [item % 2, 0],
+fn come(port: &mut Port<usize>, now: Time, packet: Packet, sent: &mut Sent) {
+    let FlowKey(flow) = packet.flow;
+    let details: Known<'_> = &|| Details {
+        hosts: [flow % 2, 0],
         ack: None,
         client: None,
     };
     let mut dropped = Vec::new();
     match port.arrive(now, packet, 0) {
         Transmission::Waits => {
-            sent.extend(port.take_in(now, (packet, 0), item, details, &mut dropped));
+            sent.extend(port.take_in(now, (packet, 0), flow as usize, details, &mut dropped));
         }
-        decided => sent.push((item, decided)),
+        decided => sent.push((flow as usize, decided)),
     }
     for Dropped { item, reason, .. } in dropped {
         sent.push((item, Transmission::Dropped(reason.expect("a discipline's"))));
@@ -70,7 +70,7 @@ fn come(port: &mut Port<u64>, now: Time, packet: Packet, sent: &mut Sent) {
 }
 
 /// All departures before `end`.
-fn depart_before(port: &mut Port<u64>, end: Time, sent: &mut Sent) {
+fn depart_before(port: &mut Port<usize>, end: Time, sent: &mut Sent) {
     while port.next_departure() < end {
         let now = port.next_departure();
         sent.extend(port.depart(now, &mut Vec::new()));
@@ -147,7 +147,7 @@ fn a_port_past_whose_queue_packets_go_keeps_its_rate() {
 #[test]
 fn departures_are_computed_where_nothing_can_change_them() {
     let plain = plain::link(8, 2);
-    assert!(Port::<u64>::computes(&plain));
+    assert!(Port::<usize>::computes(&plain));
     let mut codel = plain.clone();
     codel.discipline = discipline("kind = \"codel\"");
     let mut varying = plain.clone();
@@ -162,7 +162,7 @@ fn departures_are_computed_where_nothing_can_change_them() {
         duration: MS(3),
     }];
     for link in [codel, varying, gated] {
-        assert!(!Port::<u64>::computes(&link), "{link:?}");
+        assert!(!Port::<usize>::computes(&link), "{link:?}");
     }
 }
 

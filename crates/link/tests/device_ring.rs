@@ -1,6 +1,6 @@
 //! The ring of a network card lies behind the discipline, which cannot see it.
 
-use crate::plain;
+use crate::{Known, plain};
 
 use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
@@ -47,7 +47,7 @@ fn burst(mut port: Port<usize>) -> Vec<Option<u64>> {
     for number in 0..8 {
         match port.arrive(Time::ZERO, packet, 0) {
             Transmission::Waits => {
-                let details = Details::default;
+                let details: Known<'_> = &Details::default;
                 note(port.take_in(Time::ZERO, (packet, 0), number, details, &mut dropped));
             }
             transmission => note(Some((number, transmission))),

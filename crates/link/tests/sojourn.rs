@@ -1,6 +1,6 @@
 //! Sojourn times against theory, whichever way a port finds departures.
 
-use crate::plain;
+use crate::{Known, plain};
 
 use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
@@ -8,7 +8,7 @@ use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use aqmlab_record::{LinkDirection, LinkStats};
 use aqmlab_scenario::{Link, Measure};
 
-type Make = fn(&LinkDirection, &Link, u64, &Measure) -> Port<()>;
+type Make = fn(&LinkDirection, &Link, u64, &Measure) -> Port<usize>;
 
 const MAKES: [Make; 2] = [Port::new, Port::stored];
 
@@ -42,7 +42,8 @@ fn stats(make: Make, warm_up: Time, arrivals: &[(Time, u16)]) -> LinkStats {
             port.depart(port.next_departure(), &mut dropped);
         }
         if port.arrive(at, packet, class) == Transmission::Waits {
-            port.take_in(at, (packet, class), (), Details::default, &mut dropped);
+            let details: Known<'_> = &Details::default;
+            port.take_in(at, (packet, class), 0, details, &mut dropped);
         }
     }
     while port.next_departure() < Time::NEVER {

@@ -1,6 +1,6 @@
 //! Links that vary: departures and arrivals against sums by hand.
 
-use crate::plain;
+use crate::{Known, plain};
 
 use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
@@ -67,7 +67,7 @@ fn arrivals(link: &Link, packets: &[(u64, u32)]) -> Vec<u64> {
         };
         match port.arrive(now, packet, 0) {
             Transmission::Waits => {
-                let details = Details::default;
+                let details: Known<'_> = &Details::default;
                 note(port.take_in(now, (packet, 0), number, details, &mut dropped));
             }
             transmission => note(Some((number, transmission))),

@@ -1,7 +1,7 @@
 //! What a port says of itself between the events, against the plain rules of a first-come,
 //! first-served queue with a device ring.
 
-use crate::plain;
+use crate::{Known, plain};
 
 use aqmlab_aqm::{Details, Discipline, Reason};
 use aqmlab_declare::tagged;
@@ -161,7 +161,7 @@ impl Watched {
             assert!(!self.port.has_woken());
             return;
         }
-        let (details, dropped) = (Details::default, &mut self.dropped);
+        let (details, dropped): (Known<'_>, _) = (&Details::default, &mut self.dropped);
         let begun = self
             .port
             .take_in(arrives, (packet, 0), number, details, dropped);

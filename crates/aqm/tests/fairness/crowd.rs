@@ -8,6 +8,7 @@ use aqmlab_aqm::{Queue, Reason};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 
 use crate::fairness::{LINK, read};
+use crate::model::once::Numbered;
 
 /// How a sender behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,7 +110,7 @@ impl Crowd {
         let mut dropped = None;
         let mut draw = || random.uniform();
         self.queue
-            .enqueue(now, packet, index, &mut draw, |_, reason| {
+            .put(now, packet, index, &mut draw, &mut |_, reason| {
                 dropped = Some(reason);
             });
         let sender = &mut self.senders[index];
@@ -137,7 +138,9 @@ impl Crowd {
     /// The wire is free.
     fn depart(&mut self, now: Time) {
         let random = &mut self.random;
-        let sent = self.queue.dequeue(now, &mut || random.uniform(), |_, _| {});
+        let sent = self
+            .queue
+            .take(now, &mut || random.uniform(), &mut |_, _| {});
         self.busy = sent.is_some();
         let Some(sent) = sent else {
             self.queue.idle(now);

@@ -9,6 +9,10 @@ use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, RandomStream, Rate, Time};
 use toml::{Table, Value};
 
+pub(crate) mod once;
+
+use once::{Judged, Numbered};
+
 /// Every discipline, with parameters that a few hundred packets bring to all of its limits. A
 /// discipline without a line here fails a test.
 pub(crate) const CASES: &[&str] = &[
@@ -444,8 +448,8 @@ pub(crate) enum Event {
 /// What became of a packet, by its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Entry {
-    Sent(u32, Packet),
-    Dropped(u32, Reason),
+    Sent(usize, Packet),
+    Dropped(usize, Reason),
 }
 
 /// A queue, or a fifo and the packets behind it.
@@ -453,13 +457,13 @@ pub(crate) trait Door {
     fn arrive(
         &mut self,
         now: Time,
-        id: u32,
+        id: usize,
         packet: Packet,
-        draw: &mut impl FnMut() -> f64,
+        draw: &mut dyn FnMut() -> f64,
         log: &mut Vec<Entry>,
     );
     /// Whether a packet left.
-    fn depart(&mut self, now: Time, draw: &mut impl FnMut() -> f64, log: &mut Vec<Entry>) -> bool;
+    fn depart(&mut self, now: Time, draw: &mut dyn FnMut() -> f64, log: &mut Vec<Entry>) -> bool;
     fn idle(&mut self, since: Time);
     fn next_tick(&self) -> Time;
     /// Whether a shaper holds packets back until later.
@@ -472,23 +476,23 @@ pub(crate) trait Door {
     fn probe(&self) -> (&'static [&'static str], Vec<f64>);
 }
 
-impl Door for Queue<u32> {
+impl Door for Queue<usize> {
     fn arrive(
         &mut self,
         now: Time,
-        id: u32,
+        id: usize,
         packet: Packet,
-        draw: &mut impl FnMut() -> f64,
+        draw: &mut dyn FnMut() -> f64,
         log: &mut Vec<Entry>,
     ) {
-        self.enqueue(now, packet, id, draw, |queued, reason| {
-            log.push(Entry::Dropped(queued.item, reason));
+        self.put(now, packet, id, draw, &mut |id, reason| {
+            log.push(Entry::Dropped(id, reason));
         });
     }
 
-    fn depart(&mut self, now: Time, draw: &mut impl FnMut() -> f64, log: &mut Vec<Entry>) -> bool {
-        let next = self.dequeue(now, draw, |queued, reason| {
-            log.push(Entry::Dropped(queued.item, reason));
+    fn depart(&mut self, now: Time, draw: &mut dyn FnMut() -> f64, log: &mut Vec<Entry>) -> bool {
+        let next = self.take(now, draw, &mut |id, reason| {
+            log.push(Entry::Dropped(id, reason));
         });
         log.extend(next.map(|queued| Entry::Sent(queued.item, queued.packet)));
         next.is_some()
@@ -536,7 +540,7 @@ impl Door for Queue<u32> {
 /// The fifo of an AQM, and the packets behind it.
 pub(crate) struct Guarded {
     fifo: FifoQueue,
-    waiting: VecDeque<(u32, Packet, Time)>,
+    waiting: VecDeque<(usize, Packet, Time)>,
 }
 
 impl Guarded {
@@ -553,12 +557,12 @@ impl Door for Guarded {
     fn arrive(
         &mut self,
         now: Time,
-        id: u32,
+        id: usize,
         mut packet: Packet,
-        draw: &mut impl FnMut() -> f64,
+        draw: &mut dyn FnMut() -> f64,
         log: &mut Vec<Entry>,
     ) {
-        let outcome = self.fifo.arrive(now, &packet, draw);
+        let outcome = self.fifo.come(now, &packet, draw);
         if let Outcome::Drop(reason) = outcome {
             return log.push(Entry::Dropped(id, reason));
         }
@@ -568,7 +572,7 @@ impl Door for Guarded {
         self.waiting.push_back((id, packet, now));
     }
 
-    fn depart(&mut self, now: Time, _draw: &mut impl FnMut() -> f64, log: &mut Vec<Entry>) -> bool {
+    fn depart(&mut self, now: Time, _draw: &mut dyn FnMut() -> f64, log: &mut Vec<Entry>) -> bool {
         let Some((id, packet, arrived)) = self.waiting.pop_front() else {
             return false;
         };
@@ -664,16 +668,16 @@ pub(crate) fn play<D: Door>(
 /// What must be true of a queue, from what was seen of it.
 #[derive(Default)]
 struct Model {
-    arrived: u32,
+    arrived: usize,
     arrived_bytes: u64,
-    waiting: BTreeMap<u32, Packet>,
+    waiting: BTreeMap<usize, Packet>,
     sent: u64,
     sent_bytes: u64,
     dropped: [u64; Reason::MOST],
     /// Packets that left with a mark that they did not come with.
     marked: u64,
     /// The packet of each flow, or of what keeps its order within it, that left last.
-    last_sent: HashMap<(FlowKey, u8, u8), u32>,
+    last_sent: HashMap<(FlowKey, u8, u8), usize>,
 }
 
 impl Model {
@@ -701,7 +705,7 @@ impl Model {
         }
     }
 
-    fn send(&mut self, case: &Case, id: u32, packet: Packet) {
+    fn send(&mut self, case: &Case, id: usize, packet: Packet) {
         if case.single {
             let first = self.waiting.keys().next();
             assert_eq!(first, Some(&id), "packets leave in order");
@@ -742,7 +746,7 @@ impl Model {
             QueueSize::Bytes(limit) => assert!(expected.bytes <= limit),
         }
         let counters = door.counters();
-        assert_eq!(counters.arrived_packets, u64::from(self.arrived));
+        assert_eq!(counters.arrived_packets, self.arrived as u64);
         assert_eq!(counters.arrived_bytes, self.arrived_bytes);
         assert_eq!(counters.departed_packets, self.sent);
         assert_eq!(counters.departed_bytes, self.sent_bytes);
@@ -777,7 +781,7 @@ fn check_probe((names, values): (&[&str], Vec<f64>)) {
 }
 
 /// Plays events through a queue with everything checked.
-pub(crate) fn checked(case: &Case, events: &[Event]) -> (Queue<u32>, Vec<Entry>) {
+pub(crate) fn checked(case: &Case, events: &[Event]) -> (Queue<usize>, Vec<Entry>) {
     let mut model = Model::default();
     let mut queue = Queue::new(&case.discipline, LINK, 1);
     let log = play(&mut queue, events, |door, now, event, entries| {

@@ -9,6 +9,7 @@ mod red;
 
 use std::sync::LazyLock;
 
+use crate::model::once::Numbered;
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
@@ -98,17 +99,18 @@ impl Buffer for Ours {
         now: Time,
         packet: Packet,
         number: usize,
-        mut draw: &mut dyn FnMut() -> f64,
+        draw: &mut dyn FnMut() -> f64,
         dropped: &mut Vec<usize>,
     ) {
-        let on_drop = |queued: aqmlab_aqm::Queued<usize>, _| dropped.push(queued.item);
-        self.0.enqueue(now, packet, number, &mut draw, on_drop);
+        let on_drop = &mut |number, _| dropped.push(number);
+        self.0.put(now, packet, number, draw, on_drop);
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<usize>) -> Option<(Packet, usize)> {
         let mut draw = || unreachable!("none of these draws at a departure");
-        let on_drop = |queued: aqmlab_aqm::Queued<usize>, _| dropped.push(queued.item);
-        let next = self.0.dequeue(now, &mut draw, on_drop)?;
+        let next = self
+            .0
+            .take(now, &mut draw, &mut |number, _| dropped.push(number))?;
         Some((next.packet, next.item))
     }
 

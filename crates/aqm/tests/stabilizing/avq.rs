@@ -4,6 +4,7 @@ use aqmlab_aqm::{LinkFacts, Outcome};
 use aqmlab_net::{Bytes, Ecn, Rate, Time};
 use proptest::prelude::*;
 
+use crate::model::once::Judged;
 use crate::stabilizing::{fifo, packet, play, probe, send};
 
 #[test]
@@ -14,7 +15,7 @@ fn avq_can_follow_the_accepted_rate() {
     let mut fifo = fifo(table);
     let mut arrive = |us, virtual_queue: f64, virtual_capacity: f64| {
         let large = packet(5000, Ecn::NotEct);
-        let outcome = fifo.arrive(Time::from_micros(us), &large, &mut || unreachable!());
+        let outcome = fifo.come(Time::from_micros(us), &large, &mut || unreachable!());
         assert!((probe(&fifo, "virtual_queue") - virtual_queue).abs() < 1e-9);
         assert!((probe(&fifo, "virtual_capacity") - virtual_capacity).abs() < 1e-6);
         outcome == Outcome::Enqueue
@@ -38,7 +39,7 @@ fn accepted_by_avq(load: f64, table: &str) -> f64 {
     let (mut now, mut accepted) = (Time::ZERO, 0);
     while now < Time::from_secs(80) {
         now += gap;
-        let outcome = fifo.arrive(now, &packet(500, Ecn::NotEct), &mut || unreachable!());
+        let outcome = fifo.come(now, &packet(500, Ecn::NotEct), &mut || unreachable!());
         accepted += u32::from(now >= from && outcome == Outcome::Enqueue);
     }
     f64::from(accepted) * 4e-4 / 20.0

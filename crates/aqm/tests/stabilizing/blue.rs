@@ -3,6 +3,7 @@
 use aqmlab_aqm::{FifoQueue, Outcome, Reason};
 use aqmlab_net::{Ecn, Time};
 
+use crate::model::once::Judged;
 use crate::stabilizing::{depart, fifo, packet, probe, send};
 
 const BLUE: &str = "kind = \"blue\"\nlimit = \"3 packets\"\nd1 = 0.3\nd2 = 0.1\n\
@@ -42,7 +43,7 @@ fn blue_rises_to_1_with_overflows_that_are_far_enough_apart() {
     assert_eq!(p_m, [3.0, 3.0, 3.0, 6.0, 6.0, 9.0, 10.0, 10.0]);
     // At 1 nothing is left to chance, and an early drop is no overflow.
     let sent = packet(500, Ecn::NotEct);
-    let outcome = fifo.arrive(ms(90), &sent, &mut || unreachable!());
+    let outcome = fifo.come(ms(90), &sent, &mut || unreachable!());
     assert_eq!(outcome, Outcome::Drop(Reason::EARLY));
     assert_eq!(probe(&fifo, "last_update_s"), 0.033);
 }

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use aqmlab_aqm::Queue;
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 
+use crate::model::once::Numbered;
 use crate::stabilizing::{LINK, read};
 
 /// What happens at some time, to a sender.
@@ -88,10 +89,15 @@ impl Crowd {
         };
         let random = &mut self.random;
         let mut dropped = false;
-        self.queue
-            .enqueue(now, packet, sender, &mut || random.uniform(), |_, _| {
+        self.queue.put(
+            now,
+            packet,
+            sender,
+            &mut || random.uniform(),
+            &mut |_, _| {
                 dropped = true;
-            });
+            },
+        );
         let Sender { window, rtt, .. } = self.senders[sender];
         if dropped {
             self.at(now + rtt, Event::Reduce(sender));
@@ -107,7 +113,9 @@ impl Crowd {
     /// The wire is free.
     fn depart(&mut self, now: Time) {
         let random = &mut self.random;
-        let sent = self.queue.dequeue(now, &mut || random.uniform(), |_, _| {});
+        let sent = self
+            .queue
+            .take(now, &mut || random.uniform(), &mut |_, _| {});
         self.busy = sent.is_some();
         let Some(sent) = sent else {
             self.queue.idle(now);

@@ -11,6 +11,7 @@ mod refused;
 mod rem;
 mod sred;
 
+use crate::model::once::Judged;
 use aqmlab_aqm::{Discipline, FifoQueue, LinkFacts, Outcome};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
@@ -60,7 +61,7 @@ fn send(fifo: &mut FifoQueue, now: Time, count: usize, u: f64) -> Vec<Outcome> {
     catch_up(fifo, now);
     let packet = packet(500, Ecn::NotEct);
     (0..count)
-        .map(|_| fifo.arrive(now, &packet, &mut || u))
+        .map(|_| fifo.come(now, &packet, &mut || u))
         .collect()
 }
 
@@ -98,7 +99,7 @@ fn play(table: &str, seed: u64, load: f64, mut after: impl FnMut(&FifoQueue, u32
         } else {
             Ecn::NotEct
         };
-        fifo.arrive(now, &packet(500, ecn), &mut || draws.uniform());
+        fifo.come(now, &packet(500, ecn), &mut || draws.uniform());
         longest = longest.max(fifo.backlog().packets);
         after(&fifo, longest);
     }

@@ -3,6 +3,7 @@
 use aqmlab_aqm::LinkFacts;
 use aqmlab_net::{Ecn, Rate, Time};
 
+use crate::model::once::Judged;
 use crate::stabilizing::{LINK, catch_up, depart, fifo, packet, probe, send};
 
 #[test]
@@ -34,12 +35,12 @@ fn pi_measured_in_packets_counts_packets_of_any_size() {
     let table = "kind = \"pi\"\nq_ref = \"2 packets\"\nlimit = \"100 packets\"\na = 0.2\nb = 0.1\n";
     let mut fifo = fifo(table);
     for size in [40, 40, 1500, 1500] {
-        fifo.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.5);
+        fifo.come(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.5);
     }
     fifo.tick();
     // 0.2 (4 - 2) - 0.1 (0 - 2)
     assert!((probe(&fifo, "p") - 0.6).abs() < 1e-12);
-    fifo.arrive(Time::ZERO, &packet(40, Ecn::NotEct), &mut || 0.5);
+    fifo.come(Time::ZERO, &packet(40, Ecn::NotEct), &mut || 0.5);
     assert!((probe(&fifo, "p_packet") - 0.6).abs() < 1e-12);
 }
 

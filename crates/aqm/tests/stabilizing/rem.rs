@@ -3,6 +3,7 @@
 use aqmlab_aqm::{FifoQueue, LinkFacts, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, Rate, Time};
 
+use crate::model::once::Judged;
 use crate::stabilizing::{catch_up, depart, fifo, packet, probe, read, send};
 
 const REM: &str = "kind = \"rem\"\nq_ref = \"5 packets\"\nlimit = \"12 packets\"\n\
@@ -39,7 +40,7 @@ fn rem_counts_every_arrival_and_rests_where_queue_and_rate_match() {
 fn rem_measured_in_packets_counts_packets_of_any_size() {
     let mut fifo = fifo(REM);
     for size in [40, 1500, 1500] {
-        fifo.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.5);
+        fifo.come(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.5);
     }
     assert_eq!(probe(&fifo, "x"), 3.0);
 }

@@ -5,6 +5,7 @@ use aqmlab_aqm::{Aqm, AqmParameters, Backlog, Decision, Discipline};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use proptest::prelude::*;
 
+use crate::model::once::Judged;
 use crate::stabilizing::{LINK, fifo, packet, probe, read};
 
 fn params(table: &str) -> Params {
@@ -159,7 +160,7 @@ proptest! {
         let table = format!("{FULL}alpha = {alpha:?}\nzombies = {zombies}");
         let mut fifo = fifo(&table);
         for (flow, u) in arrivals {
-            fifo.arrive(Time::ZERO, &packet_of(flow), &mut || u);
+            fifo.come(Time::ZERO, &packet_of(flow), &mut || u);
             for name in ["hit", "P", "p_zap"] {
                 prop_assert!((0.0..=1.0).contains(&probe(&fifo, name)), "{}", name);
             }

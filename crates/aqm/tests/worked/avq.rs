@@ -5,6 +5,7 @@ use aqmlab_aqm::red::Unit;
 use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
+use crate::model::once::Judged;
 use crate::worked::trace::{follow, link};
 
 #[test]
@@ -53,7 +54,7 @@ fn a_virtual_queue_of_whole_packets_weighs_them_alike() {
             dscp: 0,
             flow: FlowKey(1),
         };
-        fifo.arrive(Time::from_millis(ms), &packet, &mut || {
+        fifo.come(Time::from_millis(ms), &packet, &mut || {
             unreachable!("nothing is left to chance")
         })
     };

@@ -4,6 +4,7 @@ use aqmlab_aqm::bernoulli::Params;
 use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
 use aqmlab_net::{Ecn, FlowKey, Packet, QueueSize, Time};
 
+use crate::model::once::Judged;
 use crate::worked::trace::link;
 
 fn discipline(p: f64) -> Discipline {
@@ -23,7 +24,7 @@ fn bernoulli() {
             dscp: 0,
             flow: FlowKey(1),
         };
-        fifo.arrive(Time::ZERO, &packet, &mut || numbers.next().expect("a draw"))
+        fifo.come(Time::ZERO, &packet, &mut || numbers.next().expect("a draw"))
     };
     // A number below p is a signal: a drop, or a mark where the packet is capable.
     assert_eq!(arrive(&mut fifo, Ecn::NotEct), Outcome::Enqueue);

@@ -1,14 +1,16 @@
 //! CoDel.
 
 use aqmlab_aqm::codel::{Params, Root};
-use aqmlab_aqm::{Discipline, Queue, Queued};
+use aqmlab_aqm::{Discipline, Queue};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
+use crate::model::once::Numbered;
 use crate::worked::trace::{assert_close, link, rows};
 
 /// When packet `id` of the example arrives: one per millisecond, 40 from 1 ms and 20 from 500 ms.
-fn arrival(id: u64) -> Time {
-    Time::from_millis(if id <= 40 { id } else { 500 + id - 41 })
+fn arrival(id: usize) -> Time {
+    let after = if id <= 40 { id } else { 500 + id - 41 };
+    Time::from_millis(after as u64)
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn codel() {
                 flow: FlowKey(1),
             };
             let mut draw = || unreachable!("CoDel leaves nothing to chance");
-            queue.enqueue(arrival(id), packet, id, &mut draw, |_, _| {
+            queue.put(arrival(id), packet, id, &mut draw, &mut |_, _| {
                 unreachable!("nothing is dropped on arrival")
             });
             next = ids.next();
@@ -45,8 +47,8 @@ fn codel() {
         assert_eq!(queue.backlog(), row.queue(), "row {step}");
         let mut dropped = Vec::new();
         let mut draw = || unreachable!("CoDel leaves nothing to chance");
-        let on_drop = |queued: Queued<u64>, _| dropped.push(queued.item.to_string());
-        let sent = queue.dequeue(now, &mut draw, on_drop);
+        let on_drop = &mut |id: usize, _| dropped.push(id.to_string());
+        let sent = queue.take(now, &mut draw, on_drop);
         assert_eq!(dropped.join(";"), row.text("dropped_ids"), "row {step}");
         let sent_id = sent.map_or_else(String::new, |queued| queued.item.to_string());
         assert_eq!(sent_id, row.text("sent_id"), "row {step}");

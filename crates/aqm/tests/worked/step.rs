@@ -4,6 +4,7 @@ use aqmlab_aqm::step::Params;
 use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
+use crate::model::once::Judged;
 use crate::worked::trace::link;
 
 #[test]
@@ -22,7 +23,7 @@ fn step() {
             dscp: 0,
             flow: FlowKey(1),
         };
-        fifo.arrive(Time::ZERO, &packet, &mut || {
+        fifo.come(Time::ZERO, &packet, &mut || {
             unreachable!("nothing is left to chance")
         })
     };

@@ -1,5 +1,6 @@
 //! Two callers of a port: one that is always in time, one that is late.
 
+use crate::Known;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -77,7 +78,7 @@ impl<'a> Driven<'a> {
         match self.port.arrive(at, packet, class) {
             Transmission::Waits => {
                 let packet = (packet, class);
-                let details = || Details {
+                let details: Known<'_> = &|| Details {
                     hosts: [packet.0.flow.0 % 3, packet.0.flow.0 % 2],
                     ack: None,
                     client: None,

@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
+# Hundreds of commands, and each process of tests, read what one of them has compiled.
+export PYTHONDONTWRITEBYTECODE :=
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -12,6 +15,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && \
 	echo $$python && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# What only `make` runs is compiled where it is used: a fifth of it.
+LAZY := --no-compile
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f -not -path '*/tests/*')
 
 # What `make run` compares: an office behind the plain buffer of its modem and three active queues.
@@ -27,7 +32,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: $(STAMPS)/extension  ## the command .venv/bin/aqmlab; PROFILE=release takes twice the time, and its runs a tenth less
+build: $(STAMPS)/extension  ## the command .venv/bin/aqmlab; PROFILE=release takes twice the time, and its runs a sixth less
 
 $(STAMPS)/venv:
 	@[ -n "$(PYTHON)" ] || { echo 'aqmlab needs Python 3.10 to 3.14; found none (PYTHON=... names another one)' >&2; exit 1; }
@@ -49,11 +54,11 @@ $(STAMPS)/requirements-extras: requirements-extras.txt $(STAMPS)/requirements
 	@touch $@
 
 $(STAMPS)/requirements-dev: requirements-dev.txt $(STAMPS)/requirements-extras
-	$(PIP) install --requirement requirements-dev.txt
+	$(PIP) install $(LAZY) --requirement requirements-dev.txt
 	@touch $@
 
 $(STAMPS)/requirements-docs: requirements-docs.txt $(STAMPS)/requirements-dev
-	$(PIP) install --requirement requirements-docs.txt
+	$(PIP) install $(LAZY) --requirement requirements-docs.txt
 	@touch $@
 
 $(STAMPS)/requirements-wheels: requirements-wheels.txt $(STAMPS)/requirements
@@ -65,16 +70,18 @@ PROFILE ?= quick
 $(STAMPS)/profile-$(PROFILE): $(STAMPS)/venv
 	@rm -f $(STAMPS)/profile-* && touch $@
 
-$(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements $(STAMPS)/profile-$(PROFILE)
+# The simulator is the extension without the live bed, in three quarters of the time.
+$(STAMPS)/simulator: FEATURES := --no-default-features
+$(STAMPS)/simulator $(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements $(STAMPS)/profile-$(PROFILE)
 	@touch $@.begun  # what changes while it builds is newer than the stamp
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE) --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE) --quiet $(FEATURES)
 	@mv $@.begun $@
 
 .PHONY: extras
 extras: build $(STAMPS)/requirements-extras  ## what `aqmlab tune`, compiled plug-ins and frames need besides, 450 MB
 
 .PHONY: run
-run: build  ## build, then compare four queues in the same office: README's table and figure
+run: $(STAMPS)/$(if $(wildcard $(STAMPS)/extension),extension,simulator)  ## build all but the live bed, then compare four queues in the same office: README's table and figure
 	$(COMPARE)
 	$(DRAW) -o out/office.svg
 	$(BIN)/aqmlab report out/office --brief -o out/answer.html
@@ -83,14 +90,15 @@ run: build  ## build, then compare four queues in the same office: README's tabl
 		'  $(BIN)/aqmlab init my.toml --kind home   a scenario of your own link' \
 		'  out/answer.html                             the answer as one page' \
 		'  $(BIN)/aqmlab report out/office          all numbers and figures' \
-		'  docs/tutorial.md                            to a decision, in ten minutes'
+		'  docs/tutorial.md                            to a decision, in ten minutes' \
+		'  make build                                  adds real kernels: aqmlab shell, live runs'
 
 .PHONY: test test-rust test-python
 test: test-rust test-python  ## every test, except those of the three targets below; under 20 minutes on two cores from a clean checkout
 	@echo "make test: $$(cat $(STAMPS)/test-rust) in the tests of the crates, $$(cat $(STAMPS)/test-python) in those of Python"
 
 test-rust:  ## the tests of the crates
-	@mkdir -p $(STAMPS); TIMEFORMAT='%R s (%U s of CPU)'; { time CARGO_INCREMENTAL=0 cargo test --locked --quiet 2>&3; } 3>&2 2>$(STAMPS)/test-rust
+	@mkdir -p $(STAMPS); TIMEFORMAT='%R s (%U s of CPU)'; { time CARGO_INCREMENTAL=0 cargo test --profile quick --locked --quiet 2>&3; } 3>&2 2>$(STAMPS)/test-rust
 
 # Tests in real time wait more than they compute: one after the other, beside all others. A file of
 # tests stays in one process: its tests may share what takes long to make. Status 5: no test is meant.
@@ -99,7 +107,6 @@ REAL_TIME := tests/test_live.py tests/test_capture_field.py $(wildcard tests/tes
 PYTEST := $(BIN)/python -m pytest --durations 10
 OTHERS := --numprocesses logical --maxprocesses 8 --dist loadfile $(patsubst %,--ignore %,$(APART) $(REAL_TIME))
 test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python package and of the documentation
-	@$(BIN)/python -m compileall -q python/aqmlab  # else each of hundreds of commands does so under PYTHONDONTWRITEBYTECODE
 	@TIMEFORMAT='%R s (%U s of CPU)'; { time { \
 		$(if $(findstring .py,$(ARGS)),true,$(PYTEST) $(REAL_TIME) $(ARGS)) >$(STAMPS)/real-time 2>&1 & status=0; \
 		nice -n 10 $(PYTEST) $(OTHERS) -m 'not long' $(ARGS) 2>&3 || [ $$? = 5 ] || status=1; \
@@ -112,7 +119,7 @@ test-extending: build $(STAMPS)/requirements-dev  ## what docs/extending.md adds
 
 test-long: build $(STAMPS)/requirements-docs  ## tests of more than 2 s of processor time: whole cards, most planted faults, long pages of the documentation
 	$(PYTEST) $(OTHERS) -m long $(ARGS)
-	cargo test --locked --quiet -p aqmlab-parquet --features arrow schemas  # what Arrow itself writes
+	cargo test --profile quick --locked --quiet -p aqmlab-parquet --features arrow schemas  # what Arrow itself writes
 
 test-site: build $(STAMPS)/requirements-docs  ## the documentation site in a browser
 	$(BIN)/python -m pytest tests/test_site.py $(ARGS)
@@ -166,7 +173,7 @@ release:  ## everything that a release publishes, in dist, and each file checked
 .PHONY: lint
 lint: build structure prose $(STAMPS)/requirements-dev  ## formatters, linters, types and structure, as CI wants them
 	cargo fmt --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --profile quick --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -218,7 +225,7 @@ format: $(STAMPS)/requirements-dev  ## format Rust and Python
 
 .PHONY: docs
 docs:  ## the documentation of the crates, in target/doc
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+	RUSTDOCFLAGS='-D warnings' cargo doc --profile quick --workspace --no-deps --locked
 
 .PHONY: site
 site: build $(STAMPS)/requirements-docs  ## the documentation site, in out/site/html; a warning is an error
@@ -325,7 +332,7 @@ coverage: build  ## how often intervals hold the true mean: the tables of record
 
 .PHONY: fidelity-modern
 fidelity-modern: build  ## the modern queues beside published figures: every line of records/fidelity-modern.md
-	cargo test -p aqmlab-aqm --locked --lib -- dualpi2 cobalt cake
+	cargo test --profile quick -p aqmlab-aqm --locked --lib -- dualpi2 cobalt cake
 	$(BIN)/python -m pytest tests/test_modern.py -q $(ARGS)
 
 .PHONY: quic-witness
@@ -379,7 +386,7 @@ kernel-scripts: build  ## packet scripts of profile linux on this machine's kern
 	$(BIN)/python -m lab.kernel.scripts $(ARGS)
 
 kernel-diff: build  ## random transfers of our end point beside this machine's kernel, as root: ARGS="--seeds 1..100"
-	cargo build --locked --quiet -p aqmlab-tcp --example transfer
+	cargo build --locked --quiet --profile quick -p aqmlab-tcp --example transfer
 	$(BIN)/python -m lab.kernel.diff $(ARGS)
 
 .PHONY: predict-worlds

@@ -33,7 +33,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "extending.md"
 COPY = ROOT / "target" / "extending" / "checkout"
-BUILT = ROOT / "target" / "debug"
+PROFILE = "quick"
+BUILT = ROOT / "target" / PROFILE
 OURS = re.compile(r"(lib)?(aqmlab[-_]|it-)")
 BLOCK = re.compile(
     r"^## (?P<section>[^\n]+)$|^<!-- (?P<comment>new file: [^>]+|add to [^>]+) -->\n"
@@ -211,7 +212,7 @@ def make_copy(files: dict[str, bytes]) -> None:
 def take_built(target: Path) -> None:
     """Takes what is built of crates that are not ours: cargo finds the same names and times."""
     for folder, names in (("deps", "lib*-*.*"), ("build", "*"), (".fingerprint", "*")):
-        place = target / "debug" / folder
+        place = target / PROFILE / folder
         place.mkdir(parents=True, exist_ok=True)
         for path in (BUILT / folder).glob(names):
             if OURS.match(path.name) or (place / path.name).exists():
@@ -222,10 +223,10 @@ def take_built(target: Path) -> None:
                 (place / path.name).hardlink_to(path)
 
 
-def cargo(*arguments: str) -> str:
+def cargo(command: str, *arguments: str) -> str:
     """What a command of cargo in the copy prints."""
     answer = subprocess.run(
-        ["cargo", *arguments],
+        ["cargo", command, "--profile", PROFILE, *arguments],
         cwd=COPY,
         env={
             **os.environ,
@@ -238,7 +239,9 @@ def cargo(*arguments: str) -> str:
         timeout=SECONDS,
         check=False,
     )
-    assert answer.returncode == 0, f"cargo {shlex.join(arguments)}\n{answer.stdout}{answer.stderr}"
+    assert answer.returncode == 0, (
+        f"cargo {command} {shlex.join(arguments)}\n{answer.stdout}{answer.stderr}"
+    )
     return answer.stdout
 
 

@@ -24,7 +24,7 @@ else:
 LACKING = missing()
 BUILT = pytest.mark.skipif(
     not (ROOT / PROGRAM).exists(),
-    reason="NO TRANSFER WAS RUN: cargo build -p aqmlab-tcp --example transfer",
+    reason="NO TRANSFER WAS RUN: cargo build --profile quick -p aqmlab-tcp --example transfer",
 )
 WORDS = tuple(CONTROLS)
 
@@ -92,7 +92,9 @@ def test_wrong_seeds_are_named(text: str) -> None:
 
 def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "PROGRAM", ROOT / "target/none")
-    with pytest.raises(AqmlabError, match="cargo build -p aqmlab-tcp --example transfer"):
+    with pytest.raises(
+        AqmlabError, match="cargo build --profile quick -p aqmlab-tcp --example transfer"
+    ):
         scripts_of([Plan()])
 
 

@@ -20,7 +20,7 @@ from aqmlab.validation.script import Script, parse
 
 __all__ = ["Plan", "drawn", "scripts_of", "smaller"]
 
-PROGRAM = Path("target/debug/examples/transfer")
+PROGRAM = Path("target/quick/examples/transfer")
 """Runs plans; ``make kernel-diff`` builds it."""
 MSS = 1000
 MOST = 60
@@ -175,7 +175,9 @@ def scripts_of(plans: Sequence[Plan]) -> list[tuple[str, Script]]:
         AqmlabError: The program is missing, or refuses a plan.
     """
     if not PROGRAM.exists():
-        raise AqmlabError(f"{PROGRAM} is missing: cargo build -p aqmlab-tcp --example transfer")
+        raise AqmlabError(
+            f"{PROGRAM} is missing: cargo build --profile quick -p aqmlab-tcp --example transfer"
+        )
     with TemporaryDirectory() as folder:
         paths = [Path(folder, f"{number}.toml") for number in range(len(plans))]
         for path, plan in zip(paths, plans, strict=True):

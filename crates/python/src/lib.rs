@@ -8,13 +8,18 @@ mod captures;
 mod effective;
 mod failures;
 mod finished;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "without_live.rs"]
+mod live;
 mod modules;
 mod play;
 mod plugins;
 mod quantiles;
 mod shared_objects;
-mod shell;
 mod stepping;
+mod work;
 mod worked;
 
 use std::path::Path;
@@ -22,7 +27,6 @@ use std::path::Path;
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{Bytes, Rate};
 use aqmlab_parquet::json_text;
-use aqmlab_plugin::failure;
 use aqmlab_scenario::{ClassError, Scenario};
 use aqmlab_sim::Memory;
 use pyo3::exceptions::PyIndexError;
@@ -31,8 +35,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use effective::{read_effective, read_record};
-use failures::{live_error, run_error};
-use modules::Modules;
+use failures::run_error;
+use work::{bound, with_progress};
 
 import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
@@ -49,6 +53,11 @@ mod _native {
     #[pymodule_export]
     use super::finished::{seal, sync_folder};
     #[pymodule_export]
+    use super::live::{live_missing, live_privileged};
+    #[cfg(feature = "live")]
+    #[pymodule_export]
+    use super::live::{run_live, run_shell};
+    #[pymodule_export]
     use super::plugins::{
         AckRecord, EventRecord, check_plugin_name, plugin_callbacks, plugin_records, plugin_value,
         plugins, register_class, register_compiled,
@@ -58,17 +67,14 @@ mod _native {
     #[pymodule_export]
     use super::shared_objects::load_shared_object;
     #[pymodule_export]
-    use super::shell::run_shell;
-    #[pymodule_export]
     use super::stepping::{Stepper, step_all};
     #[pymodule_export]
     use super::worked::Worked;
     #[pymodule_export]
     use super::{
-        catalog, content, engine, live_missing, live_privileged, load_share, loaded_links,
-        memory_free, offered_bps, parse, parse_bytes, play_source, population, population_key,
-        result_schema, results_version, run, run_live, schema, set_population, to_json, tree_notes,
-        uncongested, version,
+        catalog, content, engine, load_share, loaded_links, memory_free, offered_bps, parse,
+        parse_bytes, play_source, population, population_key, result_schema, results_version, run,
+        schema, set_population, to_json, tree_notes, uncongested, version,
     };
 }
 
@@ -226,40 +232,6 @@ fn run(
 }
 
 #[pyfunction]
-#[pyo3(signature = (effective, out_dir, progress=None, memory=None))]
-fn run_live(
-    py: Python<'_>,
-    effective: &str,
-    out_dir: Option<&str>,
-    progress: Option<Bound<'_, PyAny>>,
-    memory: Option<u64>,
-) -> PyResult<String> {
-    let scenario = read_effective(effective)?;
-    // What holds for simulated connections holds for those of the kernel, which are larger.
-    bound(memory).check(&scenario).map_err(run_error)?;
-    let summary = with_progress(py, progress, false, |tell| {
-        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
-        aqmlab_live::run(&scenario, records, tell).map_err(live_error)
-    })?;
-    Ok(json_text(&summary))
-}
-
-#[pyfunction]
-fn live_missing() -> Option<String> {
-    aqmlab_live::missing()
-}
-
-#[pyfunction]
-fn live_privileged() -> bool {
-    aqmlab_live::is_privileged()
-}
-
-/// How much more memory a run may take.
-fn bound(memory: Option<u64>) -> Memory {
-    memory.map_or_else(Memory::free, Memory::bytes)
-}
-
-#[pyfunction]
 fn memory_free() -> Option<u64> {
     Memory::free().most()
 }
@@ -270,43 +242,6 @@ fn parse_bytes(text: &str) -> PyResult<u64> {
     Ok(bytes
         .map_err(|error| AqmlabError::new_err(error.to_string()))?
         .0)
-}
-
-/// Does some work without holding the interpreter, unless it is `holding` it for its callbacks. A
-/// plug-in that fails ends it. What it reports of its progress goes to
-/// `progress`, and a signal such as Ctrl-C is seen then: what Python raises ends the work.
-fn with_progress<T: Send>(
-    py: Python<'_>,
-    progress: Option<Bound<'_, PyAny>>,
-    holding: bool,
-    work: impl FnOnce(&mut dyn FnMut(f64) -> bool) -> PyResult<T> + Send,
-) -> PyResult<T> {
-    let progress = progress.map(Bound::unbind);
-    let mut raised: Option<PyErr> = None;
-    let mut tell = |done: f64| {
-        if failure::is_set() {
-            return false;
-        }
-        let called = Python::attach(|py| {
-            py.check_signals()?;
-            progress
-                .as_ref()
-                .map_or(Ok(()), |call| call.call1(py, (done,)).map(drop))
-        });
-        raised = called.err();
-        raised.is_none()
-    };
-    let _ = failure::take(); // of a caller that did not look
-    let modules = Modules::default();
-    let result = match holding {
-        true => modules.within(|| work(&mut tell)),
-        false => py.detach(|| modules.within(|| work(&mut tell))),
-    };
-    plugins::raise(py)?;
-    match raised {
-        Some(error) => Err(error),
-        None => result,
-    }
 }
 
 fn with_class(effective: &str, index: usize) -> PyResult<Scenario> {

@@ -19,7 +19,8 @@ use pyo3::types::{PyDict, PyList};
 use crate::effective::read_effective;
 use crate::failures::run_error;
 use crate::modules::Modules;
-use crate::{RunError, ScenarioError, bound, plugins};
+use crate::work::bound;
+use crate::{RunError, ScenarioError, plugins};
 
 /// A run under way. Times are seconds since its start.
 #[pyclass(frozen, module = "aqmlab._native")]

@@ -1,16 +1,56 @@
-//! A program behind the bottleneck of a scenario, in real time.
+//! The same scenarios on real kernels, and a program behind the bottleneck of one.
 
 use std::ffi::CString;
 use std::path::Path;
 
-use aqmlab_live::{LinkView, Order, Program, Reach, ShellSettings, TcpSettings};
+use aqmlab_live::{LinkView, LiveError, Order, Program, Reach, ShellSettings, TcpSettings};
 use aqmlab_net::Time;
 use aqmlab_parquet::json_text;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::effective::read_effective;
-use crate::failures::live_error;
+use crate::failures::run_error;
+use crate::work::{bound, with_progress};
+use crate::{AqmlabError, RunError};
+
+/// Why there was no live run, or why it did not end well.
+fn live_error(error: LiveError) -> PyErr {
+    match error {
+        LiveError::Refused(message) => AqmlabError::new_err(message),
+        LiveError::Run(error) => run_error(error),
+        other => RunError::new_err(other.to_string()),
+    }
+}
+
+#[pyfunction]
+pub(crate) fn live_missing() -> Option<String> {
+    aqmlab_live::missing()
+}
+
+#[pyfunction]
+pub(crate) fn live_privileged() -> bool {
+    aqmlab_live::is_privileged()
+}
+
+#[pyfunction]
+#[pyo3(signature = (effective, out_dir, progress=None, memory=None))]
+pub(crate) fn run_live(
+    py: Python<'_>,
+    effective: &str,
+    out_dir: Option<&str>,
+    progress: Option<Bound<'_, PyAny>>,
+    memory: Option<u64>,
+) -> PyResult<String> {
+    let scenario = read_effective(effective)?;
+    // What holds for simulated connections holds for those of the kernel, which are larger.
+    bound(memory).check(&scenario).map_err(run_error)?;
+    let summary = with_progress(py, progress, false, |tell| {
+        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
+        aqmlab_live::run(&scenario, records, tell).map_err(live_error)
+    })?;
+    Ok(json_text(&summary))
+}
 
 /// What `tell` returns to have the program killed; other numbers are signals, 0 is none.
 const KILL: i32 = -1;

@@ -67,8 +67,10 @@ def crates() -> dict[str, str]:
 
 def licences_of_crates() -> dict[str, str]:
     """The licence of every locked crate."""
-    command = ["cargo", "metadata", "--locked", "--offline", "--format-version", "1"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["cargo", "metadata", "--locked", "--offline", "--all-features"]
+    done = subprocess.run(
+        [*command, "--format-version", "1"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     packages = json.loads(done.stdout)["packages"]
     return {each["name"]: (each["license"] or _UNSTATED).replace("/", " OR ") for each in packages}
 

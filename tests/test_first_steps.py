@@ -11,8 +11,9 @@ from pathlib import Path
 
 import aqmlab as package
 import pytest
+from aqmlab import _native
 from aqmlab.cli import app, loading
-from conftest import Cli
+from conftest import ROOT, Cli
 
 HEAVY = (
     "altair",
@@ -240,3 +241,24 @@ def test_zsh_and_fish_complete(
     assert offered("fish", "aqmlab explain fq-p") == (0, "")
     assert offered("fish", "aqmlab run ") == (1, "")
     assert offered("tcsh", "aqmlab")[0] == 1
+
+
+def test_a_build_without_the_live_bed_says_what_adds_it(
+    aqmlab: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make run` alone makes such a build; `.ci/run` asks a real one."""
+    source = (ROOT / "crates/python/src/without_live.rs").read_text()
+    [lacking] = re.findall(r'Some\("(.*)"\.to_owned\(\)\)', source)
+    assert lacking == "this build has no live bed: `make build` in the checkout adds it"
+    monkeypatch.delattr(_native, "run_live")
+    monkeypatch.setattr(_native, "live_missing", lambda: lacking)
+    monkeypatch.setattr(_native, "live_privileged", lambda: True)
+    run = aqmlab("run", ROOT / "scenarios/live/quick.toml", "--on", "live", "--out", "out")
+    assert (run.status, run.err) == (2, f"aqmlab: {lacking}\n")
+    shell = aqmlab("shell", "--rate", "20/5", "true")
+    assert (shell.status, shell.err) == (125, f"aqmlab: {lacking}\n")
+    assert not any(Path().iterdir())
+    doctor = aqmlab("shell", "--doctor")
+    assert doctor.status == 125
+    assert re.search(r"^aqmlab +missing +no live bed\. Cure: make build", doctor.out, re.MULTILINE)
+    assert "namespaces" not in doctor.out

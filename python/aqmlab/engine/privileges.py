@@ -15,7 +15,14 @@ from pathlib import Path
 from aqmlab import _native
 from aqmlab.errors import AqmlabError, ShellError, UnprivilegedError, UnprivilegedShellError
 
-__all__ = ["lacking_for_program", "refusals", "require", "require_for_program", "start_again"]
+__all__ = [
+    "has_live_bed",
+    "lacking_for_program",
+    "refusals",
+    "require",
+    "require_for_program",
+    "start_again",
+]
 
 _UNSHARE = ("--user", "--map-root-user", "--")
 _UNSHARE_KEEPING_USER = ("--user", "--map-current-user", "--keep-caps", "--")
@@ -28,6 +35,11 @@ _SWITCHES = (
     ("user/max_user_namespaces", "0"),
 )
 """Settings below /proc/sys with which a kernel refuses user namespaces."""
+
+
+def has_live_bed() -> bool:
+    """Whether this build has a live bed: that of ``make run`` alone has none."""
+    return hasattr(_native, "run_live")
 
 
 def require() -> None:

@@ -266,7 +266,7 @@ playground-tools:
 	cd web && npm install --no-save --no-audit --no-fund --silent
 
 test-playground: playground  ## its engine beside the native one, its stories, and the page in Chromium
-	cargo build --locked --profile quick -p aqmlab-wasm --features more --examples
+	cargo build --locked --profile quick -p aqmlab-wasm --features native --examples
 	cd web && npm run --silent check && npm test --silent
 
 .PHONY: reproduce reproduce-quick

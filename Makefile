@@ -15,8 +15,6 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && \
 	echo $$python && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# What only `make` runs is compiled where it is used: a fifth of it.
-LAZY := --no-compile
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f -not -path '*/tests/*')
 
 # What `make run` compares: an office behind the plain buffer of its modem and three active queues.
@@ -54,11 +52,11 @@ $(STAMPS)/requirements-extras: requirements-extras.txt $(STAMPS)/requirements
 	@touch $@
 
 $(STAMPS)/requirements-dev: requirements-dev.txt $(STAMPS)/requirements-extras
-	$(PIP) install $(LAZY) --requirement requirements-dev.txt
+	$(PIP) install --requirement requirements-dev.txt
 	@touch $@
 
 $(STAMPS)/requirements-docs: requirements-docs.txt $(STAMPS)/requirements-dev
-	$(PIP) install $(LAZY) --requirement requirements-docs.txt
+	$(PIP) install --requirement requirements-docs.txt
 	@touch $@
 
 $(STAMPS)/requirements-wheels: requirements-wheels.txt $(STAMPS)/requirements

@@ -105,7 +105,10 @@ def run_live(
     progress: Callable[[float], object] | None = None,
     memory: int | None = None,
 ) -> str:
-    """Runs a scenario on the live bed, in real time; as :func:`run` otherwise."""
+    """Runs a scenario on the live bed, in real time; as :func:`run` otherwise.
+
+    A build without the live bed has neither this function nor :func:`run_shell`.
+    """
 
 def seal(folder: Path, key: str, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, int, str]]:
     """Writes some files into a folder, then ``manifest.json``.

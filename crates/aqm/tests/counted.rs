@@ -1,10 +1,11 @@
 //! Counters, and the short ways past a queue: packets that need not wait in it count all the same.
 
-use crate::model::once::{Judged, Numbered};
 use aqmlab_aqm::{Backlog, Counters, Discipline, FifoQueue, LinkFacts, Outcome, Queue, Reason};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
 use toml::Table;
+
+use crate::model::once::{Judged, Numbered};
 
 const LINK: LinkFacts = LinkFacts {
     rate: Rate::from_mbps(10),

@@ -1,12 +1,13 @@
 //! The fifo and RED as they behave from outside: limits, ECN, byte mode, spacing, idle time,
 //! conservation, and the refusal of impossible parameters.
 
-use crate::model::once::Judged;
 use aqmlab_aqm::droptail;
 use aqmlab_aqm::red::{Gap, Params, Unit};
 use aqmlab_aqm::{Backlog, Discipline, FifoQueue, LinkFacts, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, RandomStream, Rate, Time};
 use proptest::prelude::*;
+
+use crate::model::once::Judged;
 
 const LINK: LinkFacts = LinkFacts {
     rate: Rate::from_mbps(10),

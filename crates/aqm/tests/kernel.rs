@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::model::once::Numbered;
 use aqmlab_aqm::{Ack, Context, Details, Discipline, LinkFacts, Queue};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, Rate, Time};
 use toml::{Table, Value};
+
+use crate::model::once::Numbered;
 
 /// A row: what came, and what is to become of it.
 struct Row {

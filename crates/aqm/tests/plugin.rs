@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::model::once::Numbered;
 use aqmlab_aqm::{Discipline, LinkFacts, Queue, Reason};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, Rate, Time};
@@ -13,6 +12,8 @@ use aqmlab_plugin::{
     register,
 };
 use toml::Table;
+
+use crate::model::once::Numbered;
 
 /// The calls of a plug-in: the callback and the event.
 type Seen = Arc<Mutex<Vec<(Callback, AqmlabEvent)>>>;

@@ -1,11 +1,12 @@
 //! Disciplines that own their packets, and PIE, before senders that do not react: each does what
 //! its paper is for. And the refusal of impossible parameters.
 
-use crate::model::once::Numbered;
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
 use toml::{Table, Value};
+
+use crate::model::once::Numbered;
 
 /// 10 Mbit/s: 2500 packets of 500 bytes a second.
 const LINK: LinkFacts = LinkFacts {

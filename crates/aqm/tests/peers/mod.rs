@@ -9,10 +9,11 @@ mod red;
 
 use std::sync::LazyLock;
 
-use crate::model::once::Numbered;
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
+
+use crate::model::once::Numbered;
 
 const LINK: LinkFacts = LinkFacts {
     rate: Rate::from_mbps(10),

@@ -11,10 +11,11 @@ mod refused;
 mod rem;
 mod sred;
 
-use crate::model::once::Judged;
 use aqmlab_aqm::{Discipline, FifoQueue, LinkFacts, Outcome};
 use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
+
+use crate::model::once::Judged;
 
 const LINK: LinkFacts = LinkFacts {
     rate: Rate::from_mbps(10),
